@@ -1,0 +1,55 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything else is listed by `make`.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+CARGO  ?= cargo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench wheel build clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --group dev "numpy>=1.26" "pydantic>=2.7" "typer>=0.12"
+	@touch $@
+
+build: $(STAMP)  ## build the engine into the virtual environment
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+
+demo: build  ## see the main job on one screen
+	$(BIN)/python -m chronomemory.demo
+
+test: build  ## run all tests: the engine's, then Python's
+	$(CARGO) test --workspace --quiet
+	$(BIN)/python -m pytest -q
+
+check: build  ## format, lint and types
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/mypy --strict tools/verify_log.py
+	$(BIN)/python -m mypy.stubtest chronomemory._core
+
+format: $(STAMP)  ## put everything into shape
+	$(CARGO) fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: build  ## measure against peers and the physical limit
+	$(CARGO) bench --package chronomemory
+	$(BIN)/python -m pytest benches --benchmark-only -q
+	$(BIN)/python -m benches.table
+
+wheel: $(STAMP)  ## build a wheel into dist/
+	$(BIN)/maturin build --release --quiet --out dist
+
+clean:  ## remove what the build made
+	rm -rf $(VENV) dist python/chronomemory/_core*.so
+	$(CARGO) clean

@@ -1,0 +1,53 @@
+"""What does the package offer? One memory for agents: every belief an event in a chained log."""
+
+from __future__ import annotations
+
+from chronomemory import metrics, query
+from chronomemory._core import __version__
+from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus
+from chronomemory.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
+from chronomemory.deps import DependencyEdge, DepGraph
+from chronomemory.errors import (
+    ChronoError,
+    FormatUnsupported,
+    HistoryUnavailable,
+    InvalidRecord,
+    LogCorrupted,
+    StoreClosed,
+    StoreLocked,
+    StorePoisoned,
+)
+from chronomemory.event import WalEvent
+from chronomemory.record import ChronoRecord
+from chronomemory.rollback import RollbackReport, invalidate
+from chronomemory.store import ChronoStore, open_store
+from chronomemory.types import VerifyReport
+
+__all__ = [
+    "ChronoError",
+    "ChronoRecord",
+    "ChronoStore",
+    "ContextPack",
+    "ContextPackCompiler",
+    "ContextPackEntry",
+    "DepGraph",
+    "DependencyEdge",
+    "EsdbBridge",
+    "EsdbRecord",
+    "EsdbStatus",
+    "FormatUnsupported",
+    "HistoryUnavailable",
+    "InvalidRecord",
+    "LogCorrupted",
+    "RollbackReport",
+    "StoreClosed",
+    "StoreLocked",
+    "StorePoisoned",
+    "VerifyReport",
+    "WalEvent",
+    "__version__",
+    "invalidate",
+    "metrics",
+    "open_store",
+    "query",
+]

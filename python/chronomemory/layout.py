@@ -1,0 +1,20 @@
+"""Where does a project keep its store, seen from Python?
+
+The engine owns every other name inside the folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["log_folder", "log_path"]
+
+
+def log_folder(project_root: Path) -> Path:
+    """Return the folder that holds a project's store, whether it exists or not."""
+    return project_root / ".chronomemory"
+
+
+def log_path(project_root: Path) -> Path:
+    """Return the chained log itself, the only truth of a store."""
+    return log_folder(project_root) / "events.wal"

@@ -1,0 +1,162 @@
+"""What did the work cost, and which skills fit it?"""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from typing import Any
+
+from chronomemory.errors import InvalidRecord
+from chronomemory.record import ChronoRecord, words
+from chronomemory.types import Readable, Writable
+
+__all__ = [
+    "find_skills",
+    "get_token_metrics",
+    "record_skill_run",
+    "record_token_metric",
+    "token_efficiency_report",
+]
+
+
+def record_token_metric(
+    store: Writable,
+    task_id: str,
+    context_tokens: int,
+    input_tokens: int,
+    output_tokens: int,
+    tool_calls: int = 0,
+    elapsed_ms: int = 0,
+    success: bool = True,
+    duplicates_blocked: int = 0,
+    claims_rejected: int = 0,
+) -> ChronoRecord:
+    """Write down what one task cost; return the record as it was written."""
+    _check_name("task_id", task_id)
+    counted = {
+        "context_tokens": context_tokens,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "tool_calls": tool_calls,
+        "elapsed_ms": elapsed_ms,
+        "duplicates_blocked": duplicates_blocked,
+        "claims_rejected": claims_rejected,
+    }
+    for name, value in counted.items():
+        _check_count(name, value)
+    data = {
+        "task_id": task_id,
+        **counted,
+        "success": bool(success),
+        "total_tokens": context_tokens + input_tokens + output_tokens,
+    }
+    record = ChronoRecord(
+        id=f"METRIC-{task_id}-{_now_ms()}",
+        kind="token_metric",
+        label=f"Tokens of {task_id}",
+        confidence=1.0,
+        data=data,
+    )
+    return _write_under_free_id(store, record)
+
+
+def get_token_metrics(store: Readable, task_id: str) -> list[ChronoRecord]:
+    """Return the metrics of one task, oldest first."""
+    return [r for r in store.query(kind="token_metric") if r.data.get("task_id") == task_id]
+
+
+def token_efficiency_report(store: Readable) -> dict[str, float]:
+    """Summarise all metrics; without any, every figure is zero.
+
+    Tokens per success are those of the successful tasks alone; the other two are means over all.
+    """
+    metrics = [record.data for record in store.query(kind="token_metric")]
+    won = [_number(data, "total_tokens") for data in metrics if data.get("success") is True]
+    return {
+        "tokens_per_success": _mean(won),
+        "avg_tool_calls": _mean([_number(data, "tool_calls") for data in metrics]),
+        "duplicate_block_rate": _mean([_number(data, "duplicates_blocked") for data in metrics]),
+    }
+
+
+def find_skills(store: Readable, label: str) -> list[ChronoRecord]:
+    """Return the skills that one of the label's words activates."""
+    wanted = words(label)
+    return [
+        record
+        for record in store.query(kind="skill")
+        if not wanted.isdisjoint(_activation(record.data.get("activation")))
+    ]
+
+
+def record_skill_run(
+    store: Writable, skill_id: str, success: bool, tokens_used: int, output: Any
+) -> ChronoRecord:
+    """Write down one run of a skill; a failed one is believed half."""
+    _check_name("skill_id", skill_id)
+    _check_count("tokens_used", tokens_used)
+    record = ChronoRecord(
+        id=f"SKILLRUN-{skill_id}-{_now_ms()}",
+        kind="skill_run",
+        label=f"Run of {skill_id}",
+        confidence=1.0 if success else 0.5,
+        data={
+            "skill_id": skill_id,
+            "success": bool(success),
+            "tokens_used": tokens_used,
+            "output": output,
+        },
+    )
+    return _write_under_free_id(store, record)
+
+
+def _write_under_free_id(store: Writable, record: ChronoRecord) -> ChronoRecord:
+    """Write under the record's id or, if that is taken, under the first free one with a number.
+
+    Another process may take the id between our look and our write. The seq tells: if anything
+    came between, the log is asked who was first under this id; theirs is put back and ours
+    goes on to the next one, so neither is lost.
+    """
+    wanted = record.id
+    for number in count(1):
+        record.id = wanted if number == 1 else f"{wanted}-{number}"
+        seen = store.wal_seq()
+        if store.get(record.id) is not None:
+            continue
+        event = store.upsert(record)
+        if event.seq == seen + 1:
+            break
+        between = store.replay(from_seq=seen + 1)
+        first = next((e for e in between if e.record_id == record.id), event)
+        if first.seq == event.seq or first.record is None:
+            break
+        store.upsert(ChronoRecord.from_dict(first.record))
+    return record
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _check_name(field: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise InvalidRecord(f"{field} must be a non-empty string", field=field)
+
+
+def _check_count(field: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidRecord(f"{field} must be a whole number of at least 0", field=field)
+
+
+def _activation(words_or_text: object) -> frozenset[str]:
+    phrases = words_or_text if isinstance(words_or_text, list) else [words_or_text]
+    return words(" ".join(phrase for phrase in phrases if isinstance(phrase, str)))
+
+
+def _number(data: dict[str, Any], name: str) -> float:
+    value = data.get(name, 0)
+    return value if isinstance(value, int | float) else 0
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

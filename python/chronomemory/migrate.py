@@ -1,0 +1,127 @@
+"""How do requirements and test cases kept as JSON files become records?"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from chronomemory.errors import InvalidRecord
+from chronomemory.record import ChronoRecord
+from chronomemory.types import Writable
+
+__all__ = ["confidence_of", "migrate_from_json", "read_objects"]
+
+_log = logging.getLogger(__name__)
+
+#: (what is counted, kind of record); the file has the name of what is counted.
+_SOURCES = (("requirements", "requirement"), ("testcases", "testcase"))
+_DEFAULT_CONFIDENCE = 0.7
+
+
+def _governance_to_esdb_status(status: object) -> str:
+    """Turn a governance life-cycle status into a record's: only deprecation carries over."""
+    return "deprecated" if "deprecat" in str(status).lower() else "active"
+
+
+def confidence_of(entry: dict[str, Any], default: float) -> float:
+    """Return an entry's own confidence where it is a number in 0..1, else the default."""
+    value = entry.get("confidence")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    return default
+
+
+def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
+    """Read the objects with an id out of a JSON list, and say what could not be used.
+
+    A file that is not there is no problem: it has no objects.
+    """
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse)
+    except FileNotFoundError:
+        return [], None
+    except (OSError, ValueError, RecursionError) as error:
+        return [], f"{path} cannot be read: {error}"
+    if not isinstance(entries, list):
+        return [], f"{path} holds no list"
+    usable = [e for e in entries if isinstance(e, dict) and _is_id(e.get("id"))]
+    if len(usable) < len(entries):
+        return usable, f"{path}: {len(entries) - len(usable)} entries without an id"
+    return usable, None
+
+
+def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
+    """Bring ``requirements.json`` and ``testcases.json`` into the store as one atomic batch.
+
+    A second run changes nothing: what is there with the same id, label and status is skipped.
+    An id that the files name twice is taken from its last place, for the same reason.
+    """
+    counts = {"requirements": 0, "testcases": 0, "skipped": 0}
+    wanted: dict[str, tuple[str, ChronoRecord]] = {}
+    for counted, kind in _SOURCES:
+        path = Path(directory) / f"{counted}.json"
+        entries, problem = read_objects(path)
+        if problem:
+            _log.warning("%s", problem)
+        elif not path.is_file():
+            _log.info("%s is not there: nothing to migrate", path)
+        for entry in entries:
+            record = _record_of(entry, kind, path.name)
+            if wanted.pop(record.id, None) is not None:
+                _log.warning("%s is named twice; the last one counts", record.id)
+                counts["skipped"] += 1
+            wanted[record.id] = (counted, record)
+    new = [pair for pair in wanted.values() if not _is_there(store, pair[1])]
+    counts["skipped"] += len(wanted) - len(new)
+    written = _write(store, [record for _, record in new])
+    for counted, record in new:
+        counts[counted] += record.id in written
+    return counts
+
+
+def _write(store: Writable, records: list[ChronoRecord]) -> set[str]:
+    """Write all at once; if one cannot be carried, write the others and say which it was."""
+    if not records:
+        return set()
+    try:
+        store.upsert_many(records)
+    except InvalidRecord:
+        return {record.id for record in records if _wrote(store, record)}
+    return {record.id for record in records}
+
+
+def _wrote(store: Writable, record: ChronoRecord) -> bool:
+    try:
+        store.upsert(record)
+    except InvalidRecord as error:
+        _log.warning("%r cannot be migrated: %s", record.id, error)
+        return False
+    return True
+
+
+def _record_of(entry: dict[str, Any], kind: str, file_name: str) -> ChronoRecord:
+    return ChronoRecord(
+        id=entry["id"],
+        kind=kind,
+        status=_governance_to_esdb_status(entry.get("status")),
+        label=str(entry.get("title") or ""),
+        confidence=confidence_of(entry, _DEFAULT_CONFIDENCE),
+        source_type="observed",
+        evidence=[f"migrated from {file_name}"],
+        data=entry,
+    )
+
+
+def _is_there(store: Writable, record: ChronoRecord) -> bool:
+    known = store.get(record.id)
+    return known is not None and (known.label, known.status) == (record.label, record.status)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON number")

@@ -1,0 +1,98 @@
+"""What falls when a belief turns out to be wrong?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from chronomemory.deps import DepGraph
+from chronomemory.record import ChronoRecord
+from chronomemory.types import Writable
+
+__all__ = ["RecordStatusChange", "RollbackReport", "invalidate"]
+
+#: An edge of these types says that its beginning stands on its end.
+_RESTS_ON = ("depends_on", "derived_from")
+
+#: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
+_WITHDRAWN = frozenset({"tombstone", "invalidated"})
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStatusChange:
+    """What a rollback did to one record."""
+
+    record_id: str
+    previous_status: str
+    new_status: str
+    previous_confidence: float
+    new_confidence: float
+
+
+@dataclass(slots=True)
+class RollbackReport:
+    """What a rollback did; ``direct_change`` is None when the store did not know the target."""
+
+    target_id: str
+    reason: str
+    direct_change: RecordStatusChange | None = None
+    cascaded: list[RecordStatusChange] = field(default_factory=list)
+
+    @property
+    def affected_ids(self) -> list[str]:
+        """The ids that changed, the target first."""
+        direct = [] if self.direct_change is None else [self.direct_change.record_id]
+        return [*direct, *(change.record_id for change in self.cascaded)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON can carry it."""
+        return {
+            "target_id": self.target_id,
+            "reason": self.reason,
+            "affected": self.affected_ids,
+            "cascaded_count": len(self.cascaded),
+        }
+
+
+def invalidate(record_id: str, reason: str, store: Writable, dep_graph: DepGraph) -> RollbackReport:
+    """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
+
+    The cascade also starts from an id that the store does not know (a paper, a person):
+    what rests on it has lost its ground all the same.
+    """
+    report = RollbackReport(record_id, reason)
+    changed: list[ChronoRecord] = []
+    target = store.get(record_id)
+    if target is not None:
+        report.direct_change = _change(target, "invalidated", target.confidence)
+        changed.append(target)
+    for dependent_id in dep_graph.dependents_in_order(record_id, _RESTS_ON):
+        dependent = store.get(dependent_id)
+        if dependent is None or dependent.status in _WITHDRAWN:
+            continue
+        dependent.is_hypothesis = True
+        report.cascaded.append(_change(dependent, "hypothesis", dependent.confidence / 2))
+        changed.append(dependent)
+    store.upsert_many([*changed, _event_record(report)])
+    return report
+
+
+def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatusChange:
+    change = RecordStatusChange(record.id, record.status, status, record.confidence, confidence)
+    record.status = status
+    record.confidence = confidence
+    return change
+
+
+def _event_record(report: RollbackReport) -> ChronoRecord:
+    direct = [] if report.direct_change is None else [report.direct_change]
+    return ChronoRecord(
+        id=f"ROLLBACK-{report.target_id}",
+        kind="rollback_event",
+        label=f"Rollback of {report.target_id}: {report.reason}",
+        confidence=1.0,
+        data={
+            **report.to_dict(),
+            "changes": [asdict(change) for change in (*direct, *report.cascaded)],
+        },
+    )

@@ -1,0 +1,339 @@
+"""What may a caller ask of a project's memory?"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from chronomemory import metrics, migrate
+from chronomemory._core import Engine, verify_path
+from chronomemory.deps import DepGraph
+from chronomemory.event import WalEvent
+from chronomemory.layout import log_folder
+from chronomemory.migrate import _governance_to_esdb_status
+from chronomemory.record import ChronoRecord
+from chronomemory.rollback import RollbackReport, invalidate
+from chronomemory.types import IngestReport, Progress, VerifyReport
+from chronomemory.view import StoreView, confidence_threshold, look_back
+
+__all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
+
+_DURABILITY = ("full", "normal", "off")
+_VERIFY = ("full", "quick")
+
+
+class ChronoStore:
+    """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
+
+    The first call that needs the store opens it, also after ``close``; reading never creates
+    a file. One store may be shared between threads, and many processes may open the same project.
+
+    >>> import tempfile
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     event = store.upsert(ChronoRecord(id="FACT-1", label="Water is wet"))
+    ...     store.get("FACT-1").label, event.seq
+    ('Water is wet', 1)
+    """
+
+    def __init__(
+        self,
+        project_root: str | os.PathLike[str],
+        *,
+        recursion_depth: int = 0,
+        durability: str = "normal",
+        exclusive: bool = False,
+        lock_timeout: float = 5.0,
+        strict: bool = False,
+        verify: str = "full",
+        head_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._engine: Engine | None = None
+        for name, value, known in (
+            ("durability", durability, _DURABILITY),
+            ("verify", verify, _VERIFY),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+        self.project_root = Path(project_root)
+        self.recursion_depth: Final = recursion_depth
+        self.head_file = None if head_file is None else Path(head_file)
+        self._options: dict[str, Any] = {
+            "recursion_depth": recursion_depth,
+            "durability": durability,
+            "exclusive": exclusive,
+            "lock_timeout": lock_timeout,
+            "strict": strict,
+            "verify": verify,
+        }
+        self._opening = threading.Lock()
+        self._opened_by = 0
+
+    # Life.
+
+    def open(self) -> ChronoStore:
+        """Open the store unless it is open, and warn of damage or an interrupted write."""
+        with self._opening:
+            # INVARIANT: an engine belongs to the process that made it; after a fork the
+            # child must not go on with its parent's.
+            if self._engine is None or self._opened_by != os.getpid():
+                engine = Engine(os.fspath(self.project_root), **self._options)
+                try:
+                    for complaint in _complaints(self.project_root, engine.findings()):
+                        warnings.warn(complaint, RuntimeWarning, stacklevel=3)
+                except BaseException:  # a caller who makes warnings errors gets a closed store
+                    engine.close()
+                    raise
+                self._engine, self._opened_by = engine, os.getpid()
+        return self
+
+    def close(self) -> None:
+        """Close the store; closing twice is fine, and the next call opens it again."""
+        with self._opening:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def __enter__(self) -> ChronoStore:
+        return self.open()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)
+        if engine is not None:
+            warnings.warn(f"unclosed store {self!r}", ResourceWarning, source=self, stacklevel=2)
+            engine.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._engine is None else "open"
+        return f"<ChronoStore {os.fspath(self.project_root)!r}, {state}>"
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine: the doorway that the other faces of this package write through."""
+        engine = self._engine
+        if engine is None:
+            engine = self.open()._engine
+            assert engine is not None
+        return engine
+
+    # Writing.
+
+    def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent:
+        """Write a record, replacing the one with its id; the store's depth is stamped on it."""
+        line = self.engine.upsert(record)
+        if isinstance(record, ChronoRecord):
+            record.recursion_depth = self.recursion_depth
+        return WalEvent._of_line(line)
+
+    def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
+        """Write records as one atomic batch, all or none; return the seqs they took."""
+        return range(*self.engine.upsert_many(records))
+
+    def ingest(
+        self,
+        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Load NDJSON files of records, one object a line, without a Python object per row.
+
+        Each file goes in as a row of atomic batches: an error ends the load at the batch that
+        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all.
+        """
+        paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+        names = [os.fspath(path) for path in paths]
+        sizes = [os.stat(name).st_size for name in names]
+        records = done = 0
+        seqs: list[int] = []
+        for name, size in zip(names, sizes, strict=True):
+            told = self.engine.ingest(name, _shifted(progress, done, sum(sizes)))
+            done += size
+            records += told["records"]
+            if told["records"]:
+                seqs += (told["first_seq"], told["last_seq"])
+        first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
+        return IngestReport(records, done, first, last, names)
+
+    def delete(self, record_id: str) -> WalEvent:
+        """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
+        return WalEvent._of_line(self.engine.delete(record_id))
+
+    def sync(self) -> None:
+        """Wait until everything written so far is on disk."""
+        self.engine.sync()
+
+    # Reading. Records are copies: changing one changes nothing until it is upserted.
+
+    def get(self, record_id: str) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None."""
+        return self.engine.get(record_id)
+
+    def query(
+        self,
+        *,
+        kind: str | None = None,
+        status: str | None = "active",
+        rag_filter: bool = False,
+        min_confidence: float = 0.0,
+        limit: int | None = None,
+        faces: bool = False,
+    ) -> list[ChronoRecord]:
+        """Return matching records in insertion order; ``status=""`` or None means any.
+
+        Records of the other faces appear when their kind is named, or with ``faces=True``.
+        """
+        return self.engine.query(
+            kind=kind,
+            status=status,
+            min_confidence=confidence_threshold(min_confidence, rag_filter),
+            limit=limit,
+            faces=faces,
+        )
+
+    def record_count(self) -> int:
+        """Return how many plain records are active."""
+        return self.engine.count()
+
+    def record_counts(
+        self, *, status: str | None = "active", faces: bool = False
+    ) -> dict[str, int]:
+        """Return how many records there are of each kind."""
+        counts: dict[str, int] = {}
+        for kind, its_status, of_face, number in self.engine.tally():
+            if (faces or not of_face) and (not status or its_status == status):
+                counts[kind] = counts.get(kind, 0) + number
+        return counts
+
+    def export_records(
+        self, *, status: str | None = "active", faces: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the active plain records as dicts, or those of another status."""
+        return self.engine.export(status=status, faces=faces)
+
+    # History and evidence.
+
+    def wal_seq(self) -> int:
+        """Return the seq of the last event, 0 when there is none."""
+        return self.engine.wal_seq()
+
+    def head(self) -> str:
+        """Return the hash of the last event, "" when there is none."""
+        return self.engine.head()
+
+    def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
+        """Return every event of the log with this seq or a later one, whatever its op."""
+        return [WalEvent._of_line(line) for line in self.engine.replay(from_seq)]
+
+    def history(self, record_id: str) -> list[WalEvent]:
+        """Return every event of one record, oldest first."""
+        return [WalEvent._of_line(line) for line in self.engine.history(record_id)]
+
+    def changed_since(self, seq: int) -> list[str]:
+        """Return the ids written at ``seq`` or later, each once."""
+        return self.engine.changed_since(seq)
+
+    def as_of(self, when: int | datetime) -> StoreView:
+        """Look at the store as it was after event ``when``, or at a moment with a time zone."""
+        return look_back(self.engine, when)
+
+    def verify(self, *, progress: Progress | None = None) -> VerifyReport:
+        """Read the files again and say what they prove; nothing is opened or created for it."""
+        engine = self._engine
+        if engine is None:
+            found = verify_path(os.fspath(log_folder(self.project_root)), progress)
+        else:
+            found = engine.verify(progress)
+        return VerifyReport.from_dict(found)
+
+    def chain_valid(self) -> bool:
+        """Say whether the files on disk are unaltered as far as a chain can tell."""
+        return self.verify().valid
+
+    # Care.
+
+    def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> int:
+        """Start a new log from the present state; return how many events the old one had.
+
+        The new log commits to the state and to the old log by their hashes. Without
+        ``keep_history`` the old events are dropped and cannot be looked at again.
+        """
+        return self.engine.compact(keep_history=keep_history, progress=progress)
+
+    def backup(self, *, progress: Progress | None = None) -> Path:
+        """Make a consistent copy inside the store's folder and return where it is."""
+        return Path(self.engine.backup(progress))
+
+    def restore(self, source: str | os.PathLike[str]) -> None:
+        """Put the store back to a backup."""
+        with self._lenient_engine() as engine:
+            engine.restore(os.fspath(source))
+
+    def repair(self) -> dict[str, Any]:
+        """Put damaged bytes aside, leave an event that says so, and return what was done."""
+        with self._lenient_engine() as engine:
+            return engine.repair()
+
+    @contextmanager
+    def _lenient_engine(self) -> Iterator[Engine]:
+        """Lend an engine that also opens a damaged store: this is the way out of damage."""
+        if self._engine is not None:
+            yield self._engine
+            return
+        engine = Engine(os.fspath(self.project_root), **{**self._options, "strict": False})
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    # One-line calls of the modules that stand below: the store is their first argument.
+
+    _governance_to_esdb_status = staticmethod(_governance_to_esdb_status)
+    migrate_from_json = migrate.migrate_from_json
+    record_token_metric = metrics.record_token_metric
+    get_token_metrics = metrics.get_token_metrics
+    token_efficiency_report = metrics.token_efficiency_report
+    find_skills = metrics.find_skills
+    record_skill_run = metrics.record_skill_run
+
+    def invalidate(
+        self, record_id: str, reason: str, dep_graph: DepGraph | None = None
+    ) -> RollbackReport:
+        """Invalidate a record and what rests on it, by default along the edges in the store."""
+        return invalidate(record_id, reason, self, dep_graph or DepGraph.from_store(self))
+
+
+def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:
+    """Open a project's store; the options are those of ``ChronoStore``."""
+    return ChronoStore(project_root, **options).open()
+
+
+def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
+    found = VerifyReport.from_dict(findings)
+    if found.damage:
+        yield (
+            f"{project_root}: {len(found.damage)} damaged places, the first at {found.damage[0]}; "
+            "all good lines are loaded, verify() lists the others"
+        )
+    if found.tail:
+        yield f"{project_root}: {found.tail}; the next write puts them aside"
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Let the progress of one file among several count as progress of them all."""
+    if progress is None:
+        return None
+    return lambda done, _: progress(before + done, total)

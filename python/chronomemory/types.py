@@ -1,0 +1,194 @@
+"""Which shapes do the modules hand to each other?
+
+The protocols let the verbs (``invalidate``, ``what_is_known``, …) stand below ``ChronoStore``
+and take any object with its reading or writing methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Protocol
+
+from chronomemory.event import WalEvent
+from chronomemory.record import ChronoRecord
+
+__all__ = [
+    "FACE_PREFIXES",
+    "Damage",
+    "IngestReport",
+    "Journal",
+    "Progress",
+    "Readable",
+    "Tail",
+    "VerifyReport",
+    "Writable",
+]
+
+#: Called now and then with what is done and what there is to do.
+Progress = Callable[[int, int], object]
+
+#: Ids that begin so belong to another face of the store and are no plain records.
+FACE_PREFIXES = (
+    "block:",
+    "bedge:",
+    "contradiction:",
+    "frame:",
+    "session:",
+    "config:",
+    "episode:",
+    "fact:",
+    "rule:",
+    "profile:",
+    "node:",
+    "gedge:",
+    "path:",
+    "plan:",
+    "event:",
+    "audit:",
+    "page:",
+    "entry:",
+)
+
+_RUNGS = ("remembered", "signed", "witnessed")
+
+
+class Readable(Protocol):
+    """Anything that knows records: a store, or a look at what it once knew."""
+
+    def get(self, record_id: str) -> ChronoRecord | None: ...
+
+    def query(
+        self,
+        *,
+        kind: str | None = None,
+        status: str | None = "active",
+        rag_filter: bool = False,
+        min_confidence: float = 0.0,
+        limit: int | None = None,
+        faces: bool = False,
+    ) -> list[ChronoRecord]: ...
+
+
+class Journal(Readable, Protocol):
+    """Anything that also knows in which order it learned."""
+
+    def wal_seq(self) -> int: ...
+
+    def replay(self, *, from_seq: int = 0) -> list[WalEvent]: ...
+
+    def changed_since(self, seq: int) -> list[str]: ...
+
+
+class Writable(Journal, Protocol):
+    """Anything that takes records."""
+
+    def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent: ...
+
+    def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range: ...
+
+    def delete(self, record_id: str) -> WalEvent: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One place where the files do not say what was once written."""
+
+    path: str
+    offset: int
+    line: int
+    seq: int | None
+    kind: str
+    reason: str
+
+    def __str__(self) -> str:
+        seq = "" if self.seq is None else f", seq {self.seq}"
+        return (
+            f"{self.path} line {self.line}, offset {self.offset}{seq}: {self.kind}: {self.reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Bytes beyond the committed end: an interrupted write, which the next writer puts aside."""
+
+    offset: int
+    length: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.length} uncommitted bytes from offset {self.offset} on: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What the files on disk prove, and what they cannot prove."""
+
+    valid: bool = True
+    events: int = 0
+    first_seq: int | None = None
+    last_seq: int = 0
+    head: str = ""
+    fast_lines: int = 0
+    slow_lines: int = 0
+    blank_lines: int = 0
+    bytes: int = 0
+    committed_end: int = 0
+    base: str = "none"
+    damage: tuple[Damage, ...] = ()
+    tail: Tail | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> VerifyReport:
+        """Make a report of what the engine found."""
+        known = {item.name: found[item.name] for item in fields(cls) if item.name in found}
+        known["damage"] = tuple(Damage(**item) for item in found.get("damage", ()))
+        known["tail"] = Tail(**found["tail"]) if found.get("tail") else None
+        known["notes"] = tuple(found.get("notes", ()))
+        return cls(**known)
+
+    @property
+    def rung(self) -> str:
+        """The highest rung of evidence that was reached."""
+        return "chain ok" if self.valid else "corrupt"
+
+    @property
+    def rungs(self) -> dict[str, str]:
+        """Every rung with its verdict; one that is not built yet says that it cannot tell."""
+        return {"chain": "ok" if self.valid else "corrupt", **dict.fromkeys(_RUNGS, "cannot tell")}
+
+    def lines(self) -> list[str]:
+        """Say it to a person, one finding a line."""
+        said = [
+            f"{self.rung}: {self.events} events, seq {self.first_seq or 0} to {self.last_seq}, "
+            f"{self.fast_lines} lines on the fast path, {self.slow_lines} on the slow one",
+            *(f"damage: {item}" for item in self.damage),
+            *(f"tail: {item}" for item in (self.tail,) if item),
+            *(f"note: {item}" for item in self.notes),
+        ]
+        if self.base != "none":
+            said.insert(1, f"base: {self.base}")
+        return [*said, *(f"{name}: {self.rungs[name]}" for name in _RUNGS)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON can carry it."""
+        told = asdict(self)
+        told["damage"] = [asdict(item) for item in self.damage]
+        told["notes"] = list(self.notes)
+        return {**told, "rung": self.rung, "rungs": self.rungs}
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What a bulk load brought in."""
+
+    records: int = 0
+    bytes: int = 0
+    first_seq: int | None = None
+    last_seq: int | None = None
+    files: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON can carry it."""
+        return asdict(self)

@@ -1,0 +1,223 @@
+//! Does it follow from what came before?
+//!
+//! The follower is shown the log line by line. It checks the links, gathers batches and says for each line what a reader
+//! may believe: at once, once its batch is whole, or never. Verification, loading and catching up all follow the same way.
+
+use crate::damage::{Damage, DamageKind};
+use crate::digest::Hex;
+use crate::event::Op;
+use crate::event::line::{Event, Fault};
+use crate::layout::LOG;
+
+/// Where a line stands in the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its physical line, counted from 1.
+    pub line: u64,
+}
+
+/// What becomes of the events held back for an open batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing yet.
+    Stay,
+    /// The batch is whole: they count.
+    Count,
+    /// The batch is broken: they never happened.
+    Drop,
+}
+
+/// What a reader does with the line just followed, in the order of the fields.
+#[derive(Debug)]
+pub struct Step {
+    /// First for the batch that was open before this line.
+    pub before: Held,
+    /// Then this line: an event that counts at once.
+    pub counts: bool,
+    /// Or an event held back until its batch is whole.
+    pub held: bool,
+    /// Then for the batch that this line ended.
+    pub after: Held,
+}
+
+/// How far the chain is committed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    /// The hash of the last event that was loaded.
+    pub head: Option<Hex>,
+    /// The hash of the first event that was loaded.
+    pub first: Option<Hex>,
+    /// The first seq.
+    pub first_seq: Option<u64>,
+    /// The highest seq.
+    pub last_seq: u64,
+    /// How many events were loaded.
+    pub events: u64,
+    gap: bool,
+}
+
+#[derive(Debug)]
+struct Batch {
+    /// The chain as it was before the batch: where it stands if the batch never becomes whole.
+    before: Mark,
+    place: Place,
+    seq: u64,
+    last: u64,
+    expected: u64,
+    damaged: bool,
+}
+
+/// Follows a chain.
+#[derive(Debug, Default)]
+pub struct Follower {
+    /// How far the chain has come.
+    pub mark: Mark,
+    /// All that is wrong.
+    pub damage: Vec<Damage>,
+    /// Where everything begins that no sync stands behind, if damage was found there.
+    pub tail: Option<Place>,
+    /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
+    pub synced: Option<u64>,
+    batch: Option<Batch>,
+}
+
+impl Follower {
+    /// A follower at the beginning of a log.
+    pub fn new(synced: Option<u64>) -> Self {
+        Self {
+            synced,
+            ..Self::default()
+        }
+    }
+
+    /// Follows one line. `None` once the tail has begun: nothing from there on counts, nor what was held.
+    pub fn follow(&mut self, place: Place, line: &[u8], read: &Result<Event, Fault>) -> Option<Step> {
+        let mut step = Step {
+            before: Held::Stay,
+            counts: false,
+            held: false,
+            after: Held::Stay,
+        };
+        match read {
+            Err(fault) => {
+                self.report(place, None, fault.kind, &fault.reason)?;
+                self.mark.gap = true;
+                if let Some(batch) = &mut self.batch {
+                    batch.damaged = true;
+                    batch.expected += 1;
+                }
+            }
+            Ok(event) => {
+                let seq = event.spans.seq;
+                if self.leaves_batch(event) {
+                    step.before = Held::Drop;
+                    self.end_batch()?;
+                }
+                let flaw = self.flaw(event, line);
+                if let Some((kind, reason)) = flaw {
+                    self.report(place, Some(seq), kind, reason)?;
+                }
+                let before = self.mark;
+                self.take(event, line);
+                match &mut self.batch {
+                    Some(batch) => {
+                        batch.damaged |= flaw.is_some() || seq != batch.expected;
+                        batch.expected = seq + 1;
+                        step.held = true;
+                    }
+                    None if event.op == Op::Begin => {
+                        self.batch = Some(Batch {
+                            before,
+                            place,
+                            seq,
+                            last: seq + u64::from(event.events),
+                            expected: seq + 1,
+                            damaged: false,
+                        });
+                        step.held = true;
+                    }
+                    None => step.counts = true,
+                }
+            }
+        }
+        if self.batch.as_ref().is_some_and(|batch| batch.expected > batch.last) {
+            step.after = self.end_batch()?;
+        }
+        Some(step)
+    }
+
+    /// At the end of the file: where an unfinished batch begins. The chain steps back to the event before it, so that
+    /// the batch can be followed anew once more of it is there. An unfinished batch with damage in it is damage.
+    pub fn settle(&mut self) -> Option<Place> {
+        if self.batch.as_ref()?.damaged {
+            // `None` would say that the tail began there, which `tail` tells too.
+            let _ = self.end_batch();
+            return None;
+        }
+        let batch = self.batch.take()?;
+        self.mark = batch.before;
+        Some(batch.place)
+    }
+
+    fn leaves_batch(&self, event: &Event) -> bool {
+        self.batch.as_ref().is_some_and(|batch| {
+            matches!(event.op, Op::Begin | Op::Compact) || event.spans.seq <= batch.seq || event.spans.seq > batch.last
+        })
+    }
+
+    fn flaw(&self, event: &Event, line: &[u8]) -> Option<(DamageKind, &'static str)> {
+        if event.injected {
+            return Some((DamageKind::Injected, "a field that the hash does not cover"));
+        }
+        let prev = event.prev_hash(line);
+        let expected: &[u8] = self.mark.head.as_ref().map_or(b"", |head| head.bytes());
+        let linked = prev == expected || (self.mark.gap && !prev.is_empty());
+        (!linked).then_some((DamageKind::Unlinked, "prev_hash is not the hash of the event before"))
+    }
+
+    fn take(&mut self, event: &Event, line: &[u8]) {
+        let hash = event.hash(line);
+        let mark = &mut self.mark;
+        mark.head = Some(hash);
+        mark.first.get_or_insert(hash);
+        mark.first_seq.get_or_insert(event.spans.seq);
+        mark.last_seq = mark.last_seq.max(event.spans.seq);
+        mark.events += 1;
+        mark.gap = false;
+    }
+
+    fn end_batch(&mut self) -> Option<Held> {
+        let Some(batch) = &self.batch else {
+            return Some(Held::Stay);
+        };
+        let whole = !batch.damaged && batch.expected > batch.last;
+        let (place, seq) = (batch.place, batch.seq);
+        if !whole {
+            self.report(place, Some(seq), DamageKind::BrokenBatch, "the batch is not whole")?;
+        }
+        self.batch = None;
+        Some(if whole { Held::Count } else { Held::Drop })
+    }
+
+    fn report(&mut self, place: Place, seq: Option<u64>, kind: DamageKind, reason: &str) -> Option<()> {
+        let begins = self.batch.as_ref().map_or(place, |batch| batch.place);
+        if self.damage.is_empty() && self.synced.is_some_and(|synced| begins.offset >= synced) {
+            self.tail = Some(begins);
+            if let Some(batch) = self.batch.take() {
+                self.mark = batch.before;
+            }
+            return None;
+        }
+        self.damage.push(Damage {
+            path: LOG.to_owned(),
+            offset: place.offset,
+            line: place.line,
+            seq,
+            kind,
+            reason: reason.to_owned(),
+        });
+        Some(())
+    }
+}

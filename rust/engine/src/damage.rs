@@ -1,0 +1,87 @@
+//! What is wrong with a file, and where?
+
+use std::fmt;
+
+/// The kinds of damage, as the format names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// The line is not JSON that a log may hold.
+    Unreadable,
+    /// JSON, but not an event.
+    Malformed,
+    /// The hash is not the hash of the payload.
+    Altered,
+    /// A field that the hash does not cover, in a line of our own form.
+    Injected,
+    /// The event does not follow from the one before it.
+    Unlinked,
+    /// A batch that is not whole.
+    BrokenBatch,
+    /// The state that the log starts from is not there.
+    BaseMissing,
+    /// The state that the log starts from is not the one the log names.
+    BaseAltered,
+    /// An archive is not the one the log names.
+    ArchiveAltered,
+    /// The snapshot contradicts the log.
+    SnapshotRefused,
+}
+
+impl DamageKind {
+    /// The word used in reports and in `docs/format.md`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::Malformed => "malformed",
+            Self::Altered => "altered",
+            Self::Injected => "injected",
+            Self::Unlinked => "unlinked",
+            Self::BrokenBatch => "broken-batch",
+            Self::BaseMissing => "base-missing",
+            Self::BaseAltered => "base-altered",
+            Self::ArchiveAltered => "archive-altered",
+            Self::SnapshotRefused => "snapshot-refused",
+        }
+    }
+}
+
+/// One finding, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file, relative to the store's folder.
+    pub path: String,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// The physical line, counted from 1; 0 where lines do not apply.
+    pub line: u64,
+    /// The event's seq, where it could be read.
+    pub seq: Option<u64>,
+    /// What kind of damage.
+    pub kind: DamageKind,
+    /// What exactly.
+    pub reason: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.path, self.offset)?;
+        if self.line > 0 {
+            write!(f, " (line {})", self.line)?;
+        }
+        if let Some(seq) = self.seq {
+            write!(f, ", seq {seq}")?;
+        }
+        write!(f, ": {}: {}", self.kind.word(), self.reason)
+    }
+}
+
+/// Bytes at the end of the log that no committed write stands behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// Where the tail begins: the committed end of the log.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: u64,
+    /// Why it is a tail.
+    pub reason: String,
+}

@@ -1,0 +1,185 @@
+//! What may be asked of a disk, and what does it promise?
+//!
+//! The engine touches files only through [`Disk`], so that a test can put a disk underneath that forgets whatever was
+//! not synced ([`CrashDisk`]). The promises are few: `write_at` may be lost until `sync` returned; a name may be
+//! lost until `sync_dir` returned; `rename` replaces a name as a whole.
+
+mod crash;
+mod real;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use crash::CrashDisk;
+pub use real::RealDisk;
+
+/// What a caller wants to do with an existing file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read only.
+    Read,
+    /// Read and write.
+    Write,
+}
+
+/// Which file this is, whatever its name: equal for two handles of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device it lies on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// A place for files.
+pub trait Disk: Send + Sync {
+    /// Opens an existing file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>>;
+    /// Creates a file, or empties the one that is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+    /// Gives a file another name, replacing what had it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file's name.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Creates a folder and its parents.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder, sorted; empty if there is no such folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Which file has this name now.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn identity(&self, path: &Path) -> io::Result<Identity>;
+    /// Opens, or creates, the permanent file that writers lock.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>>;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Reads at most `buffer.len()` bytes; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes`, looping over short writes.
+    ///
+    /// # Errors
+    /// What the system says; any part may have been written.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Cuts the file to `length`.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn truncate(&self, length: u64) -> io::Result<()>;
+    /// Makes the contents durable.
+    ///
+    /// # Errors
+    /// What the system says; what was written may be lost for good.
+    fn sync(&self) -> io::Result<()>;
+    /// The file's length now.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn length(&self) -> io::Result<u64>;
+    /// Which file this is.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn identity(&self) -> io::Result<Identity>;
+}
+
+/// The permanent file that writers lock.
+pub trait LockFile: Send + Sync {
+    /// Waits for the lock, at most `patience`; false if another kept it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn acquire(&self, patience: Duration) -> io::Result<bool>;
+    /// Gives the lock back.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn release(&self) -> io::Result<()>;
+    /// What the last holder wrote about itself.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn note(&self) -> io::Result<String>;
+    /// Replaces that note.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn write_note(&self, note: &str) -> io::Result<()>;
+    /// Which file this is.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn identity(&self) -> io::Result<Identity>;
+}
+
+/// Reads exactly `length` bytes, or as many as there are before the end of the file, behind what `buffer` holds.
+///
+/// # Errors
+/// What the system says.
+pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
+    let start = buffer.len();
+    buffer.resize(start + length, 0);
+    let mut filled = 0;
+    while filled < length {
+        match file.read_at(&mut buffer[start + filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+            Err(fault) => {
+                buffer.truncate(start);
+                return Err(fault);
+            }
+        }
+    }
+    buffer.truncate(start + filled);
+    Ok(filled)
+}
+
+/// Reads a whole file; `None` if there is none.
+///
+/// # Errors
+/// What the system says.
+pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match disk.open(path, Access::Read) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    let length = usize::try_from(file.length()?).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    read_upto(&*file, &mut bytes, 0, length)?;
+    Ok(Some(bytes))
+}

@@ -1,0 +1,161 @@
+//! How is the operating system asked?
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Access, Disk, DiskFile, Identity, LockFile};
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(access == Access::Write)
+            .open(path)?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(fault) => return Err(fault),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Identity> {
+        fs::metadata(path).map(|metadata| identity_of(&metadata))
+    }
+
+    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        Ok(Box::new(RealLock(file)))
+    }
+}
+
+fn identity_of(metadata: &fs::Metadata) -> Identity {
+    Identity {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    }
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(identity_of(&self.0.metadata()?))
+    }
+}
+
+struct RealLock(File);
+
+/// A waiting writer looks again after this long at first, and up to [`LONGEST_PAUSE`] later.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+
+impl LockFile for RealLock {
+    fn acquire(&self, patience: Duration) -> io::Result<bool> {
+        let mut began = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.0.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::Error(fault)) if fault.kind() == io::ErrorKind::Interrupted => continue,
+                Err(TryLockError::Error(fault)) => return Err(fault),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let began = *began.get_or_insert_with(Instant::now);
+            let waited = began.elapsed();
+            if waited >= patience {
+                return Ok(false);
+            }
+            std::thread::sleep(pause.min(patience - waited));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn release(&self) -> io::Result<()> {
+        self.0.unlock()
+    }
+
+    fn note(&self) -> io::Result<String> {
+        let mut bytes = vec![0; 512];
+        let n = self.0.read_at(&mut bytes, 0)?;
+        bytes.truncate(n);
+        Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', ' ']).to_owned())
+    }
+
+    fn write_note(&self, note: &str) -> io::Result<()> {
+        self.0.write_all_at(note.as_bytes(), 0)?;
+        self.0.set_len(note.len() as u64)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(identity_of(&self.0.metadata()?))
+    }
+}

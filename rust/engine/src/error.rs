@@ -1,0 +1,96 @@
+//! What can go wrong, said so that a caller can act on it?
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::damage::Damage;
+
+/// Everything the engine may answer instead of a result.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The operating system refused; nothing was half written.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The file or folder in question.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another writer kept the lock for longer than the caller would wait.
+    #[error("{path} is held by {holder}", path = .path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What the holder wrote about itself.
+        holder: String,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// A sync failed earlier: what the system holds in memory may never reach the disk.
+    #[error("the store refuses writes since a sync failed: {reason}")]
+    Poisoned {
+        /// The failure that poisoned it.
+        reason: String,
+    },
+    /// The files contradict their own hashes.
+    #[error("{0}")]
+    Corrupted(Box<Damage>),
+    /// A file is of a format this version does not know.
+    #[error("{what}")]
+    Unsupported {
+        /// What was met.
+        what: String,
+    },
+    /// The caller's value cannot be written; nothing was.
+    #[error("{field}: {reason}")]
+    Invalid {
+        /// The field that is wrong.
+        field: String,
+        /// Why it is wrong.
+        reason: String,
+    },
+    /// The past asked for is not in the log any more.
+    #[error("the state before seq {first_seq} is not available: {reason}")]
+    HistoryUnavailable {
+        /// The first seq that can be reached.
+        first_seq: u64,
+        /// Why nothing earlier can.
+        reason: String,
+    },
+}
+
+/// The engine's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An I/O failure at `path`.
+    pub fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// A value that may not be written.
+    pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            field: field.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Names the file in an I/O failure.
+pub(crate) trait At<T> {
+    /// Turns an `io::Result` into ours.
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::io(path, source))
+    }
+}

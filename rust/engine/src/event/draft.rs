@@ -1,0 +1,294 @@
+//! What does a caller want to say?
+//!
+//! A draft holds changes as canonical bytes, checked and complete, before the log gives them a seq, a moment and a hash.
+//! Whoever fills it, from Python objects or from JSON, goes through the same [`RecordWriter`].
+
+use std::ops::Range;
+
+use super::faces::face_of;
+use super::Op;
+use crate::error::{Error, Result};
+use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
+
+/// What the rest of a line may need beside record and id.
+const ENVELOPE_BYTES: usize = 512;
+/// How many containers are open around a field of a record: the event and the record.
+pub const FIELD_DEPTH: usize = 2;
+
+/// One change of one record.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What it does.
+    pub op: Op,
+    /// Where the fields lie in the record.
+    pub fields: RecordSpans,
+    id: Range<usize>,
+    record: Range<usize>,
+}
+
+/// Changes that become one commit.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    text: Vec<u8>,
+    changes: Vec<Change>,
+}
+
+impl Draft {
+    /// The changes, in order.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Forgets everything, to be filled anew.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.changes.clear();
+    }
+
+    /// Whether nothing is to be said.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Whether any change is a patch.
+    pub fn has_patches(&self) -> bool {
+        self.changes.iter().any(|change| change.op == Op::Patch)
+    }
+
+    /// How many bytes the records take.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// A change's id as it stands between quotes in canonical JSON.
+    pub fn id(&self, change: &Change) -> &[u8] {
+        &self.text[change.id.clone()]
+    }
+
+    /// A change's canonical record.
+    pub fn record(&self, change: &Change) -> &[u8] {
+        &self.text[change.record.clone()]
+    }
+
+    /// Takes the changes of another draft behind its own.
+    pub fn append(&mut self, other: &Self) {
+        let shift = self.text.len();
+        let moved = |range: &Range<usize>| range.start + shift..range.end + shift;
+        self.text.extend_from_slice(&other.text);
+        self.changes.extend(other.changes.iter().map(|change| Change {
+            id: moved(&change.id),
+            record: moved(&change.record),
+            ..change.clone()
+        }));
+    }
+
+    /// Begins a whole record; its fields follow in canonical order.
+    pub fn upsert(&mut self) -> RecordWriter<'_> {
+        let start = self.text.len();
+        self.text.push(b'{');
+        RecordWriter {
+            draft: self,
+            start,
+            id: Span { start: 0, end: 0 },
+            fields: RecordSpans::default(),
+        }
+    }
+
+    /// Says that a record is a tombstone now.
+    ///
+    /// # Errors
+    /// `Invalid` for an id that may not be written here.
+    pub fn delete(&mut self, id: &str, face: Option<&str>) -> Result<()> {
+        check_id(id, face)?;
+        let start = self.text.len();
+        self.text.extend_from_slice(b"{\"id\":");
+        let id_start = self.text.len();
+        json::write_string(id, &mut self.text);
+        let id = id_start + 1..self.text.len() - 1;
+        self.text.extend_from_slice(b",\"status\":\"tombstone\"}");
+        self.push(Op::Delete, id, start, RecordSpans::default())
+    }
+
+    /// Says how a face's record changes: a canonical object that is an RFC 7396 merge patch.
+    ///
+    /// # Errors
+    /// `Invalid` for an id that may not be written here.
+    pub fn patch(&mut self, id: &str, face: &str, patch: &[u8]) -> Result<()> {
+        check_id(id, Some(face))?;
+        let id_start = self.text.len();
+        json::write_string(id, &mut self.text);
+        let id = id_start + 1..self.text.len() - 1;
+        let start = self.text.len();
+        self.text.extend_from_slice(patch);
+        self.push(Op::Patch, id, start, RecordSpans::default())
+    }
+
+    /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
+    ///
+    /// # Errors
+    /// `Invalid` names the field and the reason.
+    pub fn upsert_value(&mut self, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
+        super::draft_value::write(self, record, depth, face)
+    }
+
+    fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans) -> Result<()> {
+        let record = start..self.text.len();
+        if record.len() + id.len() + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
+            return Err(Error::invalid("record", "its line would be over 16 MiB"));
+        }
+        self.changes.push(Change { op, fields, id, record });
+        Ok(())
+    }
+}
+
+/// Writes the twelve fields of a record, in canonical order.
+pub struct RecordWriter<'a> {
+    draft: &'a mut Draft,
+    start: usize,
+    id: Span,
+    fields: RecordSpans,
+}
+
+impl RecordWriter<'_> {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.draft.text
+    }
+
+    fn string(&mut self, key: &'static str, value: &str) -> Span {
+        self.text().extend_from_slice(key.as_bytes());
+        let from = self.draft.text.len() - self.start + 1;
+        json::write_string(value, self.text());
+        let to = self.draft.text.len() - self.start - 1;
+        Span {
+            start: from as u32,
+            end: to as u32,
+        }
+    }
+
+    /// The confidence.
+    ///
+    /// # Errors
+    /// `Invalid` outside 0..1.
+    pub fn confidence(&mut self, value: f64) -> Result<()> {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(Error::invalid("confidence", format!("{value} is not between 0 and 1")));
+        }
+        self.text().extend_from_slice(b"\"confidence\":");
+        // -0.0 is inside the range but would be another spelling of the same belief.
+        let value = value + 0.0;
+        json::write_f64(value, self.text());
+        self.fields.confidence = Some(value);
+        Ok(())
+    }
+
+    /// A field whose canonical value the caller puts behind what is there.
+    pub fn raw(&mut self, field: RawField) -> &mut Vec<u8> {
+        self.text().extend_from_slice(field.key());
+        self.text()
+    }
+
+    /// The id.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty id or one that belongs to another face.
+    pub fn id(&mut self, value: &str, face: Option<&str>) -> Result<()> {
+        check_id(value, face)?;
+        self.id = self.string(",\"id\":", value);
+        self.fields.id = Some(self.id);
+        Ok(())
+    }
+
+    /// Whether it is a hypothesis.
+    pub fn is_hypothesis(&mut self, value: bool) {
+        let spelled: &[u8] = if value { b",\"is_hypothesis\":true" } else { b",\"is_hypothesis\":false" };
+        self.text().extend_from_slice(spelled);
+    }
+
+    /// The kind.
+    pub fn kind(&mut self, value: &str) {
+        self.fields.kind = Some(self.string(",\"kind\":", value));
+    }
+
+    /// The label.
+    pub fn label(&mut self, value: &str) {
+        self.string(",\"label\":", value);
+    }
+
+    /// The recursion depth.
+    pub fn recursion_depth(&mut self, value: i64) {
+        self.text().extend_from_slice(b",\"recursion_depth\":");
+        json::write_i64(value, self.text());
+    }
+
+    /// The source type.
+    pub fn source_type(&mut self, value: &str) {
+        self.string(",\"source_type\":", value);
+    }
+
+    /// The status, which is the last field.
+    ///
+    /// # Errors
+    /// `Invalid` if the line would be too long.
+    pub fn status(mut self, value: &str) -> Result<()> {
+        self.fields.status = Some(self.string(",\"status\":", value));
+        self.text().push(b'}');
+        let id = self.start + self.id.start as usize..self.start + self.id.end as usize;
+        self.draft.push(Op::Upsert, id, self.start, self.fields)
+    }
+}
+
+/// The fields whose values are lists or objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawField {
+    /// `data`, after the confidence.
+    Data,
+    /// `epistemic_boundary`, after that.
+    EpistemicBoundary,
+    /// `evidence`, after that and before the id.
+    Evidence,
+    /// `model_assumptions`, after the label.
+    ModelAssumptions,
+}
+
+impl RawField {
+    fn key(self) -> &'static [u8] {
+        match self {
+            Self::Data => b",\"data\":",
+            Self::EpistemicBoundary => b",\"epistemic_boundary\":",
+            Self::Evidence => b",\"evidence\":",
+            Self::ModelAssumptions => b",\"model_assumptions\":",
+        }
+    }
+
+    /// The field's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::EpistemicBoundary => "epistemic_boundary",
+            Self::Evidence => "evidence",
+            Self::ModelAssumptions => "model_assumptions",
+        }
+    }
+}
+
+/// Whether a value with this many containers inside a record's field still fits into a line.
+///
+/// # Errors
+/// `Invalid` names the field.
+pub fn check_depth(field: &str, depth: usize) -> Result<()> {
+    if FIELD_DEPTH + depth > MAX_DEPTH {
+        return Err(Error::invalid(field, format!("nested deeper than {MAX_DEPTH} levels in its event")));
+    }
+    Ok(())
+}
+
+fn check_id(id: &str, face: Option<&str>) -> Result<()> {
+    if id.is_empty() {
+        return Err(Error::invalid("id", "it must not be empty"));
+    }
+    match (face_of(id.as_bytes()), face) {
+        (owner, writer) if owner == writer => Ok(()),
+        (Some(owner), _) => Err(Error::invalid("id", format!("ids such as {id:?} belong to the {owner} face"))),
+        (None, _) => Err(Error::invalid("id", format!("{id:?} has no prefix of the {} face", face.unwrap_or("")))),
+    }
+}

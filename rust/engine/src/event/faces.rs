@@ -1,0 +1,53 @@
+//! Which face does a record belong to? Its id says so.
+
+/// The faces and the id prefixes that only they may write.
+const FACES: [(&str, &[&str]); 4] = [
+    (
+        "blocks",
+        &["block", "bedge", "contradiction", "frame", "session", "config"],
+    ),
+    ("episodes", &["episode", "fact", "rule"]),
+    (
+        "graph",
+        &["profile", "node", "gedge", "path", "plan", "event", "audit"],
+    ),
+    ("pages", &["page", "entry"]),
+];
+
+/// The longest prefix, so that plain ids are told apart at a glance.
+const LONGEST_PREFIX_BYTES: usize = 13;
+
+/// The face that owns this id; `None` for plain records.
+pub fn face_of(id: &[u8]) -> Option<&'static str> {
+    let end = id.iter().take(LONGEST_PREFIX_BYTES + 1).position(|&b| b == b':')?;
+    let prefix = &id[..end];
+    FACES
+        .iter()
+        .find(|(_, prefixes)| prefixes.iter().any(|known| known.as_bytes() == prefix))
+        .map(|(face, _)| *face)
+}
+
+/// Whether there is a face of this name.
+pub fn is_face(name: &str) -> bool {
+    FACES.iter().any(|(face, _)| *face == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_names_its_face() {
+        assert_eq!(face_of(b"contradiction:1"), Some("blocks"));
+        assert_eq!(face_of(b"fact:1"), Some("episodes"));
+        assert_eq!(face_of(b"entry:x:y"), Some("pages"));
+    }
+
+    #[test]
+    fn other_ids_are_plain() {
+        assert_eq!(face_of(b"FACT-001"), None);
+        assert_eq!(face_of(b"blocks:1"), None);
+        assert_eq!(face_of(b":"), None);
+        assert_eq!(face_of(b"a-long-name-with-a:colon"), None);
+    }
+}

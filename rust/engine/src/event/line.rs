@@ -1,0 +1,255 @@
+//! What does this line say, and is it still what was written?
+//!
+//! A line of our own form is proven by one scan and one hash. Any other line is parsed, spelled canonically and then
+//! scanned like our own: behind this file there is one shape of event, whoever wrote it.
+
+use super::{HASH_PREFIX_BYTES, Op};
+use crate::damage::DamageKind;
+use crate::digest::{Hex, sha256, sha256_after_brace};
+use crate::json::{self, EventSpans, Span, Value};
+
+/// The fields of an event, in the order of the canonical line.
+pub const FIELDS: [&str; 8] = [
+    "hash",
+    "op",
+    "prev_hash",
+    "record",
+    "record_id",
+    "recursion_depth",
+    "seq",
+    "ts",
+];
+
+/// An event that was read from a line. Its text is the line itself, or a canonical copy if the line was foreign.
+#[derive(Debug)]
+pub struct Event {
+    /// What it does.
+    pub op: Op,
+    /// Where its fields lie in its text.
+    pub spans: EventSpans,
+    /// For `begin`: how many events follow in the batch.
+    pub events: u32,
+    /// Top-level fields that the hash does not cover.
+    pub unknown_fields: bool,
+    /// Such a field in a line of our own form, which no writer of ours puts there.
+    pub injected: bool,
+    copy: Option<Box<[u8]>>,
+}
+
+/// Why a line is not an event.
+#[derive(Debug)]
+pub struct Fault {
+    /// Which class of damage.
+    pub kind: DamageKind,
+    /// What exactly.
+    pub reason: String,
+}
+
+/// Whether a line's hash is computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Hash every line.
+    Nothing,
+    /// The bytes were verified before: form and links are checked, hashes are not.
+    Hashes,
+}
+
+impl Event {
+    /// Reads a line (without its newline).
+    ///
+    /// # Errors
+    /// The class of damage and the reason.
+    pub fn read(line: &[u8], trust: Trust) -> Result<Self, Fault> {
+        match json::scan_event(line) {
+            Some(spans) => {
+                let hash_holds =
+                    trust == Trust::Hashes || sha256_after_brace(&line[HASH_PREFIX_BYTES..]).bytes() == &line[9..73];
+                if !hash_holds {
+                    return Err(fault(DamageKind::Altered, "the hash is not that of the payload"));
+                }
+                Self::of_canonical(line, spans)
+            }
+            None => read_foreign(line),
+        }
+    }
+
+    fn of_canonical(text: &[u8], spans: EventSpans) -> Result<Self, Fault> {
+        let op = Op::read(of(text, spans.op));
+        let events = if op == Op::Begin {
+            batch_size(of(text, spans.record))?
+        } else {
+            0
+        };
+        Ok(Self {
+            op,
+            spans,
+            events,
+            unknown_fields: false,
+            injected: false,
+            copy: None,
+        })
+    }
+
+    /// Whether the line was of our own form.
+    pub fn is_own_form(&self) -> bool {
+        self.copy.is_none()
+    }
+
+    /// The canonical text: the line it was read from, unless that was foreign.
+    pub fn text<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
+        self.copy.as_deref().unwrap_or(line)
+    }
+
+    /// The event's hash.
+    pub fn hash(&self, line: &[u8]) -> Hex {
+        Hex::read(&self.text(line)[9..73]).unwrap_or(Hex::spell(&[0; 32]))
+    }
+
+    /// The hash it names as its predecessor's: 64 digits or nothing.
+    pub fn prev_hash<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
+        of(self.text(line), self.spans.prev_hash)
+    }
+
+    /// The canonical record.
+    pub fn record<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
+        of(self.text(line), self.spans.record)
+    }
+
+    /// The record's id as it is spelled between quotes in canonical JSON.
+    pub fn record_id<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
+        of(self.text(line), self.spans.record_id)
+    }
+
+    /// The moment it was written, as it is spelled.
+    pub fn ts<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
+        of(self.text(line), self.spans.ts)
+    }
+}
+
+fn of(text: &[u8], span: Span) -> &[u8] {
+    &text[span.start as usize..span.end as usize]
+}
+
+fn fault(kind: DamageKind, reason: impl Into<String>) -> Fault {
+    Fault {
+        kind,
+        reason: reason.into(),
+    }
+}
+
+fn malformed(reason: impl Into<String>) -> Fault {
+    fault(DamageKind::Malformed, reason)
+}
+
+fn batch_size(record: &[u8]) -> Result<u32, Fault> {
+    let record = json::parse(record).map_err(|e| fault(DamageKind::Unreadable, e.to_string()))?;
+    record
+        .get("events")
+        .and_then(Value::as_i64)
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|&n| n > 0)
+        .ok_or_else(|| malformed("a begin without a count of events"))
+}
+
+fn read_foreign(line: &[u8]) -> Result<Event, Fault> {
+    if line.len() > json::MAX_LINE_BYTES {
+        return Err(fault(DamageKind::Unreadable, "a line over 16 MiB"));
+    }
+    let value = json::parse(line).map_err(|e| fault(DamageKind::Unreadable, e.to_string()))?;
+    let Value::Object(all) = &value else {
+        return Err(malformed("not an object"));
+    };
+    let hash = check_fields(&value)?;
+    let known = |with_hash: bool| {
+        let kept = |(key, value): &(String, Value)| {
+            let known = FIELDS.contains(&key.as_str()) && (with_hash || key != "hash");
+            known.then(|| (key.clone(), value.clone()))
+        };
+        Value::Object(all.iter().filter_map(kept).collect())
+    };
+    let mut text = Vec::with_capacity(line.len());
+    let payload = known(false);
+    json::write_value(&payload, &mut text);
+    if sha256(&text) != hash {
+        text.clear();
+        json::write_value_spaced(&payload, &mut text);
+        if sha256(&text) != hash {
+            return Err(fault(DamageKind::Altered, "the hash is not that of the payload"));
+        }
+    }
+    let unknown_fields = all.len() > FIELDS.len();
+    let injected = unknown_fields && is_own_form(&value, line);
+    text.clear();
+    json::write_value(&without_null_record(known(true)), &mut text);
+    let spans = json::scan_event(&text).ok_or_else(|| malformed("the canonical line is over 16 MiB"))?;
+    let mut event = Event::of_canonical(&text, spans)?;
+    event.unknown_fields = unknown_fields;
+    event.injected = injected;
+    event.copy = Some(text.into_boxed_slice());
+    Ok(event)
+}
+
+fn check_fields(event: &Value) -> Result<Hex, Fault> {
+    let field = |name: &str| event.get(name).ok_or_else(|| malformed(format!("{name} is missing")));
+    for name in FIELDS {
+        field(name)?;
+    }
+    for name in ["op", "record_id", "ts"] {
+        if field(name)?.as_str().is_none() {
+            return Err(malformed(format!("{name} is not a string")));
+        }
+    }
+    if !field("seq")?.as_i64().is_some_and(|seq| seq >= 0) {
+        return Err(malformed("seq is not an integer from 0 to 2^63-1"));
+    }
+    if field("recursion_depth")?.as_i64().is_none() {
+        return Err(malformed("recursion_depth is not a 64-bit integer"));
+    }
+    if !matches!(field("record")?, Value::Object(_) | Value::Null) {
+        return Err(malformed("record is not an object"));
+    }
+    let digits = |name: &str| {
+        field(name)?
+            .as_str()
+            .ok_or_else(|| malformed(format!("{name} is not a string")))
+    };
+    let prev = digits("prev_hash")?;
+    if !prev.is_empty() && Hex::read(prev.as_bytes()).is_none() {
+        return Err(malformed("prev_hash is not 64 lower-case hexadecimal digits"));
+    }
+    let hash = digits("hash")?;
+    let hash = Hex::read(hash.as_bytes()).ok_or_else(|| malformed("hash is not 64 lower-case hexadecimal digits"))?;
+    if field("op")?.as_str() == Some("begin") {
+        let mut record = Vec::new();
+        json::write_value(field("record")?, &mut record);
+        batch_size(&record)?;
+    }
+    Ok(hash)
+}
+
+fn without_null_record(event: Value) -> Value {
+    match event {
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(key, value)| match value {
+                    Value::Null if key == "record" => (key, Value::Object(Vec::new())),
+                    value => (key, value),
+                })
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+/// Byte for byte the canonical spelling of its own object, the three separators raw or escaped.
+fn is_own_form(value: &Value, line: &[u8]) -> bool {
+    let mut text = Vec::with_capacity(line.len());
+    json::write_value(value, &mut text);
+    if text == line {
+        return true;
+    }
+    let mut escaped = Vec::with_capacity(line.len());
+    json::escape_line_separators(&text, &mut escaped);
+    escaped == line
+}

@@ -1,0 +1,85 @@
+//! What happened?
+//!
+//! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
+//! say until the log gives it a place; [`stamp`] spells moments in time. The law is `docs/format.md`.
+
+pub mod draft;
+pub mod draft_value;
+pub mod faces;
+pub mod line;
+pub mod stamp;
+
+use crate::json::RecordSpans;
+
+/// `{"hash":"`, 64 digits, `",`: what stands before the rest of the payload in a line of our own form.
+pub const HASH_PREFIX_BYTES: usize = 75;
+
+/// An event, as far as the state is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// What it does.
+    pub op: Op,
+    /// The id as it stands between quotes in canonical JSON.
+    pub id: &'a [u8],
+    /// The canonical record.
+    pub record: &'a [u8],
+    /// Where its fields lie.
+    pub fields: RecordSpans,
+    /// Its hash, while it is at hand.
+    pub hash: &'a [u8],
+    /// Where its line begins in the log.
+    pub offset: u64,
+    /// Its seq.
+    pub seq: u64,
+}
+
+/// What an event does to the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The record is now this.
+    Upsert,
+    /// The record is a tombstone now.
+    Delete,
+    /// An RFC 7396 merge patch of the record.
+    Patch,
+    /// The next n events are one batch.
+    Begin,
+    /// The log starts from a state named here.
+    Compact,
+    /// Anchors the state that another tool's compaction left.
+    Adopt,
+    /// Another tool's upsert.
+    Migrate,
+    /// Something this version does not know: part of the chain, without effect.
+    Other,
+}
+
+impl Op {
+    /// Reads the word of a line.
+    pub fn read(word: &[u8]) -> Self {
+        match word {
+            b"upsert" => Self::Upsert,
+            b"delete" => Self::Delete,
+            b"patch" => Self::Patch,
+            b"begin" => Self::Begin,
+            b"compact" => Self::Compact,
+            b"adopt" => Self::Adopt,
+            b"migrate" => Self::Migrate,
+            _ => Self::Other,
+        }
+    }
+
+    /// The word written into a line; unknown operations are never written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Upsert => "upsert",
+            Self::Delete => "delete",
+            Self::Patch => "patch",
+            Self::Begin => "begin",
+            Self::Compact => "compact",
+            Self::Adopt => "adopt",
+            Self::Migrate => "migrate",
+            Self::Other => "",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! When was it? Moments as microseconds since 1970, and their spelling in the log.
+
+/// The length of `2026-05-18T12:00:00.000000Z`.
+pub const STAMP_BYTES: usize = 27;
+
+const DAY_MICROS: i64 = 86_400_000_000;
+
+/// Spells a moment in UTC with fixed-width microseconds.
+pub fn spell(micros: i64) -> String {
+    let (days, time) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
+    let (year, month, day) = civil(days);
+    let (seconds, fraction) = (time / 1_000_000, time % 1_000_000);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{fraction:06}Z",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+/// Spells a moment as the name of a backup folder.
+pub fn spell_name(micros: i64) -> String {
+    spell(micros)
+        .chars()
+        .take(19)
+        .filter(|c| !matches!(c, '-' | ':'))
+        .collect()
+}
+
+/// Reads a moment as RFC 3339 allows it, zone and fraction optional; `None` if it is nothing of the kind.
+pub fn read(text: &[u8]) -> Option<i64> {
+    let digits = |from: usize, to: usize| -> Option<i64> {
+        text.get(from..to)?.iter().try_fold(0, |sum, b| {
+            b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0'))
+        })
+    };
+    let sign = |at: usize, any_of: &[u8]| text.get(at).is_some_and(|b| any_of.contains(b));
+    if !(sign(4, b"-") && sign(7, b"-") && sign(10, b"Tt ") && sign(13, b":") && sign(16, b":")) {
+        return None;
+    }
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    let (hour, minute, second) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let mut at = 19;
+    let mut fraction = 0;
+    if sign(at, b".,") {
+        at += 1;
+        let mut scale = 100_000;
+        let first = at;
+        while let Some(b) = text.get(at).filter(|b| b.is_ascii_digit()) {
+            fraction += i64::from(b - b'0') * scale;
+            scale /= 10;
+            at += 1;
+        }
+        if at == first {
+            return None;
+        }
+    }
+    let zone = match text.get(at..)? {
+        b"" | b"Z" | b"z" => 0,
+        rest => {
+            let direction = match rest.first()? {
+                b'+' => 1,
+                b'-' => -1,
+                _ => return None,
+            };
+            let minutes = match rest.len() {
+                6 if rest[3] == b':' => digits(at + 4, at + 6)?,
+                5 => digits(at + 3, at + 5)?,
+                _ => return None,
+            };
+            direction * (digits(at + 1, at + 3)? * 60 + minutes)
+        }
+    };
+    let days = days_from_civil(year, month, day);
+    Some(days * DAY_MICROS + ((hour * 60 + minute - zone) * 60 + second) * 1_000_000 + fraction)
+}
+
+// Civil dates after Howard Hinnant's "chrono-compatible low-level date algorithms": eras of 400 years, years from March.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let z = days + 719_468;
+    let (era, doe) = (z.div_euclid(146_097), z.rem_euclid(146_097));
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
+}
+
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let y = if month <= 2 { year - 1 } else { year };
+    let (era, yoe) = (y.div_euclid(400), y.rem_euclid(400));
+    let doy = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_survives_its_spelling() {
+        for micros in [0, 1, 951_782_400_000_000, 1_779_105_600_123_456, 4_102_444_800_000_000] {
+            assert_eq!(read(spell(micros).as_bytes()), Some(micros));
+            assert_eq!(spell(micros).len(), STAMP_BYTES);
+        }
+        assert_eq!(spell(1_779_105_600_123_456), "2026-05-18T12:00:00.123456Z");
+        assert_eq!(spell_name(1_779_105_600_123_456), "20260518T120000");
+    }
+
+    #[test]
+    fn foreign_spellings_are_read() {
+        let noon = Some(1_779_105_600_000_000);
+        for text in ["2026-05-18T12:00:00Z", "2026-05-18 12:00:00", "2026-05-18T14:00:00+02:00", "2026-05-18T07:00:00.0-0500"] {
+            assert_eq!(read(text.as_bytes()), noon, "{text}");
+        }
+        for text in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-05-18T12:00:00.Z", "2026-05-18T12:00:00 UTC"] {
+            assert_eq!(read(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Where do bytes live? The only place that knows the names of the files.
+
+use std::path::{Path, PathBuf};
+
+/// The folder of a store inside a project.
+pub const FOLDER: &str = ".chronomemory";
+/// The log's name inside the folder.
+pub const LOG: &str = "events.wal";
+/// The snapshot's name inside the folder.
+pub const SNAPSHOT: &str = "snapshot.json";
+
+/// The paths of one store.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    folder: PathBuf,
+}
+
+impl Layout {
+    /// The store of a project folder.
+    pub fn of_project(root: &Path) -> Self {
+        Self::of_folder(root.join(FOLDER))
+    }
+
+    /// A store whose files lie directly in `folder`, as in a backup.
+    pub fn of_folder(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder itself.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The chained log.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join(LOG)
+    }
+
+    /// The log while it is being born or replaced.
+    pub fn log_draft(&self) -> PathBuf {
+        self.folder.join("events.wal.tmp")
+    }
+
+    /// The materialised state for people and other tools.
+    pub fn snapshot(&self) -> PathBuf {
+        self.folder.join(SNAPSHOT)
+    }
+
+    /// The snapshot while it is being written.
+    pub fn snapshot_draft(&self) -> PathBuf {
+        self.folder.join("snapshot.json.tmp")
+    }
+
+    /// How far the log is known to be on disk.
+    pub fn synced(&self) -> PathBuf {
+        self.folder.join("synced")
+    }
+
+    /// The writer lock.
+    pub fn lock(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+
+    /// The states that compactions started from.
+    pub fn bases(&self) -> PathBuf {
+        self.folder.join("base")
+    }
+
+    /// One base, named by its digest.
+    pub fn base(&self, sha256: &str) -> PathBuf {
+        self.folder.join(base_name(sha256))
+    }
+
+    /// Log segments retired by compactions.
+    pub fn archives(&self) -> PathBuf {
+        self.folder.join("archive")
+    }
+
+    /// What recovery cut away.
+    pub fn quarantine(&self) -> PathBuf {
+        self.folder.join("quarantine")
+    }
+
+    /// Consistent copies.
+    pub fn backups(&self) -> PathBuf {
+        self.folder.join("backup")
+    }
+
+    /// A path as reports and sentinels name it, made absolute.
+    pub fn inside(&self, relative: &str) -> PathBuf {
+        self.folder.join(relative)
+    }
+}
+
+/// A base's name relative to the folder.
+pub fn base_name(sha256: &str) -> String {
+    format!("base/{sha256}.json")
+}
+
+/// An archive's name relative to the folder.
+pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
+    let short = sha256.get(..16).unwrap_or(sha256);
+    format!("archive/{first_seq}-{last_seq}-{short}.wal")
+}
+
+/// Whether a name taken from a log stays inside its folder: digests name files, nothing else may.
+pub fn is_archive_name(name: &str) -> bool {
+    name.strip_prefix("archive/").is_some_and(|rest| {
+        !rest.is_empty()
+            && !rest.starts_with('.')
+            && rest
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
+    })
+}

@@ -1,0 +1,26 @@
+//! How does a memory stay true? Every change is an event in one SHA-256 chained log; all else is derived from it.
+//!
+//! A file uses only rooms above it in this list.
+
+// 0 ground: where do bytes live, and what can go wrong?
+pub mod damage;
+pub mod disk;
+pub mod error;
+pub mod layout;
+pub mod ordered;
+// 1 words: how is a value written so that everyone gets the same bytes?
+pub mod digest;
+pub mod json;
+// 2 sentence: what happened, and does it follow from what came before?
+pub mod chain;
+pub mod event;
+// 3 log: how does it get to disk, and is it still true?
+pub mod origin;
+pub mod verify;
+pub mod wal;
+// 4 state: what is known now?
+pub mod snapshot;
+pub mod state;
+// 6 door: what may a caller ask?
+pub mod options;
+pub mod store;

@@ -1,0 +1,59 @@
+//! What may a caller choose?
+
+use std::time::Duration;
+
+/// When an acknowledged write is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Before it is acknowledged.
+    Full,
+    /// At the latest one second or four mebibytes later, at close and before compaction.
+    Normal,
+    /// When the system sees fit.
+    Off,
+}
+
+/// How an existing log is checked when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checking {
+    /// Every line: form, link and hash.
+    Full,
+    /// Form and link everywhere; hashes only behind the last known sync.
+    Quick,
+}
+
+/// How a store behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The writer's distance from the world, stamped on what it writes.
+    pub recursion_depth: i64,
+    /// When writes are synced.
+    pub durability: Durability,
+    /// Keep the writer lock until close.
+    pub exclusive: bool,
+    /// How long to wait for another writer.
+    pub lock_timeout: Duration,
+    /// Refuse a damaged store instead of reporting it.
+    pub strict: bool,
+    /// How the log is checked at open.
+    pub checking: Checking,
+    /// How many threads may read the log.
+    pub threads: usize,
+    /// What this writer leaves in the lock file for people.
+    pub signature: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            recursion_depth: 0,
+            durability: Durability::Normal,
+            exclusive: false,
+            lock_timeout: Duration::from_secs(5),
+            strict: false,
+            checking: Checking::Full,
+            threads: 1,
+            signature: String::new(),
+        }
+    }
+}

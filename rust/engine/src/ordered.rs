@@ -1,0 +1,169 @@
+//! How is work shared between threads and still handed over in order?
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How many finished pieces may wait for the one before them, for each thread.
+const WAITING_PIECES: u64 = 3;
+
+/// Does `work` for each of `pieces` on several threads and hands the results over in order, until `take` answers false.
+/// Results are given back to `work` to be used again. The threads end with the call.
+///
+/// # Errors
+/// What `work` or `take` says.
+pub fn in_order<T: Default + Send, E: From<io::Error>>(
+    pieces: u64,
+    threads: usize,
+    work: impl Fn(u64, &mut T) -> io::Result<()> + Sync,
+    mut take: impl FnMut(&mut T) -> Result<bool, E>,
+) -> Result<(), E> {
+    if threads < 2 || pieces < 2 {
+        let mut result = T::default();
+        for index in 0..pieces {
+            work(index, &mut result)?;
+            if !take(&mut result)? {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    let desk = Desk::default();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((index, mut result)) = desk.next(pieces, threads as u64 * WAITING_PIECES) {
+                    let outcome = work(index, &mut result);
+                    desk.deliver(index, outcome.map(|()| result));
+                }
+            });
+        }
+        let mut hand_over = || {
+            for index in 0..pieces {
+                let mut result = desk.collect(index)?;
+                if !take(&mut result)? {
+                    break;
+                }
+                desk.recycle(result);
+            }
+            Ok(())
+        };
+        let outcome = hand_over();
+        desk.stop();
+        outcome
+    })
+}
+
+/// Where threads fetch work and leave results.
+struct Desk<T> {
+    papers: Mutex<Papers<T>>,
+    moved: Condvar,
+}
+
+struct Papers<T> {
+    next: u64,
+    collected: u64,
+    stopped: bool,
+    done: BTreeMap<u64, io::Result<T>>,
+    spare: Vec<T>,
+}
+
+impl<T> Default for Desk<T> {
+    fn default() -> Self {
+        Self {
+            papers: Mutex::new(Papers {
+                next: 0,
+                collected: 0,
+                stopped: false,
+                done: BTreeMap::new(),
+                spare: Vec::new(),
+            }),
+            moved: Condvar::new(),
+        }
+    }
+}
+
+impl<T: Default> Desk<T> {
+    fn papers(&self) -> MutexGuard<'_, Papers<T>> {
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self, pieces: u64, ahead: u64) -> Option<(u64, T)> {
+        let mut papers = self.papers();
+        loop {
+            if papers.stopped || papers.next >= pieces {
+                return None;
+            }
+            if papers.next < papers.collected + ahead {
+                let index = papers.next;
+                papers.next += 1;
+                return Some((index, papers.spare.pop().unwrap_or_default()));
+            }
+            papers = self.moved.wait(papers).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn deliver(&self, index: u64, outcome: io::Result<T>) {
+        self.papers().done.insert(index, outcome);
+        self.moved.notify_all();
+    }
+
+    fn collect(&self, index: u64) -> io::Result<T> {
+        let mut papers = self.papers();
+        loop {
+            if let Some(outcome) = papers.done.remove(&index) {
+                papers.collected = index + 1;
+                self.moved.notify_all();
+                return outcome;
+            }
+            papers = self.moved.wait(papers).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn recycle(&self, result: T) {
+        self.papers().spare.push(result);
+    }
+
+    fn stop(&self) {
+        self.papers().stopped = true;
+        self.moved.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_arrive_in_order_whatever_the_threads_do() {
+        for threads in [1, 2, 5] {
+            let mut seen = Vec::new();
+            let outcome: io::Result<()> = in_order(
+                100,
+                threads,
+                |index, result: &mut u64| {
+                    std::thread::sleep(std::time::Duration::from_micros(index * 7919 % 300));
+                    *result = index;
+                    Ok(())
+                },
+                |result| {
+                    seen.push(*result);
+                    Ok(*result < 90)
+                },
+            );
+            assert!(outcome.is_ok());
+            assert_eq!(seen, (0..=90).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_fault_ends_the_work() {
+        let outcome: io::Result<()> = in_order(
+            50,
+            3,
+            |index, _: &mut u64| if index == 20 { Err(io::Error::other("broken")) } else { Ok(()) },
+            |_| Ok(true),
+        );
+        assert_eq!(outcome.map_err(|fault| fault.to_string()), Err("broken".to_owned()));
+    }
+}

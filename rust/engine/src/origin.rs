@@ -1,0 +1,237 @@
+//! What does a log start from?
+
+use std::io;
+
+use crate::chain::Held;
+use crate::digest::Hex;
+use crate::disk::{Disk, DiskFile, read_upto, read_whole};
+use crate::event::{Known, Op};
+use crate::json::{self, Value};
+use crate::layout::{Layout, is_archive_name};
+use crate::verify::{Sink, Walk};
+use crate::wal::reader::Reading;
+use crate::wal::synced::Synced;
+
+/// Reading on one thread, believing nothing.
+pub const ALONE: Reading = Reading {
+    trusted_until: 0,
+    threads: 1,
+};
+
+/// What a sentinel of ours says of the history before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentinel {
+    /// The digest of the base.
+    pub base_sha256: Hex,
+    /// The last seq that the base contains.
+    pub last_seq: u64,
+    /// The hash of the last event of the retired segment.
+    pub previous_head: String,
+    /// The archive's name, if history was kept, and its digest.
+    pub archive: Option<(String, String)>,
+}
+
+/// The beginning of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The log holds everything.
+    Nothing,
+    /// A compaction of ours.
+    Ours(Sentinel),
+    /// A compaction of another tool: what it started from is in no log.
+    Foreign,
+}
+
+/// Finds out what a log starts from.
+///
+/// # Errors
+/// What the disk says.
+pub fn origin_of(log: &dyn DiskFile, length: u64) -> io::Result<Origin> {
+    let mut first = First::default();
+    Walk::new(None).go(log, length, ALONE, &mut first, &mut |_, _| {})?;
+    Ok(match first.found {
+        Some((Op::Compact, record)) => sentinel(&record).map_or(Origin::Foreign, Origin::Ours),
+        _ => Origin::Nothing,
+    })
+}
+
+fn sentinel(record: &[u8]) -> Option<Sentinel> {
+    let record = json::parse(record).ok()?;
+    let data = record.get("data")?;
+    let text = |name: &str| data.get(name).and_then(Value::as_str);
+    Some(Sentinel {
+        base_sha256: Hex::read(text("base_sha256")?.as_bytes())?,
+        last_seq: data.get("last_seq").and_then(Value::as_u64).unwrap_or(0),
+        previous_head: text("previous_head").unwrap_or_default().to_owned(),
+        archive: text("archive").map(|name| (name.to_owned(), text("archive_sha256").unwrap_or_default().to_owned())),
+    })
+}
+
+impl Sentinel {
+    /// The archive's name and digest, if the name is one that we could have given.
+    pub fn safe_archive(&self) -> Option<(&str, &str)> {
+        self.archive
+            .as_ref()
+            .map(|(name, digest)| (name.as_str(), digest.as_str()))
+            .filter(|(name, _)| is_archive_name(name))
+    }
+}
+
+/// The first event of a log.
+#[derive(Default)]
+struct First {
+    found: Option<(Op, Vec<u8>)>,
+}
+
+impl Sink for First {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        self.found.get_or_insert_with(|| (known.op, known.record.to_vec()));
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Held) {}
+
+    fn is_satisfied(&self) -> bool {
+        self.found.is_some()
+    }
+}
+
+/// An anchor that was put into a log which another tool had compacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adoption {
+    /// The digest of the adopted snapshot.
+    pub base_sha256: Hex,
+    /// The last event that it contains.
+    pub seq: u64,
+}
+
+/// What a log that another tool compacted says of its base.
+#[derive(Debug, Default)]
+pub struct ForeignTraces {
+    /// The adoption, if it took place.
+    pub adoption: Option<Adoption>,
+    /// The hash of the event at the seq in question, if the log holds it.
+    pub hash_at: Option<Vec<u8>>,
+    seq: u64,
+}
+
+/// Looks through a log for an adoption, and for the event at the snapshot's `seq`.
+///
+/// # Errors
+/// What the disk says.
+pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, synced: Option<u64>) -> io::Result<ForeignTraces> {
+    let mut traces = ForeignTraces {
+        seq,
+        ..ForeignTraces::default()
+    };
+    Walk::new(synced).go(log, length, ALONE, &mut traces, &mut |_, _| {})?;
+    Ok(traces)
+}
+
+impl Sink for ForeignTraces {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        if known.seq == self.seq {
+            self.hash_at = Some(known.hash.to_vec());
+        }
+        if known.op == Op::Adopt && self.adoption.is_none() {
+            self.adoption = adoption(known.record);
+        }
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Held) {}
+}
+
+fn adoption(record: &[u8]) -> Option<Adoption> {
+    let record = json::parse(record).ok()?;
+    Some(Adoption {
+        base_sha256: Hex::read(record.get("base_sha256")?.as_str()?.as_bytes())?,
+        seq: record.get("seq")?.as_u64()?,
+    })
+}
+
+/// What the hint about the last sync says of this log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing, or nothing that can be believed.
+    None,
+    /// The log is on disk up to here.
+    Synced(u64),
+    /// The log was longer once.
+    Shorter(Synced),
+}
+
+/// Reads the hint and holds it against the log.
+///
+/// # Errors
+/// What the disk says.
+pub fn hint_for(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
+    let Some(synced) = read_whole(disk, &layout.synced())?.and_then(|bytes| Synced::read(&bytes)) else {
+        return Ok(Hint::None);
+    };
+    let first = first_line(log, length)?;
+    if synced.offset > length {
+        let same_log = synced.fits_first(&first);
+        return Ok(if same_log { Hint::Shorter(synced) } else { Hint::None });
+    }
+    let before = line_before(log, synced.offset)?;
+    Ok(match before {
+        Some(before) if synced.fits_first(&first) && synced.fits_head(&before) => Hint::Synced(synced.offset),
+        _ => Hint::None,
+    })
+}
+
+/// The first line that is not blank, without its newline.
+fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Vec<u8>> {
+    let mut offset = 0;
+    let mut line = Vec::new();
+    let mut window = Vec::new();
+    while offset < length && line.len() <= json::MAX_LINE_BYTES {
+        window.clear();
+        let got = read_upto(log, &mut window, offset, 4096)?;
+        if got == 0 {
+            break;
+        }
+        offset += got as u64;
+        for part in window.split_inclusive(|b| *b == b'\n') {
+            line.extend_from_slice(part);
+            if line.ends_with(b"\n") {
+                line.pop();
+                if !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+                    return Ok(line);
+                }
+                line.clear();
+            }
+        }
+    }
+    Ok(line)
+}
+
+/// The line whose newline stands just before `end`.
+fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut reach = 4096;
+    loop {
+        let start = end.saturating_sub(reach);
+        let mut window = Vec::new();
+        read_upto(log, &mut window, start, (end - start) as usize)?;
+        if window.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        if let Some(newline) = memchr::memrchr(b'\n', &window) {
+            return Ok(Some(window.split_off(newline + 1)));
+        }
+        if start == 0 {
+            return Ok(Some(window));
+        }
+        if reach > 2 * json::MAX_LINE_BYTES as u64 {
+            return Ok(None);
+        }
+        reach *= 8;
+    }
+}

@@ -1,0 +1,136 @@
+//! Which records are of this kind and status?
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use hashbrown::HashMap;
+use roaring::RoaringBitmap;
+
+/// A kind and a status that some records share, and whether those belong to a face.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Class {
+    kind: Box<[u8]>,
+    status: Box<[u8]>,
+    face: bool,
+}
+
+/// How many records are of one kind and status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The kind, as canonical JSON text between quotes.
+    pub kind: Vec<u8>,
+    /// The status, likewise.
+    pub status: Vec<u8>,
+    /// Whether they belong to a face.
+    pub face: bool,
+    /// How many there are.
+    pub records: u64,
+}
+
+/// Sets of slots by class. Slots are numbered by insertion, so every set is in insertion order.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    classes: Vec<(Class, RoaringBitmap)>,
+    numbers: HashMap<Class, u32, foldhash::fast::RandomState>,
+    /// Neighbours in the log mostly share their class.
+    last: u32,
+}
+
+impl Catalog {
+    /// The number of a class, new if nobody was in it before.
+    pub fn class(&mut self, kind: &[u8], status: &[u8], face: bool) -> u32 {
+        if let Some((last, _)) = self.classes.get(self.last as usize) {
+            if last.face == face && *last.kind == *kind && *last.status == *status {
+                return self.last;
+            }
+        }
+        let class = Class {
+            kind: kind.into(),
+            status: status.into(),
+            face,
+        };
+        self.last = *self.numbers.entry(class).or_insert_with_key(|class| {
+            self.classes.push((class.clone(), RoaringBitmap::new()));
+            (self.classes.len() - 1) as u32
+        });
+        self.last
+    }
+
+    /// Puts a slot into a class.
+    pub fn add(&mut self, class: u32, slot: u32) {
+        self.classes[class as usize].1.insert(slot);
+    }
+
+    /// Takes a slot out of a class.
+    pub fn remove(&mut self, class: u32, slot: u32) {
+        self.classes[class as usize].1.remove(slot);
+    }
+
+    /// The slots of all classes that `wanted` accepts, in insertion order.
+    pub fn slots<'a>(&'a self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = u32> + 'a {
+        let sets = self
+            .classes
+            .iter()
+            .filter(|(class, _)| wanted(&class.kind, &class.status, class.face))
+            .map(|(_, slots)| slots.iter())
+            .collect();
+        Merged::of(sets)
+    }
+
+    /// How many records `wanted` accepts.
+    pub fn count(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> u64 {
+        self.classes
+            .iter()
+            .filter(|(class, _)| wanted(&class.kind, &class.status, class.face))
+            .map(|(_, slots)| slots.len())
+            .sum()
+    }
+
+    /// All classes that have records.
+    pub fn tally(&self) -> Vec<Tally> {
+        self.classes
+            .iter()
+            .filter(|(_, slots)| !slots.is_empty())
+            .map(|(class, slots)| Tally {
+                kind: class.kind.to_vec(),
+                status: class.status.to_vec(),
+                face: class.face,
+                records: slots.len(),
+            })
+            .collect()
+    }
+}
+
+/// Several sets in one order: a heap of their next members.
+struct Merged<'a> {
+    sets: Vec<roaring::bitmap::Iter<'a>>,
+    heads: BinaryHeap<Reverse<(u32, usize)>>,
+}
+
+impl<'a> Merged<'a> {
+    fn of(mut sets: Vec<roaring::bitmap::Iter<'a>>) -> Self {
+        let heads = sets
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(at, set)| set.next().map(|slot| Reverse((slot, at))))
+            .collect();
+        Self { sets, heads }
+    }
+}
+
+impl Iterator for Merged<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let mut head = self.heads.peek_mut()?;
+        let Reverse((slot, at)) = *head;
+        match self.sets[at].next() {
+            Some(next) => *head = Reverse((next, at)),
+            None => {
+                PeekMut::pop(head);
+            }
+        }
+        Some(slot)
+    }
+}

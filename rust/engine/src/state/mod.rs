@@ -1,0 +1,14 @@
+//! What is known now?
+//!
+//! The state remembers, for every id, the last record the log spoke of it: canonical bytes in an [`arena`], a slot of
+//! numbers beside them, a [`catalog`] of kinds and statuses so that a query costs what it returns, and a [`timeline`]
+//! that leads from a record to its events. It is derived from base and log alone and can be rebuilt at any time.
+
+mod arena;
+mod catalog;
+mod records;
+mod timeline;
+
+pub use catalog::Tally;
+pub use records::{Frozen, Query, State};
+pub use timeline::Timeline;

@@ -1,0 +1,362 @@
+//! What is the last word on a record?
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::arena::{Address, Arena};
+use super::catalog::{Catalog, Tally};
+use super::timeline::Timeline;
+use crate::event::{Known, Op};
+use crate::event::draft_value::defaults;
+use crate::event::faces::face_of;
+use crate::json::{self, RecordSpans, Span, Value};
+
+/// The class of an id that events spoke of but that never was a record.
+const NO_CLASS: u32 = u32::MAX;
+/// No event of the live log speaks of the record.
+const NO_EVENT: u32 = u32::MAX;
+
+/// One id and what is known of it.
+#[derive(Clone, Debug)]
+struct Slot {
+    confidence: f64,
+    at: Address,
+    id: Span,
+    class: u32,
+    last_event: u32,
+}
+
+/// What a caller looks for.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Only this kind.
+    pub kind: Option<String>,
+    /// Only this status.
+    pub status: Option<String>,
+    /// At least this confidence.
+    pub min_confidence: f64,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// The faces' records too; a kind that is named includes them anyway.
+    pub faces: bool,
+}
+
+/// All records.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    arena: Arena,
+    slots: Vec<Slot>,
+    ids: HashTable<u32>,
+    hasher: RandomState,
+    catalog: Catalog,
+    timeline: Timeline,
+}
+
+/// All records as they were at one moment, in insertion order.
+#[derive(Debug)]
+pub struct Frozen {
+    arena: Arena,
+    records: Vec<Address>,
+}
+
+impl Frozen {
+    /// The canonical records.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.records.iter().map(|&at| self.arena.get(at))
+    }
+}
+
+impl State {
+    /// How many records there are, tombstones and the faces' included.
+    pub fn len(&self) -> usize {
+        usize::try_from(self.catalog.count(|_, _, _| true)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The events of the live log.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// The canonical record of an id.
+    pub fn get(&self, id: &str) -> Option<&[u8]> {
+        let slot = &self.slots[self.find(&spelled(id))? as usize];
+        (slot.class != NO_CLASS).then(|| self.arena.get(slot.at))
+    }
+
+    /// How long the record of an id is, the id given as it stands between quotes in canonical JSON.
+    pub fn length_of(&self, id: &[u8]) -> Option<usize> {
+        let slot = &self.slots[self.find(id)? as usize];
+        (slot.class != NO_CLASS).then(|| self.arena.get(slot.at).len())
+    }
+
+    /// The events of the live log that speak of an id, oldest first.
+    pub fn history(&self, id: &str) -> Vec<u32> {
+        match self.find(&spelled(id)) {
+            Some(slot) => self.timeline.back_from(self.slots[slot as usize].last_event),
+            None => Vec::new(),
+        }
+    }
+
+    /// The canonical records that a query asks for, in insertion order.
+    pub fn query(&self, query: &Query) -> Vec<&[u8]> {
+        let least = query.min_confidence;
+        self.catalog
+            .slots(wanted(query))
+            .map(|slot| &self.slots[slot as usize])
+            .filter(|slot| slot.confidence >= least)
+            .take(query.limit.unwrap_or(usize::MAX))
+            .map(|slot| self.arena.get(slot.at))
+            .collect()
+    }
+
+    /// How many records a query would find, its limit aside.
+    pub fn count(&self, query: &Query) -> u64 {
+        if query.min_confidence <= 0.0 {
+            return self.catalog.count(wanted(query));
+        }
+        let least = query.min_confidence;
+        let slots = self.catalog.slots(wanted(query));
+        slots.filter(|&slot| self.slots[slot as usize].confidence >= least).count() as u64
+    }
+
+    /// How many records there are of each kind and status.
+    pub fn tally(&self) -> Vec<Tally> {
+        self.catalog.tally()
+    }
+
+    /// A cheap copy that later events do not change.
+    pub fn freeze(&mut self) -> Frozen {
+        Frozen {
+            arena: self.arena.freeze(),
+            records: self
+                .slots
+                .iter()
+                .filter(|slot| slot.class != NO_CLASS)
+                .map(|slot| slot.at)
+                .collect(),
+        }
+    }
+
+    /// The log starts anew: the records stay, their events are in the archive now.
+    pub fn forget_events(&mut self) {
+        self.timeline = Timeline::default();
+        for slot in &mut self.slots {
+            slot.last_event = NO_EVENT;
+        }
+    }
+
+    /// Takes a record of a base; its own id names it. False if it has none.
+    pub fn load(&mut self, record: &[u8]) -> bool {
+        let Some(fields) = json::scan_record(record) else {
+            return false;
+        };
+        let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) else {
+            return false;
+        };
+        let slot = self.find(id);
+        self.put(slot, id, record, fields);
+        true
+    }
+
+    /// Takes an event that the base already accounts for: only its place in the log is new.
+    pub fn note(&mut self, known: Known<'_>) {
+        let speaks_of_a_record = matches!(known.op, Op::Upsert | Op::Migrate | Op::Delete | Op::Patch);
+        if !speaks_of_a_record {
+            self.timeline.push(known.offset, known.seq, None);
+            return;
+        }
+        let slot = self.find(known.id).unwrap_or_else(|| self.mention(known.id));
+        self.happened(slot, known);
+    }
+
+    /// Takes an event.
+    pub fn apply(&mut self, known: Known<'_>) {
+        let found = self.find(known.id);
+        let slot = match known.op {
+            Op::Upsert | Op::Migrate => {
+                if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
+                    self.put(found, known.id, known.record, known.fields)
+                } else {
+                    self.put_value(found, known.id, parsed(known.record))
+                }
+            }
+            Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
+                Some(slot) => {
+                    let mut record = parsed(self.arena.get(self.slots[slot as usize].at));
+                    record.set("status", Value::Str("tombstone".to_owned()));
+                    self.put_value(Some(slot), known.id, record)
+                }
+                None => found.unwrap_or_else(|| self.mention(known.id)),
+            },
+            Op::Patch => {
+                let record = found
+                    .filter(|&slot| self.slots[slot as usize].class != NO_CLASS)
+                    .map_or(Value::Object(Vec::new()), |slot| parsed(self.arena.get(self.slots[slot as usize].at)));
+                let record = json::merge(record, &parsed(known.record));
+                self.put_value(found, known.id, record)
+            }
+            Op::Begin | Op::Compact | Op::Adopt | Op::Other => {
+                self.timeline.push(known.offset, known.seq, None);
+                return;
+            }
+        };
+        self.happened(slot, known);
+    }
+
+    fn happened(&mut self, slot: u32, known: Known<'_>) {
+        let slot = &mut self.slots[slot as usize];
+        let earlier = (slot.last_event != NO_EVENT).then_some(slot.last_event);
+        slot.last_event = self.timeline.push(known.offset, known.seq, earlier);
+    }
+
+    fn find(&self, id: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(id);
+        self.ids.find(hash, |&slot| self.id_of(slot) == id).copied()
+    }
+
+    fn id_of(&self, slot: u32) -> &[u8] {
+        let slot = &self.slots[slot as usize];
+        slot.id.of(self.arena.get(slot.at))
+    }
+
+    fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value) -> u32 {
+        record.set("id", Value::Str(unspelled(id)));
+        let mut text = Vec::new();
+        json::write_value(&record, &mut text);
+        match json::scan_record(&text) {
+            Some(fields) => self.put(found, id, &text, fields),
+            // Too long for any line: our writers refuse such a patch, so nobody was told that it was kept.
+            None => found.unwrap_or_else(|| self.mention(id)),
+        }
+    }
+
+    fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans) -> u32 {
+        let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
+        let class = self.catalog.class(
+            text(fields.kind, defaults::KIND),
+            text(fields.status, defaults::STATUS),
+            face_of(id).is_some(),
+        );
+        let slot = Slot {
+            confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
+            at: self.arena.push(record),
+            id: fields.id.unwrap_or_default(),
+            class,
+            last_event: NO_EVENT,
+        };
+        match found {
+            Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
+            // What was only mentioned takes its place in the order now.
+            Some(mention) => {
+                let last_event = self.slots[mention as usize].last_event;
+                let hash = self.hasher.hash_one(id);
+                let number = self.slots.len() as u32;
+                if let Some(entry) = self.ids.find_mut(hash, |&slot| slot == mention) {
+                    *entry = number;
+                }
+                self.slots.push(Slot { last_event, ..slot });
+                self.catalog.add(class, number);
+                number
+            }
+            None => {
+                self.catalog.add(class, self.slots.len() as u32);
+                self.insert(id, slot)
+            }
+        }
+    }
+
+    fn replace(&mut self, number: u32, new: Slot) -> u32 {
+        let old = &mut self.slots[number as usize];
+        self.arena.forget(old.at);
+        if old.class != new.class {
+            self.catalog.remove(old.class, number);
+            self.catalog.add(new.class, number);
+        }
+        *old = Slot {
+            last_event: old.last_event,
+            ..new
+        };
+        if self.arena.is_wasteful() {
+            self.move_out();
+        }
+        number
+    }
+
+    fn insert(&mut self, id: &[u8], slot: Slot) -> u32 {
+        let number = self.slots.len() as u32;
+        self.slots.push(slot);
+        let hash = self.hasher.hash_one(id);
+        let (slots, arena, hasher) = (&self.slots, &self.arena, &self.hasher);
+        let rehash = |&other: &u32| {
+            let slot = &slots[other as usize];
+            hasher.hash_one(slot.id.of(arena.get(slot.at)))
+        };
+        self.ids.insert_unique(hash, number, rehash);
+        number
+    }
+
+    /// Keeps the id of an event without a record, so that its history can be told.
+    fn mention(&mut self, id: &[u8]) -> u32 {
+        let slot = Slot {
+            confidence: 0.0,
+            at: self.arena.push(id),
+            id: Span {
+                start: 0,
+                end: id.len() as u32,
+            },
+            class: NO_CLASS,
+            last_event: NO_EVENT,
+        };
+        self.insert(id, slot)
+    }
+
+    fn move_out(&mut self) {
+        let mut arena = Arena::default();
+        for slot in &mut self.slots {
+            slot.at = arena.push(self.arena.get(slot.at));
+        }
+        self.arena = arena;
+    }
+}
+
+fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
+    let kind = query.kind.as_deref().map(spelled);
+    let status = query.status.as_deref().map(spelled);
+    let faces = query.faces || kind.is_some();
+    move |of_kind, of_status, of_face| {
+        (faces || !of_face)
+            && kind.as_ref().is_none_or(|kind| kind == of_kind)
+            && status.as_ref().is_none_or(|status| status == of_status)
+    }
+}
+
+/// A text as it stands between quotes in canonical JSON.
+fn spelled(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    json::write_string(text, &mut out);
+    out.pop();
+    out.remove(0);
+    out
+}
+
+fn unspelled(text: &[u8]) -> String {
+    let quoted = [b"\"", text, b"\""].concat();
+    match json::parse(&quoted) {
+        Ok(Value::Str(text)) => text,
+        _ => String::from_utf8_lossy(text).into_owned(),
+    }
+}
+
+fn parsed(record: &[u8]) -> Value {
+    match json::parse(record) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => Value::Object(Vec::new()),
+    }
+}

@@ -1,0 +1,295 @@
+//! What may a caller ask?
+//!
+//! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
+//! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
+
+mod commit;
+mod compact;
+mod copies;
+mod ingest;
+mod load;
+mod lock;
+mod past;
+mod repair;
+
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile, Identity, LockFile};
+use crate::error::{At, Error, Result};
+use crate::layout::Layout;
+use crate::options::{Checking, Options};
+use crate::origin::Origin;
+use crate::state::{Query, State, Tally};
+use crate::verify::{Report, Walk, open_log};
+
+pub use commit::Committed;
+pub use ingest::Ingested;
+pub use load::Moment;
+pub use past::View;
+pub use repair::Repaired;
+
+use load::{Examined, Loader, Look, examine, nothing};
+
+/// Shows how far a long task has come: done and total, in bytes or records.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// The log as this store sees it.
+struct Log {
+    file: Arc<dyn DiskFile>,
+    identity: Identity,
+    writable: bool,
+    walk: Walk,
+    origin: Origin,
+    /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
+    anchored: bool,
+}
+
+/// Writes that are not synced yet.
+#[derive(Clone, Copy, Default)]
+struct Unsynced {
+    bytes: u64,
+    since: Option<i64>,
+}
+
+/// An open store.
+pub struct Store {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    options: Options,
+    log: Option<Log>,
+    state: State,
+    report: Report,
+    lock: Option<Box<dyn LockFile>>,
+    lock_held: bool,
+    /// Under the lock: others have nothing to add, no tail is pending.
+    prepared: bool,
+    /// The note in the lock file is this store's.
+    signed: bool,
+    unsynced: Unsynced,
+    poisoned: Option<String>,
+    closed: bool,
+    /// Another tool's snapshot accounts for all events up to here.
+    settled_until: Option<u64>,
+    /// How many events the log has when the next snapshot is due.
+    snapshot_due: u64,
+}
+
+impl Store {
+    /// Opens a store; nothing is created before the first write.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupted` if `strict` and anything is damaged.
+    pub fn open(disk: Arc<dyn Disk>, layout: Layout, options: Options, progress: Progress<'_>) -> Result<Self> {
+        let mut store = Self {
+            disk,
+            layout,
+            options,
+            log: None,
+            state: State::default(),
+            report: nothing(),
+            lock: None,
+            lock_held: false,
+            prepared: false,
+            signed: false,
+            unsynced: Unsynced::default(),
+            poisoned: None,
+            closed: false,
+            settled_until: None,
+            snapshot_due: commit::FIRST_SNAPSHOT_EVENTS,
+        };
+        store.reload(progress)?;
+        if store.options.exclusive {
+            store.hold_lock()?;
+        }
+        Ok(store)
+    }
+
+    /// What opening found.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The paths of the store.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Reads what others committed since.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.check_open()?;
+        if !self.lock_held && self.is_behind()? {
+            self.catch_up()?;
+        }
+        Ok(())
+    }
+
+    /// Whether others changed the files since the last look: a few system calls, no reading.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn is_behind(&self) -> Result<bool> {
+        self.check_open()?;
+        let path = self.layout.log();
+        Ok(match (&self.log, self.disk.identity(&path)) {
+            (None, Ok(_)) => true,
+            (None, Err(_)) => false,
+            (Some(_), Err(fault)) if fault.kind() == std::io::ErrorKind::NotFound => true,
+            (Some(_), Err(fault)) => return Err(Error::io(&path, fault)),
+            // A pending tail may have been replaced by as many other bytes: it is always looked at again.
+            (Some(_), Ok(_)) if self.report.tail.is_some() => true,
+            (Some(log), Ok(identity)) => identity != log.identity || log.file.length().at(&path)? != log.walk.end,
+        })
+    }
+
+    /// The canonical record of an id.
+    pub fn get(&self, id: &str) -> Option<&[u8]> {
+        self.state.get(id)
+    }
+
+    /// The canonical records that a query asks for.
+    pub fn query(&self, query: &Query) -> Vec<&[u8]> {
+        self.state.query(query)
+    }
+
+    /// How many records a query would find.
+    pub fn count(&self, query: &Query) -> u64 {
+        self.state.count(query)
+    }
+
+    /// How many records there are of each kind and status.
+    pub fn tally(&self) -> Vec<Tally> {
+        self.state.tally()
+    }
+
+    /// The last seq; 0 when nothing was written.
+    pub fn last_seq(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.walk.mark().last_seq)
+    }
+
+    /// The hash of the last event, or nothing.
+    pub fn head(&self) -> String {
+        let head = self.log.as_ref().and_then(|log| log.walk.mark().head);
+        head.map(|head| head.text().to_owned()).unwrap_or_default()
+    }
+
+    /// Checks all files again, believing nothing that is in memory.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
+        let Some(file) = open_log(disk, layout).at(&layout.log())? else {
+            return Ok(nothing());
+        };
+        let look = Look {
+            threads,
+            checking: Checking::Full,
+            archives: true,
+        };
+        let examined = examine(disk, layout, &*file, look, &mut Loader::checking(), progress);
+        Ok(examined.at(&layout.log())?.report)
+    }
+
+    /// Makes what was written durable and lets go of everything. Closing twice is fine.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned` if the last sync fails.
+    pub fn close(&mut self) -> Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let outcome = if self.poisoned.is_none() { self.sync() } else { Ok(()) };
+        self.closed = true;
+        self.let_go();
+        self.log = None;
+        self.state = State::default();
+        outcome
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Forgets the memory and loads base and log anew.
+    fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
+        let path = self.layout.log();
+        let Some(file) = open_log(&*self.disk, &self.layout).at(&path)? else {
+            self.log = None;
+            self.state = State::default();
+            self.report = nothing();
+            self.snapshot_due = commit::FIRST_SNAPSHOT_EVENTS;
+            return Ok(());
+        };
+        let mut loader = Loader::loading();
+        let look = Look {
+            threads: self.options.threads,
+            checking: self.options.checking,
+            archives: false,
+        };
+        let Examined {
+            walk,
+            report,
+            origin,
+            anchored,
+        } = examine(&*self.disk, &self.layout, &*file, look, &mut loader, progress).at(&path)?;
+        if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
+        }
+        self.log = Some(Log {
+            identity: file.identity().at(&path)?,
+            file,
+            writable: false,
+            walk,
+            origin,
+            anchored,
+        });
+        self.report = report;
+        self.settled_until = loader.settled_until;
+        self.state = loader.state.unwrap_or_default();
+        self.snapshot_due = commit::next_snapshot(self.events());
+        Ok(())
+    }
+
+    /// Takes in what was appended; anything that does not simply follow means a reload.
+    fn catch_up(&mut self) -> Result<()> {
+        let path = self.layout.log();
+        let same = match &self.log {
+            Some(log) => self.disk.identity(&path).is_ok_and(|identity| identity == log.identity),
+            None => false,
+        };
+        let Some(log) = self.log.as_mut().filter(|_| same) else {
+            return self.reload(&mut |_, _| {});
+        };
+        let length = log.file.length().at(&path)?;
+        if length < log.walk.end {
+            return self.reload(&mut |_, _| {});
+        }
+        let before = log.walk.follower.damage.len();
+        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
+        let reading = crate::wal::reader::Reading {
+            trusted_until: 0,
+            threads: self.options.threads,
+        };
+        let tail = log.walk.go(&*log.file, length, reading, &mut loader, &mut |_, _| {}).at(&path);
+        self.state = loader.state.unwrap_or_default();
+        if tail.is_err() {
+            // Half of a piece may have been taken in; the next look starts from nothing.
+            self.log = None;
+        }
+        let tail = tail?;
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        if log.walk.follower.damage.len() > before || log.walk.follower.tail.is_some() {
+            return self.reload(&mut |_, _| {});
+        }
+        self.report.tail = tail;
+        Ok(())
+    }
+
+    fn events(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.walk.mark().events)
+    }
+}

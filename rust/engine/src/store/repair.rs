@@ -1,0 +1,61 @@
+//! How does a damaged store become whole again, without hiding that it was not?
+
+use crate::damage::Damage;
+use crate::error::{At, Result};
+use crate::event::stamp;
+use crate::json::Value;
+
+use super::compact::Retirement;
+use super::copies::copy_range;
+use super::{Progress, Store};
+
+/// What a repair did.
+#[derive(Clone, Debug)]
+pub struct Repaired {
+    /// What was wrong.
+    pub damage: Vec<Damage>,
+    /// Where the damaged log is kept, relative to the store's folder.
+    pub kept: String,
+    /// How many records the store has now.
+    pub records: u64,
+}
+
+impl Store {
+    /// Keeps the damaged log in `quarantine/` as it is and starts a new one from every good line; the new log's first event
+    /// says what was done. `None` if nothing is damaged.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn repair(&mut self, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
+        self.with_lock(now, |store| {
+            store.reload(progress)?;
+            let damage = store.report.damage.clone();
+            let (false, Some(log)) = (damage.is_empty(), &store.log) else {
+                return Ok(None);
+            };
+            let quarantine = store.layout.quarantine();
+            store.disk.create_dir(&quarantine).at(&quarantine)?;
+            store.disk.sync_dir(store.layout.folder()).at(store.layout.folder())?;
+            let name = format!("{}-damaged-log", stamp::spell_name(now));
+            let digest = copy_range(&*store.disk, &*log.file, 0..log.walk.end, &quarantine.join(&name), None)?;
+            store.disk.sync_dir(&quarantine).at(&quarantine)?;
+            let kept = format!("quarantine/{name}");
+            let findings = damage.iter().map(|damage| Value::Str(damage.to_string())).collect();
+            let retirement = Retirement {
+                label: format!("Repaired at seq={}", store.last_seq()),
+                archive: None,
+                more: vec![
+                    ("repaired".to_owned(), Value::Array(findings)),
+                    ("damaged_log".to_owned(), Value::Str(kept.clone())),
+                    ("damaged_log_sha256".to_owned(), Value::Str(digest.text().to_owned())),
+                ],
+            };
+            store.retire(retirement, now, progress)?;
+            Ok(Some(Repaired {
+                damage,
+                kept,
+                records: store.state.len() as u64,
+            }))
+        })
+    }
+}

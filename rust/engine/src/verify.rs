@@ -1,0 +1,360 @@
+//! Is it still true?
+//!
+//! One walk serves verification and loading: it follows the chain from the first line to the committed end, checks what the
+//! log says about its base and its archives, and shows a [`Sink`] every event that counts.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::chain::{Follower, Held, Mark, Place};
+use crate::damage::{Damage, DamageKind, Tail};
+use crate::digest::Hex;
+use crate::disk::{Access, Disk, DiskFile};
+use crate::event::line::Event;
+use crate::event::{Known, Op, stamp};
+use crate::json::RecordSpans;
+use crate::layout::Layout;
+use crate::wal::reader::{Reading, read_pieces};
+
+/// Where the state begins that a log changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseState {
+    /// The log starts from nothing.
+    None,
+    /// A base of ours, named and hashed in the log.
+    Anchored,
+    /// Another tool's snapshot, adopted: hashed in the log.
+    Adopted,
+    /// Another tool's snapshot, which nothing proves.
+    Unanchored,
+    /// The base is not there.
+    Missing,
+    /// The base is not what the log says.
+    Damaged,
+}
+
+impl BaseState {
+    /// The word used in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Anchored => "anchored",
+            Self::Adopted => "adopted",
+            Self::Unanchored => "unanchored",
+            Self::Missing => "missing",
+            Self::Damaged => "damaged",
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How many events the live log holds.
+    pub events: u64,
+    /// Its first seq.
+    pub first_seq: Option<u64>,
+    /// Its last seq.
+    pub last_seq: u64,
+    /// The hash of its last event.
+    pub head: Option<Hex>,
+    /// Lines proven by the scan.
+    pub fast_lines: u64,
+    /// Lines that had to be parsed.
+    pub slow_lines: u64,
+    /// Lines that are empty.
+    pub blank_lines: u64,
+    /// The length of the log.
+    pub bytes: u64,
+    /// Up to here the log counts.
+    pub committed_end: u64,
+    /// What the log starts from.
+    pub base: BaseState,
+    /// All damage, in order.
+    pub damage: Vec<Damage>,
+    /// What follows the committed end.
+    pub tail: Option<Tail>,
+    /// What is worth knowing but not damage.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing was modified, deleted, inserted or reordered.
+    pub fn valid(&self) -> bool {
+        self.damage.is_empty()
+    }
+}
+
+/// Who is shown the events that count.
+pub trait Sink {
+    /// An event that counts at once.
+    fn count(&mut self, known: Known<'_>, ts: i64);
+    /// An event that counts once its batch is whole.
+    fn hold(&mut self, known: Known<'_>, ts: i64);
+    /// What becomes of those held.
+    fn settle(&mut self, held: Held);
+    /// Whether there is no need to go on.
+    fn is_satisfied(&self) -> bool {
+        false
+    }
+}
+
+/// Shows nobody anything.
+pub struct Nobody;
+
+impl Sink for Nobody {
+    fn count(&mut self, _: Known<'_>, _: i64) {}
+    fn hold(&mut self, _: Known<'_>, _: i64) {}
+    fn settle(&mut self, _: Held) {}
+}
+
+/// How far a walk has come.
+#[derive(Debug)]
+pub struct Walk {
+    /// The chain.
+    pub follower: Follower,
+    /// Behind the last line that counts.
+    pub end: u64,
+    /// How many physical lines lie before it.
+    pub lines: u64,
+    /// The latest moment any event names, in microseconds.
+    pub latest: i64,
+    /// Lines proven by the scan.
+    pub fast_lines: u64,
+    /// Lines that had to be parsed.
+    pub slow_lines: u64,
+    /// Lines that are empty.
+    pub blank_lines: u64,
+    /// Lines with fields that the hash does not cover, the first of them with its line number.
+    pub unknown_fields: Option<(u64, u64)>,
+    last_stamp: Vec<u8>,
+}
+
+impl Walk {
+    /// At the beginning of a log.
+    pub fn new(synced: Option<u64>) -> Self {
+        Self {
+            follower: Follower::new(synced),
+            end: 0,
+            lines: 0,
+            latest: i64::MIN,
+            fast_lines: 0,
+            slow_lines: 0,
+            blank_lines: 0,
+            unknown_fields: None,
+            last_stamp: Vec::new(),
+        }
+    }
+
+    /// How far the chain has come.
+    pub fn mark(&self) -> &Mark {
+        &self.follower.mark
+    }
+
+    /// Goes on to `until`, the length of the log. Says why the log does not count to its end, if it does not.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn go(
+        &mut self,
+        file: &dyn DiskFile,
+        until: u64,
+        reading: Reading,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> io::Result<Option<Tail>> {
+        let range: Range<u64> = self.end..until;
+        let mut ended = false;
+        read_pieces(file, range, reading, |piece| {
+            for line in &piece.lines {
+                let text = piece.text(line);
+                let place = Place {
+                    offset: line.offset,
+                    line: self.lines + line.number + 1,
+                };
+                let Some(step) = self.follower.follow(place, text, &line.event) else {
+                    sink.settle(Held::Drop);
+                    ended = true;
+                    return io::Result::Ok(false);
+                };
+                sink.settle_if(step.before);
+                if let Ok(event) = &line.event {
+                    self.show(event, text, place, step.counts, sink);
+                }
+                sink.settle_if(step.after);
+                if sink.is_satisfied() {
+                    return Ok(false);
+                }
+            }
+            self.lines += piece.physical;
+            self.blank_lines += piece.blank;
+            if let Some(end) = piece.end {
+                self.end = end;
+            }
+            progress(self.end, until);
+            Ok(true)
+        })?;
+        let tail = |offset: u64, reason: &str| {
+            Some(Tail {
+                offset,
+                length: until - offset,
+                reason: reason.to_owned(),
+            })
+        };
+        let open = if ended { None } else { self.follower.settle() };
+        let cut = match self.follower.tail {
+            Some(place) => Some((place, "bytes after the last sync that are not whole")),
+            None => open.map(|place| (place, "half a batch")),
+        };
+        if let Some((place, reason)) = cut {
+            sink.settle(Held::Drop);
+            self.end = place.offset;
+            self.lines = place.line - 1;
+            return Ok(tail(place.offset, reason));
+        }
+        Ok(if self.end < until && !sink.is_satisfied() {
+            tail(self.end, "a line that does not end")
+        } else {
+            None
+        })
+    }
+
+    fn show(&mut self, event: &Event, line: &[u8], place: Place, counts: bool, sink: &mut dyn Sink) {
+        if event.is_own_form() {
+            self.fast_lines += 1;
+        } else {
+            self.slow_lines += 1;
+        }
+        if event.unknown_fields && !event.injected {
+            let (_, count) = self.unknown_fields.get_or_insert((place.line, 0));
+            *count += 1;
+        }
+        let ts = event.ts(line);
+        // Events of one batch share their moment: one comparison instead of one reading.
+        if ts != self.last_stamp {
+            self.last_stamp.clear();
+            self.last_stamp.extend_from_slice(ts);
+            if let Some(micros) = stamp::read(ts) {
+                self.latest = self.latest.max(micros);
+            }
+        }
+        let known = known(event, line, place.offset);
+        if counts {
+            sink.count(known, self.latest);
+        } else {
+            sink.hold(known, self.latest);
+        }
+    }
+}
+
+impl dyn Sink + '_ {
+    fn settle_if(&mut self, held: Held) {
+        if held != Held::Stay {
+            self.settle(held);
+        }
+    }
+}
+
+fn known<'a>(event: &'a Event, line: &'a [u8], offset: u64) -> Known<'a> {
+    Known {
+        op: event.op,
+        id: event.record_id(line),
+        record: event.record(line),
+        fields: event.spans.fields,
+        hash: &event.text(line)[9..73],
+        offset,
+        seq: event.spans.seq,
+    }
+}
+
+/// Events kept until their batch is whole.
+#[derive(Debug, Default)]
+pub struct Holding {
+    text: Vec<u8>,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+struct Item {
+    op: Op,
+    id: Range<usize>,
+    record: Range<usize>,
+    fields: RecordSpans,
+    offset: u64,
+    seq: u64,
+    ts: i64,
+}
+
+impl Holding {
+    /// Keeps a copy of an event.
+    pub fn push(&mut self, known: Known<'_>, ts: i64) {
+        let mut keep = |bytes: &[u8]| {
+            let start = self.text.len();
+            self.text.extend_from_slice(bytes);
+            start..self.text.len()
+        };
+        let (id, record) = (keep(known.id), keep(known.record));
+        self.items.push(Item {
+            op: known.op,
+            id,
+            record,
+            fields: known.fields,
+            offset: known.offset,
+            seq: known.seq,
+            ts,
+        });
+    }
+
+    /// Gives the events back in order and is empty again.
+    pub fn release(&mut self, mut each: impl FnMut(Known<'_>, i64)) {
+        for item in self.items.drain(..) {
+            let known = Known {
+                op: item.op,
+                id: &self.text[item.id],
+                record: &self.text[item.record],
+                fields: item.fields,
+                hash: b"",
+                offset: item.offset,
+                seq: item.seq,
+            };
+            each(known, item.ts);
+        }
+        self.text.clear();
+    }
+
+    /// The seq of the last event held.
+    pub fn last_seq(&self) -> Option<u64> {
+        self.items.last().map(|item| item.seq)
+    }
+
+    /// Forgets the events.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.text.clear();
+    }
+}
+
+/// Opens the log; `None` if there is none.
+///
+/// # Errors
+/// What the disk says.
+pub fn open_log(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    match disk.open(&layout.log(), Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Notes a finding that is not in a line.
+pub fn finding(path: &str, kind: DamageKind, reason: impl Into<String>) -> Damage {
+    Damage {
+        path: path.to_owned(),
+        offset: 0,
+        line: 0,
+        seq: None,
+        kind,
+        reason: reason.into(),
+    }
+}

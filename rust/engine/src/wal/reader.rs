@@ -1,0 +1,178 @@
+//! What lines does the log hold?
+//!
+//! The log is cut into pieces; each piece is read, split, scanned and hashed on its own by one of several threads, and the
+//! pieces are handed over in order. A line belongs to the piece it begins in.
+
+use std::io;
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter};
+
+use crate::damage::DamageKind;
+use crate::disk::{DiskFile, read_upto};
+use crate::event::line::{Event, Fault, Trust};
+use crate::json::MAX_LINE_BYTES;
+use crate::ordered::in_order;
+
+/// How much of the log one thread takes at a time.
+const PIECE_BYTES: u64 = 1024 * 1024;
+/// How much more is read when a line reaches beyond its piece.
+const REACH_BYTES: usize = 64 * 1024;
+
+/// One line of a piece.
+#[derive(Debug)]
+pub struct Line {
+    /// Its first byte in the log.
+    pub offset: u64,
+    /// Its physical line, counted from 0 at the beginning of the piece.
+    pub number: u64,
+    /// What it says.
+    pub event: Result<Event, Fault>,
+    range: Range<usize>,
+}
+
+/// A run of consecutive lines.
+#[derive(Debug, Default)]
+pub struct Piece {
+    bytes: Vec<u8>,
+    /// The lines that are not blank.
+    pub lines: Vec<Line>,
+    /// How many blank lines there are.
+    pub blank: u64,
+    /// How many physical lines there are.
+    pub physical: u64,
+    /// Behind the last newline; `None` if no line ends here.
+    pub end: Option<u64>,
+}
+
+impl Piece {
+    /// The bytes of one of its lines, without the newline.
+    pub fn text(&self, line: &Line) -> &[u8] {
+        &self.bytes[line.range.clone()]
+    }
+}
+
+/// How the log is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Hashes before this offset are not computed again.
+    pub trusted_until: u64,
+    /// How many threads read.
+    pub threads: usize,
+}
+
+/// Reads the lines that begin in `range` (whose start is the beginning of a line) and hands them over in order, until
+/// `take` answers false.
+///
+/// # Errors
+/// What the disk says, or `take`.
+pub fn read_pieces<E: From<io::Error>>(
+    file: &dyn DiskFile,
+    range: Range<u64>,
+    reading: Reading,
+    mut take: impl FnMut(&Piece) -> Result<bool, E>,
+) -> Result<(), E> {
+    let pieces = (range.end - range.start).div_ceil(PIECE_BYTES);
+    let span = |index: u64| {
+        let start = range.start + index * PIECE_BYTES;
+        start..(start + PIECE_BYTES).min(range.end)
+    };
+    in_order(
+        pieces,
+        reading.threads,
+        |index, piece: &mut Piece| read_piece(file, span(index), &range, reading.trusted_until, piece),
+        |piece| take(piece),
+    )
+}
+
+fn read_piece(
+    file: &dyn DiskFile,
+    span: Range<u64>,
+    whole: &Range<u64>,
+    trusted_until: u64,
+    piece: &mut Piece,
+) -> io::Result<()> {
+    piece.bytes.clear();
+    piece.lines.clear();
+    (piece.blank, piece.physical, piece.end) = (0, 0, None);
+    // One byte earlier tells whether a line begins exactly here.
+    let origin = if span.start > whole.start { span.start - 1 } else { span.start };
+    let wanted = (span.end - origin) as usize;
+    read_upto(file, &mut piece.bytes, origin, wanted)?;
+    let mut start = 0;
+    if origin < span.start {
+        match memchr(b'\n', &piece.bytes) {
+            Some(newline) => start = newline + 1,
+            None => return Ok(()),
+        }
+    }
+    let inside = piece.bytes.len();
+    let mut newlines: Vec<usize> = Vec::new();
+    newlines.extend(memchr_iter(b'\n', &piece.bytes[start..]).map(|at| at + start));
+    let last_start = newlines.last().map_or(start, |at| at + 1);
+    if last_start < inside {
+        if let Some(newline) = reach_newline(file, origin, whole.end, last_start, &mut piece.bytes)? {
+            newlines.push(newline);
+        }
+    }
+    for newline in newlines {
+        let number = piece.physical;
+        piece.physical += 1;
+        piece.end = Some(origin + newline as u64 + 1);
+        let range = start..newline.min(piece.bytes.len());
+        let offset = origin + start as u64;
+        start = newline + 1;
+        let event = if newline - range.start > MAX_LINE_BYTES {
+            Err(Fault {
+                kind: DamageKind::Unreadable,
+                reason: "a line over 16 MiB".to_owned(),
+            })
+        } else {
+            let text = &piece.bytes[range.clone()];
+            if text.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+                piece.blank += 1;
+                continue;
+            }
+            let trust = if offset < trusted_until { Trust::Hashes } else { Trust::Nothing };
+            Event::read(text, trust)
+        };
+        piece.lines.push(Line {
+            offset,
+            number,
+            event,
+            range,
+        });
+    }
+    Ok(())
+}
+
+/// Reads on until the line that begins at `start` ends; gives the newline's position relative to `origin`. What lies beyond
+/// the longest possible line is looked through but not kept.
+fn reach_newline(
+    file: &dyn DiskFile,
+    origin: u64,
+    end: u64,
+    start: usize,
+    bytes: &mut Vec<u8>,
+) -> io::Result<Option<usize>> {
+    let mut window = Vec::new();
+    let mut skipped = 0;
+    loop {
+        let kept = bytes.len() - start <= MAX_LINE_BYTES;
+        let known = bytes.len() + skipped;
+        let room = (end - origin).saturating_sub(known as u64).min(REACH_BYTES as u64) as usize;
+        window.clear();
+        if read_upto(file, &mut window, origin + known as u64, room)? == 0 {
+            return Ok(None);
+        }
+        let newline = memchr(b'\n', &window);
+        if kept {
+            bytes.extend_from_slice(&window);
+        } else {
+            skipped += window.len();
+        }
+        if let Some(newline) = newline {
+            return Ok(Some(known + newline));
+        }
+    }
+}

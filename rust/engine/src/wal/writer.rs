@@ -1,0 +1,131 @@
+//! How is a draft spelled as lines of the log?
+
+use crate::digest::{Hex, sha256};
+use crate::event::Op;
+use crate::event::draft::Draft;
+use crate::json;
+
+/// What stands around the digits of a line's hash.
+const HASH_KEY: &[u8] = b"{\"hash\":\"";
+/// The record id of the event that opens a batch.
+const BEGIN_ID: &[u8] = b"__begin__";
+
+/// Where the chain stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// The hash of the last event; `None` at the beginning of a log.
+    pub head: Option<Hex>,
+    /// The seq of the next event.
+    pub next_seq: u64,
+}
+
+/// What an event says, apart from its place in the chain.
+#[derive(Clone, Copy, Debug)]
+pub struct Saying<'a> {
+    /// What it does.
+    pub op: Op,
+    /// The record's id as it stands between quotes.
+    pub id: &'a [u8],
+    /// The canonical record.
+    pub record: &'a [u8],
+    /// The moment, spelled.
+    pub ts: &'a str,
+    /// The writer's recursion depth.
+    pub depth: i64,
+}
+
+/// Lines that follow from one another, ready to be appended.
+#[derive(Debug)]
+pub struct Lines {
+    /// The bytes, newlines included.
+    pub bytes: Vec<u8>,
+    /// Where each line begins in them.
+    pub starts: Vec<usize>,
+    /// Where the chain stands behind them.
+    pub link: Link,
+}
+
+impl Lines {
+    /// No lines yet, behind `link`.
+    pub fn after(link: Link) -> Self {
+        Self {
+            bytes: Vec::new(),
+            starts: Vec::new(),
+            link,
+        }
+    }
+
+    /// Spells a draft: one line for each change, and a `begin` before them if there are several.
+    pub fn of_draft(draft: &Draft, link: Link, ts: &str, depth: i64) -> Self {
+        let mut lines = Self::after(link);
+        let count = draft.changes().len();
+        lines.bytes.reserve(draft.bytes() + (count + 1) * 320);
+        if count > 1 {
+            let record = format!("{{\"events\":{count}}}");
+            lines.push(Saying {
+                op: Op::Begin,
+                id: BEGIN_ID,
+                record: record.as_bytes(),
+                ts,
+                depth,
+            });
+        }
+        for change in draft.changes() {
+            lines.push(Saying {
+                op: change.op,
+                id: draft.id(change),
+                record: draft.record(change),
+                ts,
+                depth,
+            });
+        }
+        lines
+    }
+
+    /// Spells one event behind the others.
+    pub fn push(&mut self, saying: Saying<'_>) {
+        let start = self.bytes.len();
+        let out = &mut self.bytes;
+        out.extend_from_slice(HASH_KEY);
+        out.extend_from_slice(&[b'0'; 64]);
+        out.push(b'"');
+        // The payload begins with a brace; the line has a comma in its place once the hash is known.
+        let payload = out.len();
+        out.extend_from_slice(b"{\"op\":\"");
+        out.extend_from_slice(saying.op.word().as_bytes());
+        out.extend_from_slice(b"\",\"prev_hash\":\"");
+        if let Some(head) = &self.link.head {
+            out.extend_from_slice(head.bytes());
+        }
+        out.extend_from_slice(b"\",\"record\":");
+        out.extend_from_slice(saying.record);
+        out.extend_from_slice(b",\"record_id\":\"");
+        out.extend_from_slice(saying.id);
+        out.extend_from_slice(b"\",\"recursion_depth\":");
+        json::write_i64(saying.depth, out);
+        out.extend_from_slice(b",\"seq\":");
+        json::write_i64(i64::try_from(self.link.next_seq).unwrap_or(i64::MAX), out);
+        out.extend_from_slice(b",\"ts\":\"");
+        out.extend_from_slice(saying.ts.as_bytes());
+        out.extend_from_slice(b"\"}");
+        let hash = sha256(&out[payload..]);
+        out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());
+        out[payload] = b',';
+        if json::has_line_separators(&out[payload..]) {
+            let raw = out.split_off(payload);
+            json::escape_line_separators(&raw, out);
+        }
+        out.push(b'\n');
+        self.starts.push(start);
+        self.link = Link {
+            head: Some(hash),
+            next_seq: self.link.next_seq + 1,
+        };
+    }
+
+    /// One of the lines, without its newline.
+    pub fn line(&self, index: usize) -> &[u8] {
+        let end = self.starts.get(index + 1).copied().unwrap_or(self.bytes.len());
+        &self.bytes[self.starts[index]..end - 1]
+    }
+}

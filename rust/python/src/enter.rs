@@ -1,0 +1,115 @@
+//! How does a call enter the engine, and how does it come back? The only place that lets go of the interpreter.
+
+use std::path::Path;
+
+use chronomemory::error::Error;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+/// Runs engine work without the interpreter and turns its errors into Python's.
+pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    py.detach(work).map_err(|fault| to_python(py, fault))
+}
+
+/// A progress callback that engine work may call; a callback that raises stops nothing, its error is raised at the end.
+pub struct Reporter {
+    callback: Option<Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl Reporter {
+    pub fn new(callback: Option<Py<PyAny>>) -> Self {
+        Self { callback, raised: None }
+    }
+
+    pub fn report(&mut self, done: u64, total: u64) {
+        if let (Some(callback), None) = (&self.callback, &self.raised) {
+            self.raised = Python::attach(|py| callback.call1(py, (done, total)).err());
+        }
+    }
+
+    pub fn finish(self) -> PyResult<()> {
+        self.raised.map_or(Ok(()), Err)
+    }
+}
+
+/// The exception for an engine error, under its public path.
+pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
+    let message = fault.to_string();
+    let made = match fault {
+        Error::Io { path, source } => return os_error(&path, &source),
+        Error::Invalid { field, reason } => return invalid(py, &field, &reason),
+        Error::Locked { .. } => plain(py, "StoreLocked", &message, "Wait for the other writer, or raise lock_timeout."),
+        Error::Closed => plain(py, "StoreClosed", &message, "Open the store again."),
+        Error::Poisoned { .. } => plain(
+            py,
+            "StorePoisoned",
+            &message,
+            "Check the disk, then open the store again: what was acknowledged before is still read.",
+        ),
+        Error::Unsupported { .. } => plain(py, "FormatUnsupported", &message, "Install a newer chronomemory."),
+        Error::HistoryUnavailable { first_seq, .. } => raise(py, "HistoryUnavailable", &message, |details| {
+            details.set_item("first_seq", first_seq)?;
+            details.set_item("recovery", "Ask for a later moment.")
+        }),
+        Error::Corrupted(damage) => raise(py, "LogCorrupted", &message, |details| {
+            details.set_item("path", &damage.path)?;
+            details.set_item("offset", damage.offset)?;
+            details.set_item("seq", damage.seq)?;
+            details.set_item("damage", damage.kind.word())?;
+            details.set_item("recovery", "Run verify() for the whole list, then repair() or restore a backup.")
+        }),
+    };
+    made.unwrap_or_else(|fault| fault)
+}
+
+/// `InvalidRecord` for one field.
+pub fn invalid(py: Python<'_>, field: &str, reason: &str) -> PyErr {
+    let made = raise(py, "InvalidRecord", &format!("{field}: {reason}"), |details| {
+        details.set_item("field", field)?;
+        details.set_item("recovery", "Correct the value and write again; nothing was written.")
+    });
+    made.unwrap_or_else(|fault| fault)
+}
+
+/// `StoreClosed`, for handles that a fork made useless.
+pub fn forked(py: Python<'_>) -> PyErr {
+    let message = "the store was opened before this process was forked";
+    plain(py, "StoreClosed", message, "Open the store in this process.").unwrap_or_else(|fault| fault)
+}
+
+fn plain(py: Python<'_>, name: &str, message: &str, recovery: &str) -> PyResult<PyErr> {
+    raise(py, name, message, |details| details.set_item("recovery", recovery))
+}
+
+fn raise(
+    py: Python<'_>,
+    name: &str,
+    message: &str,
+    fill: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>,
+) -> PyResult<PyErr> {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let errors = ERRORS.get_or_try_init(py, || PyModule::import(py, "chronomemory.errors").map(Bound::unbind))?;
+    let details = PyDict::new(py);
+    fill(&details)?;
+    let class = errors.bind(py).getattr(name)?.cast_into::<PyType>()?;
+    Ok(PyErr::from_value(class.call((message,), Some(&details))?))
+}
+
+fn os_error(path: &Path, fault: &std::io::Error) -> PyErr {
+    match fault.raw_os_error() {
+        Some(code) => {
+            let text = fault.to_string();
+            let said = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            PyOSError::new_err((code, said, path.to_path_buf()))
+        }
+        None => PyOSError::new_err(format!("{}: {fault}", path.display())),
+    }
+}
+
+/// A choice that is not one.
+pub fn bad_choice(name: &str, given: &str, choices: &str) -> PyErr {
+    PyValueError::new_err(format!("{name}: {given:?} is not one of {choices}"))
+}

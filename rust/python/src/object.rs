@@ -1,0 +1,224 @@
+//! How do canonical bytes become Python objects? In one pass, straight from the bytes.
+
+use chronomemory::event::draft_value::defaults;
+use chronomemory::json::{Int, Value};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::record::record_class;
+
+/// Reads canonical JSON, which the engine has proven: anything else is a fault of the engine's.
+struct Reader<'a, 'py> {
+    py: Python<'py>,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+fn broken() -> PyErr {
+    PyValueError::new_err("the engine handed out a record that is not canonical JSON")
+}
+
+impl<'py> Reader<'_, 'py> {
+    fn peek(&self) -> PyResult<u8> {
+        self.bytes.get(self.at).copied().ok_or_else(broken)
+    }
+
+    fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        match self.peek()? {
+            b'"' => Ok(self.string()?.into_any()),
+            b'{' => Ok(self.dict()?.into_any()),
+            b'[' => Ok(self.list()?.into_any()),
+            b't' => self.word(4, PyBool::new(self.py, true).to_owned().into_any()),
+            b'f' => self.word(5, PyBool::new(self.py, false).to_owned().into_any()),
+            b'n' => self.word(4, self.py.None().into_bound(self.py)),
+            _ => self.number(),
+        }
+    }
+
+    fn word(&mut self, length: usize, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.at += length;
+        Ok(value)
+    }
+
+    fn number(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        let start = self.at;
+        let is_part = |b: &u8| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e');
+        while self.bytes.get(self.at).is_some_and(is_part) {
+            self.at += 1;
+        }
+        let text = std::str::from_utf8(&self.bytes[start..self.at]).map_err(|_| broken())?;
+        if text.bytes().any(|b| matches!(b, b'.' | b'e')) {
+            let number: f64 = text.parse().map_err(|_| broken())?;
+            return Ok(PyFloat::new(self.py, number).into_any());
+        }
+        match text.parse::<i64>() {
+            Ok(small) => Ok(small.into_pyobject(self.py)?.into_any()),
+            Err(_) => self.py.get_type::<PyInt>().call1((text,)),
+        }
+    }
+
+    /// The bytes of a string between its quotes, and whether they hold escapes.
+    fn quoted(&mut self) -> PyResult<(&[u8], bool)> {
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escaped = false;
+        loop {
+            match self.bytes.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    at += 2;
+                }
+                Some(_) => at += 1,
+                None => return Err(broken()),
+            }
+        }
+        self.at = at + 1;
+        Ok((&self.bytes[start..at], escaped))
+    }
+
+    fn string(&mut self) -> PyResult<Bound<'py, PyString>> {
+        let py = self.py;
+        let start = self.at;
+        let (text, escaped) = self.quoted()?;
+        if !escaped {
+            return Ok(PyString::new(py, std::str::from_utf8(text).map_err(|_| broken())?));
+        }
+        let whole = &self.bytes[start..self.at];
+        match chronomemory::json::parse(whole) {
+            Ok(Value::Str(text)) => Ok(PyString::new(py, &text)),
+            _ => Err(broken()),
+        }
+    }
+
+    fn list(&mut self) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(self.py);
+        self.at += 1;
+        while self.peek()? != b']' {
+            list.append(self.value()?)?;
+            if self.peek()? == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Ok(list)
+    }
+
+    fn dict(&mut self) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(self.py);
+        self.at += 1;
+        while self.peek()? != b'}' {
+            let key = self.string()?;
+            self.at += 1;
+            dict.set_item(key, self.value()?)?;
+            if self.peek()? == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Ok(dict)
+    }
+}
+
+/// The dict that a canonical record spells, all twelve fields or as many as it has.
+pub fn dict<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    Reader { py, bytes, at: 0 }.dict()
+}
+
+/// A `ChronoRecord`; fields that a foreign record lacks get their defaults.
+pub fn record<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let mut reader = Reader { py, bytes, at: 1 };
+    let mut fields: [Option<Bound<'py, PyAny>>; 12] = Default::default();
+    while reader.peek()? != b'}' {
+        let slot = slot_of(reader.quoted()?.0);
+        reader.at += 1;
+        let value = reader.value()?;
+        if let Some(slot) = slot {
+            fields[slot] = Some(value);
+        }
+        if reader.peek()? == b',' {
+            reader.at += 1;
+        }
+    }
+    // A foreign confidence may be spelled as an integer.
+    if let Some(confidence) = &fields[4] {
+        if let Ok(number) = confidence.cast::<PyInt>() {
+            fields[4] = Some(PyFloat::new(py, number.extract()?).into_any());
+        }
+    }
+    let mut filled = Vec::with_capacity(fields.len());
+    for (slot, field) in fields.into_iter().enumerate() {
+        filled.push(match field {
+            Some(value) => value,
+            None => default(py, slot)?,
+        });
+    }
+    record_class(py)?.call1(PyTuple::new(py, filled)?)
+}
+
+/// The position of a field in the constructor of `ChronoRecord`.
+fn slot_of(key: &[u8]) -> Option<usize> {
+    Some(match key {
+        b"id" => 0,
+        b"kind" => 1,
+        b"status" => 2,
+        b"label" => 3,
+        b"confidence" => 4,
+        b"source_type" => 5,
+        b"evidence" => 6,
+        b"epistemic_boundary" => 7,
+        b"is_hypothesis" => 8,
+        b"model_assumptions" => 9,
+        b"recursion_depth" => 10,
+        b"data" => 11,
+        _ => return None,
+    })
+}
+
+fn default(py: Python<'_>, slot: usize) -> PyResult<Bound<'_, PyAny>> {
+    let text = |text: &str| PyString::new(py, text).into_any();
+    Ok(match slot {
+        1 => text(defaults::KIND),
+        2 => text(defaults::STATUS),
+        4 => PyFloat::new(py, defaults::CONFIDENCE).into_any(),
+        5 => text(defaults::SOURCE_TYPE),
+        6 | 7 => PyList::empty(py).into_any(),
+        8 => PyBool::new(py, false).to_owned().into_any(),
+        9 | 11 => PyDict::new(py).into_any(),
+        10 => 0i64.into_pyobject(py)?.into_any(),
+        _ => text(""),
+    })
+}
+
+/// A parsed value as Python objects.
+pub fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(truth) => PyBool::new(py, *truth).to_owned().into_any(),
+        Value::Int(number) => of_int(py, number)?,
+        Value::Float(number) => PyFloat::new(py, *number).into_any(),
+        Value::Str(text) => PyString::new(py, text).into_any(),
+        Value::Array(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(of_value(py, item)?)?;
+            }
+            list.into_any()
+        }
+        Value::Object(pairs) => {
+            let dict = PyDict::new(py);
+            for (key, value) in pairs {
+                dict.set_item(key, of_value(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+fn of_int<'py>(py: Python<'py>, number: &Int) -> PyResult<Bound<'py, PyAny>> {
+    match number.as_i64() {
+        Some(small) => Ok(small.into_pyobject(py)?.into_any()),
+        None => py.get_type::<PyInt>().call1((number.to_string(),)),
+    }
+}

@@ -1,0 +1,50 @@
+//! How is a report shown to Python?
+
+use chronomemory::damage::{Damage, Tail};
+use chronomemory::verify::Report;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// The report as a dict; the Python side gives it a class.
+pub fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("valid", report.valid())?;
+    dict.set_item("events", report.events)?;
+    dict.set_item("first_seq", report.first_seq)?;
+    dict.set_item("last_seq", report.last_seq)?;
+    dict.set_item("head", report.head.map(|head| head.text().to_owned()).unwrap_or_default())?;
+    dict.set_item("fast_lines", report.fast_lines)?;
+    dict.set_item("slow_lines", report.slow_lines)?;
+    dict.set_item("blank_lines", report.blank_lines)?;
+    dict.set_item("bytes", report.bytes)?;
+    dict.set_item("committed_end", report.committed_end)?;
+    dict.set_item("base", report.base.word())?;
+    dict.set_item("damage", damages(py, &report.damage)?)?;
+    dict.set_item("tail", report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?)?;
+    dict.set_item("notes", &report.notes)?;
+    Ok(dict)
+}
+
+/// A list of damages.
+pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for damage in found {
+        let dict = PyDict::new(py);
+        dict.set_item("path", &damage.path)?;
+        dict.set_item("offset", damage.offset)?;
+        dict.set_item("line", damage.line)?;
+        dict.set_item("seq", damage.seq)?;
+        dict.set_item("kind", damage.kind.word())?;
+        dict.set_item("reason", &damage.reason)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+fn tail_dict<'py>(py: Python<'py>, tail: &Tail) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("offset", tail.offset)?;
+    dict.set_item("length", tail.length)?;
+    dict.set_item("reason", &tail.reason)?;
+    Ok(dict)
+}

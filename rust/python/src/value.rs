@@ -1,0 +1,130 @@
+//! How does a Python object become canonical bytes? Directly: no JSON text in between, no copy of the dict.
+
+use chronomemory::json;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::enter::invalid;
+
+/// Where a value stands, for the error that names it.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    /// The field's name.
+    pub name: &'a str,
+    /// How many containers are open around its value.
+    pub depth: usize,
+}
+
+/// Writes any object that JSON can carry.
+pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+    let refuse = |reason: &str| Err(invalid(object.py(), field.name, reason));
+    if let Ok(text) = object.cast::<PyString>() {
+        json::write_string(str_of(text, field.name)?, out);
+    } else if object.is_none() {
+        out.extend_from_slice(b"null");
+    } else if let Ok(truth) = object.cast::<PyBool>() {
+        out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
+    } else if let Ok(number) = object.cast::<PyFloat>() {
+        let value = number.value();
+        if !value.is_finite() {
+            return refuse(&format!("{value} is not a number that JSON can carry"));
+        }
+        json::write_f64(value, out);
+    } else if let Ok(number) = object.cast::<PyInt>() {
+        write_int(number, field, out)?;
+    } else if let Ok(dict) = object.cast::<PyDict>() {
+        write_dict(dict, field, out)?;
+    } else if let Ok(list) = object.cast::<PyList>() {
+        write_items(list.iter(), object.py(), field, out)?;
+    } else if let Ok(tuple) = object.cast::<PyTuple>() {
+        write_items(tuple.iter(), object.py(), field, out)?;
+    } else {
+        return refuse(&format!("a {} is nothing that JSON can carry", object.get_type().name()?));
+    }
+    Ok(())
+}
+
+/// The text of a string; half a surrogate pair has none.
+pub fn str_of<'a>(text: &'a Bound<'_, PyString>, field: &str) -> PyResult<&'a str> {
+    text.to_str()
+        .map_err(|_| invalid(text.py(), field, "half a surrogate pair is not text"))
+}
+
+fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+    if let Ok(small) = number.extract::<i64>() {
+        json::write_i64(small, out);
+        return Ok(());
+    }
+    let py = number.py();
+    let too_long = || invalid(py, field.name, "an integer of more than 4300 digits");
+    // The base class spells it: a subclass may have a repr of its own.
+    let digits = py
+        .get_type::<PyInt>()
+        .call_method1("__repr__", (number,))
+        .map_err(|_| too_long())?;
+    let digits = digits.cast::<PyString>()?.to_str()?.to_owned();
+    if digits.trim_start_matches('-').len() > json::MAX_INT_DIGITS {
+        return Err(too_long());
+    }
+    out.extend_from_slice(digits.as_bytes());
+    Ok(())
+}
+
+fn deeper<'a>(py: Python<'_>, field: Field<'a>) -> PyResult<Field<'a>> {
+    if field.depth >= json::MAX_DEPTH {
+        return Err(invalid(py, field.name, "nested deeper than 200 levels in its event"));
+    }
+    Ok(Field {
+        depth: field.depth + 1,
+        ..field
+    })
+}
+
+fn write_items<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    py: Python<'py>,
+    field: Field<'_>,
+    out: &mut Vec<u8>,
+) -> PyResult<()> {
+    let inner = deeper(py, field)?;
+    out.push(b'[');
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(&item, inner, out)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+    let py = dict.py();
+    let inner = deeper(py, field)?;
+    let mut pairs = Vec::with_capacity(dict.len());
+    for (key, value) in dict.iter() {
+        let Ok(key) = key.cast_into::<PyString>() else {
+            return Err(invalid(py, field.name, "JSON keys are strings"));
+        };
+        pairs.push((key, value));
+    }
+    let mut sorted = Vec::with_capacity(pairs.len());
+    for (key, value) in &pairs {
+        sorted.push((str_of(key, field.name)?, value));
+    }
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(invalid(py, field.name, "the same key twice"));
+    }
+    out.push(b'{');
+    for (index, (key, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::write_string(key, out);
+        out.push(b':');
+        write(value, inner, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}

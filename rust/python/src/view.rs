@@ -1,0 +1,63 @@
+//! How does the past look from Python?
+
+use chronomemory::state::Query;
+use chronomemory::store;
+use pyo3::prelude::*;
+
+use crate::object;
+
+/// A read-only look at the store as it was.
+#[pyclass(frozen, module = "chronomemory._core")]
+pub struct View(pub store::View);
+
+#[pymethods]
+impl View {
+    /// The last event that the view knows.
+    #[getter]
+    fn seq(&self) -> u64 {
+        self.0.seq()
+    }
+
+    /// The record of an id as it was.
+    fn get<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.get(record_id).map(|bytes| object::record(py, bytes)).transpose()
+    }
+
+    /// Records as they were, in insertion order.
+    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false))]
+    fn query<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Option<String>,
+        status: Option<String>,
+        min_confidence: f64,
+        limit: Option<usize>,
+        faces: bool,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let query = query_of(kind, status, min_confidence, limit, faces);
+        self.0.query(&query).into_iter().map(|bytes| object::record(py, bytes)).collect()
+    }
+
+    /// How many records there were.
+    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false))]
+    fn count(&self, kind: Option<String>, status: Option<String>, faces: bool) -> u64 {
+        self.0.count(&query_of(kind, status, 0.0, None, faces))
+    }
+}
+
+/// A query; an empty status means any.
+pub fn query_of(
+    kind: Option<String>,
+    status: Option<String>,
+    min_confidence: f64,
+    limit: Option<usize>,
+    faces: bool,
+) -> Query {
+    Query {
+        kind,
+        status: status.filter(|status| !status.is_empty()),
+        min_confidence,
+        limit,
+        faces,
+    }
+}

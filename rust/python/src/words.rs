@@ -1,0 +1,59 @@
+//! What can be asked without a store?
+
+use std::path::PathBuf;
+
+use chronomemory::digest::sha256;
+use chronomemory::disk::RealDisk;
+use chronomemory::json;
+use chronomemory::layout::Layout;
+use chronomemory::store::Store;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::engine::threads;
+use crate::enter::{Reporter, enter};
+use crate::value::{self, Field};
+use crate::{object, report};
+
+/// Checks the files of a store's folder without opening it.
+#[pyfunction]
+#[pyo3(signature = (log_folder, progress=None))]
+pub fn verify_path(py: Python<'_>, log_folder: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyDict>> {
+    let mut reporter = Reporter::new(progress);
+    let found = enter(py, || {
+        Store::verify(&RealDisk, &Layout::of_folder(log_folder), threads(), &mut |done, total| {
+            reporter.report(done, total);
+        })
+    })?;
+    reporter.finish()?;
+    report::dict(py, &found)
+}
+
+/// The canonical JSON of a value.
+#[pyfunction]
+pub fn canonical_json<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut out = Vec::new();
+    let field = Field { name: "value", depth: 0 };
+    value::write(value, field, &mut out)?;
+    Ok(PyBytes::new(py, &out))
+}
+
+/// Reads JSON as strictly as a log line is read.
+#[pyfunction]
+pub fn parse_json<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let value = json::parse(text).map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+    object::of_value(py, &value)
+}
+
+/// The hash of an event's payload: its fields without `hash`.
+#[pyfunction]
+pub fn event_hash(fields: &Bound<'_, PyDict>) -> PyResult<String> {
+    let payload = fields.copy()?;
+    if payload.contains("hash")? {
+        payload.del_item("hash")?;
+    }
+    let mut out = Vec::new();
+    value::write(payload.as_any(), Field { name: "event", depth: 0 }, &mut out)?;
+    Ok(sha256(&out).text().to_owned())
+}

@@ -1,0 +1,34 @@
+"""What do all tests share? A project folder, a store in it, and a look at the bytes on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chronomemory import ChronoStore
+
+Contents = Callable[[Path], "dict[str, bytes]"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ChronoStore]:
+    with ChronoStore(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / ".chronomemory" / "events.wal"
+
+
+@pytest.fixture
+def contents() -> Contents:
+    """Return every file below a folder with its bytes, to prove that nothing was touched."""
+
+    def read(root: Path) -> dict[str, bytes]:
+        files = (path for path in sorted(root.rglob("*")) if path.is_file())
+        return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+    return read

@@ -1,0 +1,63 @@
+"""Which logs must every verifier judge alike? Writes them, with the verdicts given by hand in the cases_* files.
+
+    python tests/corpus/make_corpus.py [FOLDER]      FOLDER is the one of this file unless named
+
+No verdict is computed by a verifier: a case names the lines that are bad, and only offsets are added up here.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import cases_chain
+import cases_fields
+import cases_folders
+import cases_spelling
+import cases_synced
+from craft import Case
+
+
+def logs() -> list[Case]:
+    return [*cases_chain.cases(), *cases_synced.cases(), *cases_fields.cases(), *cases_spelling.cases()]
+
+
+def files_of_log(case: Case) -> dict[str, bytes]:
+    files = {f"logs/{case.name}.wal": b"".join(case.lines)}
+    return files if case.synced is None else {**files, f"logs/{case.name}.synced": case.synced}
+
+
+def files_of_folder(case: Case) -> dict[str, bytes]:
+    inside = {"events.wal": b"".join(case.lines), **case.files}
+    return {f"folders/{case.name}/{name}": content for name, content in inside.items()}
+
+
+def verdicts(cases: list[Case]) -> bytes:
+    found = {case.name: case.verdict() for case in cases}
+    if len(found) != len(cases):
+        raise ValueError("two cases have one name")
+    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))
+    return f"{{\n{lines}\n}}\n".encode()
+
+
+def corpus() -> dict[str, bytes]:
+    """Every file of the corpus by its path, so that a test can compare them with what is on disk."""
+    files = {"verdicts.json": verdicts(logs()), "folder_verdicts.json": verdicts(cases_folders.cases())}
+    for case in logs():
+        files |= files_of_log(case)
+    for case in cases_folders.cases():
+        files |= files_of_folder(case)
+    return files
+
+
+def main(folder: Path) -> None:
+    files = corpus()
+    for old in [path for name in ("logs", "folders") for path in (folder / name).rglob("*") if path.is_file()]:
+        if old.relative_to(folder).as_posix() not in files:
+            old.unlink()
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)

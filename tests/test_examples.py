@@ -1,0 +1,17 @@
+"""Do the examples in the documentation of the modules run?"""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+
+from chronomemory import deps, record, store
+
+
+@pytest.mark.parametrize("module", [record, deps, store], ids=lambda module: module.__name__)
+def test_the_examples_of_a_module(module: ModuleType) -> None:
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -1,0 +1,400 @@
+"""Is this log still true? A second opinion that shares no code with the engine.
+
+One file, standard library only, so that anyone can read it in one sitting and run it anywhere. It follows
+docs/format.md and holds one line of the log at a time (base and snapshot files whole). PATH is a project, its
+`.chronomemory` folder or a lone log file. Exit code: 0 valid, 1 invalid, 2 cannot tell.
+"""
+
+import argparse
+import hashlib
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_INT_DIGITS = 4300
+MAX_DEPTH = 200
+MAX_SEQ = 2**63 - 1
+FIELDS = frozenset(["seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"])
+STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+SYNCED_MAGIC = b"CMSYNC\x00\x01"
+
+# A lowered interpreter limit would make honest integers look like damage.
+if hasattr(sys, "set_int_max_str_digits") and 0 < sys.get_int_max_str_digits() < MAX_INT_DIGITS:
+    sys.set_int_max_str_digits(MAX_INT_DIGITS)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) != len(pairs):
+        raise ValueError("duplicate key")
+    return found
+
+
+def _number(digits: str) -> float:
+    whole = digits.lstrip("-").isdecimal()  # json keeps the two apart: 1e0 is a float, -0 is the integer 0
+    if whole and len(digits.lstrip("-")) > MAX_INT_DIGITS:
+        raise ValueError(f"integer of more than {MAX_INT_DIGITS} digits")
+    if not whole and not math.isfinite(float(digits)):
+        raise ValueError("number is not finite")
+    return int(digits) if whole else float(digits)
+
+
+def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Any:
+    """The value of strict JSON text, or ValueError. Depth is counted first: no input may exhaust the stack."""
+    text, depth = raw.decode("utf-8"), 0
+    for token in STRING_OR_BRACKET.finditer(text):
+        depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
+        if depth > max_depth:
+            raise ValueError(f"nested deeper than {max_depth}")
+    value = json.loads(text, object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_number)
+    if b"\\u" in raw:
+        canonical(value)  # only an escape can bring a lone surrogate, and encoding it fails
+    return value
+
+
+def canonical(value: Any, separators: tuple[str, str] = (",", ":")) -> bytes:
+    """Canonical JSON: keys sorted at every level, non-ASCII raw. Older files have spaces after the separators."""
+    return json.dumps(value, sort_keys=True, separators=separators, ensure_ascii=False).encode("utf-8")
+
+
+class Line(NamedTuple):
+    offset: int
+    number: int
+    end: int
+    raw: bytes | None  # without its newline; b"" when blank, None when too long
+    complete: bool
+
+
+def split(stream: BinaryIO) -> Iterator[Line]:
+    """The lines of a log, split on newline only. What follows the last newline comes as an incomplete line."""
+    offset, number = 0, 0
+    while chunk := stream.readline(MAX_LINE_BYTES + 1):
+        raw: bytes | None = chunk.removesuffix(b"\n")
+        number, end, blank = number + 1, offset + len(chunk), not chunk.strip(b" \t\r\n")
+        while chunk and end - offset > MAX_LINE_BYTES and not chunk.endswith(b"\n"):
+            raw, chunk = None, stream.readline(MAX_LINE_BYTES)
+            end, blank = end + len(chunk), blank and not chunk.strip(b" \t\r\n")
+        yield Line(offset, number, end, b"" if blank else raw, chunk.endswith(b"\n"))
+        offset = end
+
+
+def _is_int(value: Any, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def _shape_error(event: Any) -> str | None:
+    if not isinstance(event, dict) or not event.keys() >= FIELDS:
+        return "not an object with the eight fields of an event"
+    record = event["record"]
+    count = record.get("events") if isinstance(record, dict) else None
+    rules = {
+        "seq is an integer from 0 to 2^63-1": _is_int(event["seq"], 0, MAX_SEQ),
+        "recursion_depth is a 64-bit integer": _is_int(event["recursion_depth"], -MAX_SEQ - 1, MAX_SEQ),
+        "ts, op and record_id are strings": all(isinstance(event[name], str) for name in ("ts", "op", "record_id")),
+        "record is an object or null": record is None or isinstance(record, dict),
+        "hash is 64 lower-case hex digits": _is_digest(event["hash"]),
+        'prev_hash is "" or 64 lower-case hex digits': event["prev_hash"] == "" or _is_digest(event["prev_hash"]),
+        "begin says how many events follow": event["op"] != "begin" or _is_int(count, 1, 2**32 - 1),
+    }
+    return next((f"it does not hold that {rule}" for rule, holds in rules.items() if not holds), None)
+
+
+def read_event(raw: bytes | None) -> tuple[Any, str, str]:
+    """The value of a line, and why it cannot be loaded: kind of damage ("" if its own hash is right) and reason."""
+    if raw is None:
+        return None, "unreadable", "longer than 16 MiB"
+    try:
+        event = parse(raw)
+    except ValueError as error:
+        return None, "unreadable", str(error)
+    if reason := _shape_error(event):
+        return event, "malformed", reason
+    payload = {name: event[name] for name in FIELDS if name != "hash"}
+    dialects = (canonical(payload, separators) for separators in ((",", ":"), (", ", ": ")))
+    if not any(hashlib.sha256(text).hexdigest() == event["hash"] for text in dialects):
+        return event, "altered", "hash does not match the content"
+    return event, "", ""
+
+
+def is_own_form(raw: bytes | None, event: dict[str, Any]) -> bool:
+    """Whether these bytes are what we would write for this object, unknown fields included."""
+    plain = canonical(event)
+    escaped = re.sub("[\x85\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", plain.decode()).encode()
+    return raw in (plain, escaped)
+
+
+@dataclass
+class Known:
+    """What the lines so far have told; copied where a batch begins, so that a half batch can be forgotten."""
+
+    events: int = 0
+    lines: int = 0
+    blank_lines: int = 0
+    unknown_fields: int = 0
+    first: dict[str, Any] | None = None
+    last_seq: int = 0
+    head: str = ""
+    gap: bool = False  # lines that could not be loaded stand between the head and the next line
+    adopt: dict[str, Any] | None = None
+    hashes_at_watched_seq: tuple[str, ...] = ()
+
+
+@dataclass
+class Batch:
+    begin: Line
+    seq: int
+    last: int
+    before: Known
+    expected: int
+    begin_is_sound: bool  # if not, a half batch is damage: bytes that show a fault are never a tail to be cut
+    damaged: bool = False
+
+    def takes(self, event: dict[str, Any] | None, sound: bool) -> bool:
+        """Whether the next line belongs to this batch. Whatever is not in its place damages the batch."""
+        if event is None:
+            self.damaged, self.expected = True, self.expected + 1
+            return True
+        if event["op"] in ("begin", "compact") or not self.seq < event["seq"] <= self.last:
+            self.damaged = True
+            return False
+        self.damaged = self.damaged or not sound or event["seq"] != self.expected
+        self.expected = event["seq"] + 1
+        return True
+
+
+def _is_adoption(event: dict[str, Any]) -> bool:
+    record = event["record"] or {}
+    named = (event["op"], event["record_id"]) == ("adopt", "__adopt__") and _is_digest(record.get("base_sha256"))
+    return named and _is_int(record.get("seq"), 0, MAX_SEQ) and isinstance(record.get("last_hash"), str)
+
+
+class Log:
+    """Walks one log from its first byte to its committed end; afterwards the fields are the verdict."""
+
+    def __init__(self, stream: BinaryIO, synced: bytes | None = None, watched_seq: int | None = None) -> None:
+        self.bytes = self.committed_end = stream.seek(0, io.SEEK_END)
+        self.known, self.tail, self.watched_seq = Known(), "", watched_seq
+        self.damage, self.notes = list[dict[str, Any]](), list[str]()
+        self._batch: Batch | None = None
+        self._broken = self._synced_fits = self._synced_starts_here = False
+        if not synced or synced[:8] != SYNCED_MAGIC or synced[88:] != hashlib.sha256(synced[:88]).digest():
+            synced = bytes(120)
+        self._synced_end = int.from_bytes(synced[8:16], "little")
+        self._synced_first, self._synced_head = synced[24:56].hex(), synced[56:88].hex()
+        stream.seek(0)
+        for line in split(stream):
+            if not line.complete:
+                self.committed_end, self.tail = line.offset, "incomplete last line"
+            elif line.raw == b"":
+                self.known.blank_lines += 1
+            elif not self._takes(line):
+                break
+        batch = self._batch
+        if batch and batch.begin_is_sound and not batch.damaged:
+            self.known, self.committed_end, self.tail = batch.before, batch.begin.offset, "half batch"
+        elif batch:
+            self._close(batch)
+        self.damage.sort(key=lambda found: (found["offset"], found["kind"] == "broken-batch"))
+        if self.known.unknown_fields:
+            self.notes.append(f"unknown_fields: {self.known.unknown_fields} lines have fields outside their hash")
+        if self._synced_starts_here and self._synced_end > self.bytes:
+            self.notes.append("log is shorter than the last sync")
+
+    def report(self, kind: str, reason: str, seq: Any, path: str = "events.wal", at: tuple[int, int] = (0, 0)) -> None:
+        where = {"path": path, "offset": at[0], "line": at[1], "seq": seq if _is_int(seq, 0, MAX_SEQ) else None}
+        self.damage.append({**where, "kind": kind, "reason": reason})
+
+    def _takes(self, line: Line) -> bool:
+        """Judge one line and remember it; False when it shows that the tail has begun."""
+        known, batch = self.known, self._batch
+        value, kind, reason = read_event(line.raw)
+        event, fields = None if kind else value, value if isinstance(value, dict) else {}
+        # `synced` counts only if it names the hash of line one and the hash of the very line that it ends with.
+        if known.lines == 0:
+            self._synced_starts_here = self._synced_end > 0 and not kind and fields["hash"] == self._synced_first
+        if line.end == self._synced_end:
+            self._synced_fits = self._synced_starts_here and fields.get("hash") == self._synced_head
+        if event:
+            unknown = sorted(event.keys() - FIELDS)
+            if unknown and is_own_form(line.raw, event):
+                kind, reason = "injected", f"unknown field {unknown[0]} in a line of our own form"
+            elif event["prev_hash"] != known.head and not (known.gap and event["prev_hash"]):
+                kind, reason = "unlinked", "prev_hash is not the hash of the event before"
+        member = batch is not None and batch.takes(event, sound=not kind)
+        if not self._broken and (kind or (batch and batch.damaged)):
+            first_damage = batch.begin.offset if batch else line.offset
+            if self._synced_fits and first_damage >= self._synced_end:
+                self.known, self._batch = batch.before if batch else known, None
+                self.committed_end, self.tail = first_damage, f"unsynced, and not whole at line {line.number}"
+                return False
+            self._broken = True
+        if kind:
+            self.report(kind, reason, fields.get("seq"), at=line[:2])
+        if batch and not member:
+            self._close(batch)
+        before = replace(known)
+        known.lines, known.gap = known.lines + 1, event is None
+        if event:
+            seq, known.head, known.events = event["seq"], event["hash"], known.events + 1
+            known.first, known.last_seq = known.first or event, seq
+            known.adopt = known.adopt or (event if _is_adoption(event) else None)
+            known.unknown_fields += not FIELDS.issuperset(event)
+            known.hashes_at_watched_seq += (event["hash"],) if seq == self.watched_seq else ()
+            if event["op"] == "begin":
+                self._batch = Batch(line, seq, seq + event["record"]["events"], before, seq + 1, not kind)
+        if batch and member and batch.expected > batch.last:
+            self._close(batch)
+        return True
+
+    def _close(self, batch: Batch) -> None:
+        self._batch = None
+        if batch.damaged or batch.expected <= batch.last:
+            self.known.adopt = batch.before.adopt
+            self.report("broken-batch", "not whole: nothing of it is applied", batch.seq, at=batch.begin[:2])
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _read_state(path: Path) -> dict[str, Any] | None:
+    """The content of a base or snapshot file or None. A record lies one container deeper here than in its event."""
+    try:
+        state = parse(path.read_bytes(), MAX_DEPTH + 1) if path.is_file() else None
+    except ValueError:
+        return None
+    if not isinstance(state, dict) or not isinstance(records := state.get("records"), list):
+        return None
+    named = _is_int(state.get("seq"), 0, MAX_SEQ) and isinstance(state.get("last_hash"), str)
+    return state if named and all(isinstance(one, dict) and isinstance(one.get("id"), str) for one in records) else None
+
+
+def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
+    """What a compaction of ours says about base and history; nothing for any other event."""
+    data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
+    return data if isinstance(data, dict) and "base_sha256" in data else {}
+
+
+def _check_named_base(folder: Path, log: Log, sha256: Any, seq: int, good: str) -> str:
+    # The path comes from the digest and never from the log, which therefore cannot point outside its folder.
+    name = f"base/{sha256}.json" if _is_digest(sha256) else "base"
+    exists = (folder / name).is_file()
+    if exists and _digest(folder / name) == sha256 and _read_state(folder / name) is not None:
+        return good
+    log.report("base-altered" if exists else "base-missing", "not the base this log starts from", seq, name)
+    return "damaged" if exists else "missing"
+
+
+def _check_archives(folder: Path, log: Log, sentinel: dict[str, Any]) -> None:
+    """Follow the sentinels back through the retired segments, as far as they were kept."""
+    event: dict[str, Any] | None = sentinel
+    while event and (data := _sentinel_data(event)):
+        seq, name = event["seq"], data.get("archive")
+        well_named = isinstance(name, str) and re.fullmatch(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*", name)
+        path = str(name) if well_named else "archive"
+        if name is None or (path == name and not (folder / path).is_file()):
+            log.notes.append(f"history unavailable: before seq {seq}")
+            return
+        if path != name or _digest(folder / path) != data.get("archive_sha256"):
+            log.report("archive-altered", "not the segment that was retired", seq, path)
+            return
+        with (folder / path).open("rb") as stream:
+            segment = Log(stream)
+        if segment.damage or segment.known.head != data.get("previous_head"):
+            log.report("archive-altered", "its chain does not lead to previous_head", seq, path)
+            return
+        event = segment.known.first
+
+
+def _check_base(folder: Path, stream: BinaryIO, synced: bytes | None, log: Log) -> str:
+    first, adopt = log.known.first, log.known.adopt
+    if first is None or first["op"] != "compact":
+        return "none"
+    if data := _sentinel_data(first):
+        _check_archives(folder, log, first)
+        return _check_named_base(folder, log, data["base_sha256"], first["seq"], "anchored")
+    if adopt:
+        return _check_named_base(folder, log, adopt["record"]["base_sha256"], adopt["seq"], "adopted")
+    state = _read_state(folder / "snapshot.json")
+    if state is None:
+        log.report("base-missing", "another tool compacted this log and left no snapshot", None, "snapshot.json")
+        return "missing"
+    hashes = Log(stream, synced, state["seq"]).known.hashes_at_watched_seq
+    if hashes and state["last_hash"] not in hashes:
+        log.report("snapshot-refused", "last_hash is not the hash at its seq", state["seq"], "snapshot.json")
+        return "damaged"
+    log.notes.append("unanchored: nothing in the log proves the snapshot it starts from")
+    return "unanchored"
+
+
+def _verdict(stream: BinaryIO, synced: bytes | None = None, folder: Path | None = None) -> dict[str, Any]:
+    log = Log(stream, synced)
+    base = _check_base(folder, stream, synced, log) if folder else "none"
+    first, end = log.known.first, log.committed_end
+    return {
+        "valid": not log.damage,
+        "first_seq": first["seq"] if first else None,
+        **{name: getattr(log.known, name) for name in ("events", "last_seq", "head", "lines", "blank_lines")},
+        "bytes": log.bytes,
+        "committed_end": end,
+        "base": base,
+        "damage": log.damage,
+        "tail": {"offset": end, "length": log.bytes - end, "reason": log.tail} if log.tail else None,
+        "notes": log.notes,
+    }
+
+
+def verify_bytes(data: bytes, synced: bytes | None = None) -> dict[str, Any]:
+    """The verdict on the bytes of a log alone: no base, no archives."""
+    return _verdict(io.BytesIO(data), synced)
+
+
+def verify_folder(path: str | Path) -> dict[str, Any]:
+    """The verdict on a project or its `.chronomemory` folder; a missing log is an empty one."""
+    inner = Path(path) / ".chronomemory"
+    folder = inner if (inner / "events.wal").exists() else Path(path)
+    if not (folder / "events.wal").exists():
+        return verify_bytes(b"")
+    synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else None
+    with (folder / "events.wal").open("rb") as stream:
+        return _verdict(stream, synced, folder)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description="Is this log still true?")
+    arguments.add_argument("path", type=Path, help="a project, its .chronomemory folder, or a log file")
+    arguments.add_argument("--json", action="store_true", help="print the whole verdict")
+    arguments.add_argument("--log-only", action="store_true", help="leave out synced, base, archives and snapshot")
+    asked = arguments.parse_args()
+    inside = [asked.path / ".chronomemory" / "events.wal", asked.path / "events.wal"]
+    log_path = next((path for path in inside if path.is_file()), asked.path)
+    try:
+        if log_path in inside and not asked.log_only:
+            found = verify_folder(log_path.parent)
+        else:
+            with log_path.open("rb") as stream:
+                found = _verdict(stream)
+    except OSError as error:
+        arguments.error(str(error))
+    summary = f"{'chain ok' if found['valid'] else 'corrupt'}: {found['events']} events, last seq {found['last_seq']}"
+    findings = (summary, *found["damage"], *found["notes"], f"tail: {found['tail']}")
+    print(json.dumps(found, indent=2) if asked.json else "\n".join(map(str, findings)))
+    return 0 if found["valid"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
