@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoStore
 
 Contents = Callable[[Path], "dict[str, bytes]"]

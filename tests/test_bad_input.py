@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
 
 Contents = Callable[[Path], "dict[str, bytes]"]
@@ -151,9 +150,7 @@ def test_a_batch_whose_source_fails_writes_nothing(store: ChronoStore) -> None:
     "line",
     [b"garbage", b"[1]", b'{"id": ""}', b'{"id": "B", "confidence": 7}', b'{"label": "no id"}'],
 )
-def test_a_bad_line_stops_its_batch_of_an_ingest(
-    store: ChronoStore, tmp_path: Path, line: bytes
-) -> None:
+def test_a_bad_line_stops_its_batch_of_an_ingest(store: ChronoStore, tmp_path: Path, line: bytes) -> None:
     source = tmp_path / "records.ndjson"
     source.write_bytes(b'{"id": "A"}\n' + line + b"\n")
     with pytest.raises(ValueError, match="line 2"):

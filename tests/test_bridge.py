@@ -8,7 +8,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, EsdbBridge, EsdbRecord, EsdbStatus
 
 

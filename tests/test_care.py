@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from chronomemory import ChronoRecord, ChronoStore
+from chronomemory import ChronoError, ChronoRecord, ChronoStore
 
 Contents = Callable[[Path], "dict[str, bytes]"]
 
@@ -94,7 +93,7 @@ def test_restoring_from_nowhere_changes_nothing(
     store.upsert(ChronoRecord(id="A"))
     store.close()
     before = contents(tmp_path)
-    with pytest.raises(OSError, match=r".+"):
+    with pytest.raises((OSError, ChronoError)):
         store.restore(tmp_path / "nowhere")
     assert contents(tmp_path) == before
     assert ids(store.query()) == ["A"]

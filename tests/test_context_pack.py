@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, ContextPack, ContextPackCompiler, DepGraph
 
 

@@ -3,48 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-CORPUS = ROOT / "tests" / "corpus"
-VERIFIER = ROOT / "tools" / "verify_log.py"
-LOGS: dict[str, Any] = json.loads((CORPUS / "verdicts.json").read_bytes())
-FOLDERS: dict[str, Any] = json.loads((CORPUS / "folder_verdicts.json").read_bytes())
-MIB = 1024 * 1024
-
-
-def load_verifier() -> Any:
-    spec = importlib.util.spec_from_file_location("verify_log", VERIFIER)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-verify_log = load_verifier()
-
-
-def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
-    """A report in the shape of the corpus."""
-    return {
-        "valid": report["valid"],
-        "damage": sorted([found["offset"], found["kind"]] for found in report["damage"]),
-        "tail_offset": report["tail"]["offset"] if report["tail"] else None,
-        "events": report["events"],
-    }
-
-
-def expected(verdict: dict[str, Any]) -> dict[str, Any]:
-    wanted = {name: verdict[name] for name in ("valid", "tail_offset", "events")}
-    return {**wanted, "damage": sorted(verdict["damage"])}
+from verdicts import CORPUS, FOLDERS, LOGS, MIB, VERIFIER, expected, log_of, verdict_of, verify_log
 
 
 def line(label: str, prev_hash: str = "") -> tuple[bytes, str]:
@@ -63,9 +29,7 @@ def line(label: str, prev_hash: str = "") -> tuple[bytes, str]:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_log_gets_its_verdict(name: str) -> None:
-    synced = CORPUS / "logs" / f"{name}.synced"
-    data = (CORPUS / "logs" / f"{name}.wal").read_bytes()
-    report = verify_log.verify_bytes(data, synced.read_bytes() if synced.exists() else None)
+    report = verify_log.verify_bytes(*log_of(name))
     assert verdict_of(report) == expected(LOGS[name]), LOGS[name]["note"]
 
 
@@ -80,12 +44,7 @@ def test_every_file_has_a_verdict_and_is_what_the_generator_makes(tmp_path: Path
     subprocess.run([sys.executable, CORPUS / "make_corpus.py", tmp_path], check=True)
 
     def files(root: Path) -> dict[str, bytes]:
-        paths = [
-            path
-            for part in ("logs", "folders")
-            for path in (root / part).rglob("*")
-            if path.is_file()
-        ]
+        paths = [path for part in ("logs", "folders") for path in (root / part).rglob("*") if path.is_file()]
         paths += [root / "verdicts.json", root / "folder_verdicts.json"]
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
@@ -113,8 +72,10 @@ def test_line_of_16_mib_is_the_longest() -> None:
 
 def test_long_lines_that_are_no_lines() -> None:
     honest, _ = line("honest")
-    blank = verify_log.verify_bytes(b" " * (33 * MIB) + b"\n" + honest)
+    blank = verify_log.verify_bytes(b" " * (16 * MIB) + b"\n" + honest)
     assert (blank["valid"], blank["blank_lines"], blank["events"]) == (True, 1, 1)
+    too_long = verify_log.verify_bytes(b" " * (33 * MIB) + b"\n" + honest)
+    assert verdict_of(too_long)["damage"] == [[0, "unreadable"]]
     torn = verify_log.verify_bytes(honest + b"x" * (33 * MIB))
     assert (torn["valid"], torn["tail"]["offset"], torn["tail"]["length"]) == (
         True,
@@ -147,10 +108,7 @@ def test_log_only_leaves_out_what_is_beside_the_log() -> None:
     folder = CORPUS / "folders" / "base_missing"
     assert subprocess.run([sys.executable, VERIFIER, folder], capture_output=True).returncode == 1
     assert (
-        subprocess.run(
-            [sys.executable, VERIFIER, folder, "--log-only"], capture_output=True
-        ).returncode
-        == 0
+        subprocess.run([sys.executable, VERIFIER, folder, "--log-only"], capture_output=True).returncode == 0
     )
 
 
@@ -164,14 +122,10 @@ def test_project_folder_is_found(tmp_path: Path) -> None:
 
 def test_notes_say_what_no_verdict_shows() -> None:
     def notes(name: str) -> str:
-        synced = CORPUS / "logs" / f"{name}.synced"
-        data = (CORPUS / "logs" / f"{name}.wal").read_bytes()
-        return " ".join(
-            verify_log.verify_bytes(data, synced.read_bytes() if synced.exists() else None)["notes"]
-        )
+        return " ".join(verify_log.verify_bytes(*log_of(name))["notes"])
 
     assert notes("honest") == ""
-    assert "unknown_fields: 1 " in notes("foreign_unknown_fields")
+    assert "unknown_fields" in notes("foreign_unknown_fields")
     assert "shorter than the last sync" in notes("synced_beyond_end")
     assert "shorter" not in notes("synced_other_log")
     missing = verify_log.verify_folder(CORPUS / "folders" / "archive_missing")["notes"]

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, DependencyEdge, DepGraph, InvalidRecord
 from chronomemory.deps import EDGE_TYPES
 

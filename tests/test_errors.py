@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import pytest
-
 from chronomemory import errors
 
 WITH_DETAILS = [
@@ -14,9 +13,7 @@ WITH_DETAILS = [
     errors.StoreClosed("closed", recovery="open it"),
     errors.StorePoisoned("sync failed", recovery="repair"),
     errors.FormatUnsupported("version 9", recovery="upgrade"),
-    errors.LogCorrupted(
-        "bad line", path="events.wal", offset=10, seq=3, damage="altered", recovery="repair"
-    ),
+    errors.LogCorrupted("bad line", path="events.wal", offset=10, seq=3, damage="altered", recovery="repair"),
     errors.InvalidRecord("out of range", field="confidence", recovery="use 0..1"),
     errors.HistoryUnavailable("compacted", first_seq=40, recovery="ask for 40 or later"),
 ]

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from chronomemory import ChronoRecord, ChronoStore, WalEvent
 from chronomemory import store as store_module
+from hypothesis import given
+from hypothesis import strategies as st
 
 VALUES: dict[str, Any] = {
     "seq": 7,
@@ -29,11 +28,7 @@ VALUES: dict[str, Any] = {
 NAMES = list(VALUES)
 
 JSON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )

@@ -7,7 +7,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, LogCorrupted
 
 
@@ -30,6 +29,7 @@ def test_a_good_chain_says_which_rung_it_reached(store: ChronoStore) -> None:
 
 
 def damaged(store: ChronoStore, log: Path) -> int:
+    """Forge the second of four lines, and say where it begins."""
     for number in range(4):
         store.upsert(ChronoRecord(id=f"R-{number}", label="original"))
     store.close()
@@ -62,6 +62,14 @@ def test_damage_is_named_and_good_lines_are_loaded(store: ChronoStore, log: Path
     ]
     assert "damage: " in "\n".join(report.lines())
     assert json.loads(json.dumps(report.to_dict()))["damage"][0]["kind"] == "altered"
+
+
+@pytest.mark.parametrize("durability", ["full", "normal", "off"])
+def test_damage_is_damage_however_the_log_was_synced(tmp_path: Path, log: Path, durability: str) -> None:
+    offset = damaged(ChronoStore(tmp_path, durability=durability), log)
+    report = ChronoStore(tmp_path).verify()
+    assert [(item.kind, item.offset) for item in report.damage] == [("altered", offset)]
+    assert report.tail is None
 
 
 def test_an_agent_can_go_on_and_the_break_stays_visible(store: ChronoStore, log: Path) -> None:

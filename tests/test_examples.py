@@ -6,7 +6,6 @@ import doctest
 from types import ModuleType
 
 import pytest
-
 from chronomemory import deps, record, store
 
 

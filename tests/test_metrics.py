@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, InvalidRecord, metrics
 
 FROZEN_MS = 1_800_000_000_000
@@ -70,9 +69,7 @@ def test_threads_do_not_swallow_each_others_metrics(store: ChronoStore, frozen: 
         worker.start()
     for worker in workers:
         worker.join()
-    seen = {
-        (m.data["context_tokens"], m.data["input_tokens"]) for m in store.get_token_metrics("T")
-    }
+    seen = {(m.data["context_tokens"], m.data["input_tokens"]) for m in store.get_token_metrics("T")}
     assert seen == {(worker, number) for worker in range(4) for number in range(10)}
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory import migrate as migrate_module
 from chronomemory import store as store_module

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, DepGraph, query
 
 
@@ -15,9 +14,7 @@ def ids(records: list[ChronoRecord]) -> list[str]:
 def full(store: ChronoStore) -> ChronoStore:
     store.upsert_many(
         [
-            ChronoRecord(
-                id="FACT-1", label="Root fact", confidence=0.9, evidence=["FACT-2", "book"]
-            ),
+            ChronoRecord(id="FACT-1", label="Root fact", confidence=0.9, evidence=["FACT-2", "book"]),
             ChronoRecord(id="FACT-2", label="weak fact", confidence=0.3),
             ChronoRecord(id="DEC-1", kind="decision", label="Use Ruff for linting"),
             ChronoRecord(id="OPEN-1", label="open", status="hypothesis", confidence=0.7),

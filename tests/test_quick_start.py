@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, EsdbBridge
 
 GUIDE = Path(__file__).parents[2] / "shared" / "seeds" / "esdb-quick-start.txt"

@@ -6,11 +6,10 @@ import copy
 import pickle
 
 import pytest
+from chronomemory import ChronoRecord
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
-
-from chronomemory import ChronoRecord
 
 FIELDS = [
     "id",
@@ -98,9 +97,7 @@ def test_equality_repr_copy_and_pickle() -> None:
     ("confidence", "status", "passes"),
     [(0.6, "active", True), (0.59, "active", False), (1.0, "tombstone", False)],
 )
-def test_prompts_get_only_active_and_believed_records(
-    confidence: float, status: str, passes: bool
-) -> None:
+def test_prompts_get_only_active_and_believed_records(confidence: float, status: str, passes: bool) -> None:
     record = ChronoRecord(id="A", confidence=confidence, status=status)
     assert record.passes_rag_filter() is passes
 

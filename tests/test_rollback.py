@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, DepGraph, InvalidRecord, RollbackReport
 from chronomemory.rollback import RecordStatusChange, invalidate
 
@@ -76,9 +75,7 @@ def test_the_cascade_is_one_atomic_batch(store: ChronoStore, graph: DepGraph) ->
     assert store.chain_valid()
 
 
-def test_a_cascade_that_cannot_be_written_changes_nothing(
-    store: ChronoStore, graph: DepGraph
-) -> None:
+def test_a_cascade_that_cannot_be_written_changes_nothing(store: ChronoStore, graph: DepGraph) -> None:
     with pytest.raises(InvalidRecord):
         invalidate("A", "lone surrogate \ud800", store, graph)
     assert [record.status for record in store.query(status="")] == ["active"] * 4
@@ -91,9 +88,7 @@ def test_cycles_end(store: ChronoStore, graph: DepGraph) -> None:
     assert found(store, "A").status == "invalidated"
 
 
-def test_an_unknown_target_still_takes_its_dependents_down(
-    store: ChronoStore, graph: DepGraph
-) -> None:
+def test_an_unknown_target_still_takes_its_dependents_down(store: ChronoStore, graph: DepGraph) -> None:
     graph.add_edge("S", "PAPER", "depends_on")
     report = invalidate("PAPER", "retracted", store, graph)
     assert report.direct_change is None

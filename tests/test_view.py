@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, HistoryUnavailable, WalEvent
 
 

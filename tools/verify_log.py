@@ -1,15 +1,14 @@
 """Is this log still true? A second opinion that shares no code with the engine.
 
-One file, standard library only, so that anyone can read it in one sitting and run it anywhere. It follows
-docs/format.md and holds one line of the log at a time (base and snapshot files whole). PATH is a project, its
-`.chronomemory` folder or a lone log file. Exit code: 0 valid, 1 invalid, 2 cannot tell.
+One file, standard library only, to be read in one sitting and run anywhere. It follows docs/format.md and
+holds one line of the log at a time (base and snapshot files whole). PATH is a project, its `.chronomemory`
+folder or a lone log file. Exit code: 0 valid, 1 invalid, 2 cannot tell.
 """
 
 import argparse
 import hashlib
 import io
 import json
-import math
 import re
 import sys
 from collections.abc import Iterator
@@ -17,13 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INT_DIGITS = 4300
 MAX_DEPTH = 200
 MAX_SEQ = 2**63 - 1
 FIELDS = frozenset(["seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"])
-STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
-SYNCED_MAGIC = b"CMSYNC\x00\x01"
+ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
 
 # A lowered interpreter limit would make honest integers look like damage.
 if hasattr(sys, "set_int_max_str_digits") and 0 < sys.get_int_max_str_digits() < MAX_INT_DIGITS:
@@ -40,26 +39,28 @@ def _number(digits: str) -> float:
     whole = digits.lstrip("-").isdecimal()  # json keeps the two apart: 1e0 is a float, -0 is the integer 0
     if whole and len(digits.lstrip("-")) > MAX_INT_DIGITS:
         raise ValueError(f"integer of more than {MAX_INT_DIGITS} digits")
-    if not whole and not math.isfinite(float(digits)):
+    if not whole and not abs(float(digits)) <= sys.float_info.max:  # NaN is not, either
         raise ValueError("number is not finite")
     return int(digits) if whole else float(digits)
 
 
 def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Any:
-    """The value of strict JSON text, or ValueError. Depth is counted first: no input may exhaust the stack."""
+    """The value of strict JSON text, or ValueError. Depth is counted first, to spare the stack."""
     text, depth = raw.decode("utf-8"), 0
-    for token in STRING_OR_BRACKET.finditer(text):
+    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.DOTALL):
         depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
         if depth > max_depth:
             raise ValueError(f"nested deeper than {max_depth}")
-    value = json.loads(text, object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_number)
+    value = json.loads(
+        text, object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_number
+    )
     if b"\\u" in raw:
         canonical(value)  # only an escape can bring a lone surrogate, and encoding it fails
     return value
 
 
 def canonical(value: Any, separators: tuple[str, str] = (",", ":")) -> bytes:
-    """Canonical JSON: keys sorted at every level, non-ASCII raw. Older files have spaces after the separators."""
+    """Keys sorted at every level, non-ASCII raw. Older files have a space after each separator."""
     return json.dumps(value, sort_keys=True, separators=separators, ensure_ascii=False).encode("utf-8")
 
 
@@ -67,20 +68,20 @@ class Line(NamedTuple):
     offset: int
     number: int
     end: int
-    raw: bytes | None  # without its newline; b"" when blank, None when too long
+    raw: bytes | None  # without its newline; None when too long
     complete: bool
 
 
 def split(stream: BinaryIO) -> Iterator[Line]:
-    """The lines of a log, split on newline only. What follows the last newline comes as an incomplete line."""
+    """The lines of a log, split on newline only. Bytes after the last newline come as an incomplete line."""
     offset, number = 0, 0
     while chunk := stream.readline(MAX_LINE_BYTES + 1):
         raw: bytes | None = chunk.removesuffix(b"\n")
-        number, end, blank = number + 1, offset + len(chunk), not chunk.strip(b" \t\r\n")
+        number, end = number + 1, offset + len(chunk)
         while chunk and end - offset > MAX_LINE_BYTES and not chunk.endswith(b"\n"):
             raw, chunk = None, stream.readline(MAX_LINE_BYTES)
-            end, blank = end + len(chunk), blank and not chunk.strip(b" \t\r\n")
-        yield Line(offset, number, end, b"" if blank else raw, chunk.endswith(b"\n"))
+            end += len(chunk)
+        yield Line(offset, number, end, raw, chunk.endswith(b"\n"))
         offset = end
 
 
@@ -95,22 +96,23 @@ def _is_digest(value: Any) -> bool:
 def _shape_error(event: Any) -> str | None:
     if not isinstance(event, dict) or not event.keys() >= FIELDS:
         return "not an object with the eight fields of an event"
-    record = event["record"]
+    record, prev_hash = event["record"], event["prev_hash"]
+    texts = [event["ts"], event["op"], event["record_id"]]
     count = record.get("events") if isinstance(record, dict) else None
     rules = {
         "seq is an integer from 0 to 2^63-1": _is_int(event["seq"], 0, MAX_SEQ),
         "recursion_depth is a 64-bit integer": _is_int(event["recursion_depth"], -MAX_SEQ - 1, MAX_SEQ),
-        "ts, op and record_id are strings": all(isinstance(event[name], str) for name in ("ts", "op", "record_id")),
+        "ts, op and record_id are strings": all(isinstance(text, str) for text in texts),
         "record is an object or null": record is None or isinstance(record, dict),
         "hash is 64 lower-case hex digits": _is_digest(event["hash"]),
-        'prev_hash is "" or 64 lower-case hex digits': event["prev_hash"] == "" or _is_digest(event["prev_hash"]),
+        'prev_hash is "" or 64 lower-case hex digits': prev_hash == "" or _is_digest(prev_hash),
         "begin says how many events follow": event["op"] != "begin" or _is_int(count, 1, 2**32 - 1),
     }
     return next((f"it does not hold that {rule}" for rule, holds in rules.items() if not holds), None)
 
 
 def read_event(raw: bytes | None) -> tuple[Any, str, str]:
-    """The value of a line, and why it cannot be loaded: kind of damage ("" if its own hash is right) and reason."""
+    """The value of a line, and if it cannot be loaded the kind of damage and the reason."""
     if raw is None:
         return None, "unreadable", "longer than 16 MiB"
     try:
@@ -163,31 +165,31 @@ class Batch:
         """Whether the next line belongs to this batch. Whatever is not in its place damages the batch."""
         if event is None:
             self.damaged, self.expected = True, self.expected + 1
-            return True
-        if event["op"] in ("begin", "compact") or not self.seq < event["seq"] <= self.last:
+        elif event["op"] in ("begin", "compact") or not self.seq < event["seq"] <= self.last:
             self.damaged = True
             return False
-        self.damaged = self.damaged or not sound or event["seq"] != self.expected
-        self.expected = event["seq"] + 1
+        else:
+            self.damaged = self.damaged or not sound or event["seq"] != self.expected
+            self.expected = event["seq"] + 1
         return True
 
 
 def _is_adoption(event: dict[str, Any]) -> bool:
-    record = event["record"] or {}
-    named = (event["op"], event["record_id"]) == ("adopt", "__adopt__") and _is_digest(record.get("base_sha256"))
-    return named and _is_int(record.get("seq"), 0, MAX_SEQ) and isinstance(record.get("last_hash"), str)
+    record, named = event["record"] or {}, (event["op"], event["record_id"]) == ("adopt", "__adopt__")
+    sound = _is_digest(record.get("base_sha256")) and _is_int(record.get("seq"), 0, MAX_SEQ)
+    return named and sound and isinstance(record.get("last_hash"), str)
 
 
 class Log:
     """Walks one log from its first byte to its committed end; afterwards the fields are the verdict."""
 
-    def __init__(self, stream: BinaryIO, synced: bytes | None = None, watched_seq: int | None = None) -> None:
+    def __init__(self, stream: BinaryIO, synced: bytes = b"", watched_seq: int | None = None) -> None:
         self.bytes = self.committed_end = stream.seek(0, io.SEEK_END)
         self.known, self.tail, self.watched_seq = Known(), "", watched_seq
         self.damage, self.notes = list[dict[str, Any]](), list[str]()
         self._batch: Batch | None = None
-        self._broken = self._synced_fits = self._synced_starts_here = False
-        if not synced or synced[:8] != SYNCED_MAGIC or synced[88:] != hashlib.sha256(synced[:88]).digest():
+        self._broken = self._synced_fits = self._synced_is_ours = False
+        if synced[:8] != b"CMSYNC\x00\x01" or synced[88:] != hashlib.sha256(synced[:88]).digest():
             synced = bytes(120)
         self._synced_end = int.from_bytes(synced[8:16], "little")
         self._synced_first, self._synced_head = synced[24:56].hex(), synced[56:88].hex()
@@ -195,35 +197,34 @@ class Log:
         for line in split(stream):
             if not line.complete:
                 self.committed_end, self.tail = line.offset, "incomplete last line"
-            elif line.raw == b"":
+            elif line.raw is not None and not line.raw.strip(b" \t\r"):
                 self.known.blank_lines += 1
             elif not self._takes(line):
                 break
-        batch = self._batch
-        if batch and batch.begin_is_sound and not batch.damaged:
+        if (batch := self._batch) and batch.begin_is_sound and not batch.damaged:
             self.known, self.committed_end, self.tail = batch.before, batch.begin.offset, "half batch"
         elif batch:
             self._close(batch)
         self.damage.sort(key=lambda found: (found["offset"], found["kind"] == "broken-batch"))
         if self.known.unknown_fields:
-            self.notes.append(f"unknown_fields: {self.known.unknown_fields} lines have fields outside their hash")
-        if self._synced_starts_here and self._synced_end > self.bytes:
+            self.notes.append(f"unknown_fields: outside the hash in {self.known.unknown_fields} lines")
+        if self._synced_is_ours and self._synced_end > self.bytes:
             self.notes.append("log is shorter than the last sync")
 
-    def report(self, kind: str, reason: str, seq: Any, path: str = "events.wal", at: tuple[int, int] = (0, 0)) -> None:
-        where = {"path": path, "offset": at[0], "line": at[1], "seq": seq if _is_int(seq, 0, MAX_SEQ) else None}
-        self.damage.append({**where, "kind": kind, "reason": reason})
+    def report(self, kind: str, reason: str, seq: Any, path: str = LOG, at: tuple[int, int] = (0, 0)) -> None:
+        found = {"path": path, "offset": at[0], "line": at[1], "seq": None, "kind": kind, "reason": reason}
+        self.damage.append({**found, "seq": seq} if _is_int(seq, 0, MAX_SEQ) else found)
 
     def _takes(self, line: Line) -> bool:
         """Judge one line and remember it; False when it shows that the tail has begun."""
         known, batch = self.known, self._batch
         value, kind, reason = read_event(line.raw)
         event, fields = None if kind else value, value if isinstance(value, dict) else {}
-        # `synced` counts only if it names the hash of line one and the hash of the very line that it ends with.
+        # `synced` counts only if it names the hash of line one and that of the very line that it ends with.
         if known.lines == 0:
-            self._synced_starts_here = self._synced_end > 0 and not kind and fields["hash"] == self._synced_first
+            self._synced_is_ours = not kind and fields["hash"] == self._synced_first
         if line.end == self._synced_end:
-            self._synced_fits = self._synced_starts_here and fields.get("hash") == self._synced_head
+            self._synced_fits = self._synced_is_ours and fields.get("hash") == self._synced_head
         if event:
             unknown = sorted(event.keys() - FIELDS)
             if unknown and is_own_form(line.raw, event):
@@ -272,15 +273,14 @@ def _digest(path: Path) -> str:
 
 
 def _read_state(path: Path) -> dict[str, Any] | None:
-    """The content of a base or snapshot file or None. A record lies one container deeper here than in its event."""
+    """The content of a base or snapshot file, or None. A record lies one deeper in it than in its event."""
     try:
-        state = parse(path.read_bytes(), MAX_DEPTH + 1) if path.is_file() else None
-    except ValueError:
+        state = parse(path.read_bytes(), MAX_DEPTH + 1)
+        seq, last_hash, records = state["seq"], state["last_hash"], state["records"]
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
-    if not isinstance(state, dict) or not isinstance(records := state.get("records"), list):
-        return None
-    named = _is_int(state.get("seq"), 0, MAX_SEQ) and isinstance(state.get("last_hash"), str)
-    return state if named and all(isinstance(one, dict) and isinstance(one.get("id"), str) for one in records) else None
+    sound = _is_int(seq, 0, MAX_SEQ) and isinstance(last_hash, str) and isinstance(records, list)
+    return dict(state) if sound and all(isinstance(record, dict) for record in records) else None
 
 
 def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
@@ -304,8 +304,7 @@ def _check_archives(folder: Path, log: Log, sentinel: dict[str, Any]) -> None:
     event: dict[str, Any] | None = sentinel
     while event and (data := _sentinel_data(event)):
         seq, name = event["seq"], data.get("archive")
-        well_named = isinstance(name, str) and re.fullmatch(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*", name)
-        path = str(name) if well_named else "archive"
+        path = name if isinstance(name, str) and ARCHIVE.fullmatch(name) else "archive"
         if name is None or (path == name and not (folder / path).is_file()):
             log.notes.append(f"history unavailable: before seq {seq}")
             return
@@ -315,23 +314,24 @@ def _check_archives(folder: Path, log: Log, sentinel: dict[str, Any]) -> None:
         with (folder / path).open("rb") as stream:
             segment = Log(stream)
         if segment.damage or segment.known.head != data.get("previous_head"):
-            log.report("archive-altered", "its chain does not lead to previous_head", seq, path)
+            at = (segment.damage[0]["offset"], segment.damage[0]["line"]) if segment.damage else (0, 0)
+            log.report("archive-altered", "its chain does not lead to previous_head", seq, path, at)
             return
         event = segment.known.first
 
 
-def _check_base(folder: Path, stream: BinaryIO, synced: bytes | None, log: Log) -> str:
-    first, adopt = log.known.first, log.known.adopt
+def _check_base(folder: Path, stream: BinaryIO, synced: bytes, log: Log) -> str:
+    first = log.known.first
     if first is None or first["op"] != "compact":
         return "none"
     if data := _sentinel_data(first):
         _check_archives(folder, log, first)
         return _check_named_base(folder, log, data["base_sha256"], first["seq"], "anchored")
-    if adopt:
+    if adopt := log.known.adopt:
         return _check_named_base(folder, log, adopt["record"]["base_sha256"], adopt["seq"], "adopted")
     state = _read_state(folder / "snapshot.json")
     if state is None:
-        log.report("base-missing", "another tool compacted this log and left no snapshot", None, "snapshot.json")
+        log.report("base-missing", "another tool's snapshot, the only base, is gone", None, "snapshot.json")
         return "missing"
     hashes = Log(stream, synced, state["seq"]).known.hashes_at_watched_seq
     if hashes and state["last_hash"] not in hashes:
@@ -341,7 +341,7 @@ def _check_base(folder: Path, stream: BinaryIO, synced: bytes | None, log: Log) 
     return "unanchored"
 
 
-def _verdict(stream: BinaryIO, synced: bytes | None = None, folder: Path | None = None) -> dict[str, Any]:
+def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Path | None = None) -> dict[str, Any]:
     log = Log(stream, synced)
     base = _check_base(folder, stream, synced, log) if folder else "none"
     first, end = log.known.first, log.committed_end
@@ -360,17 +360,17 @@ def _verdict(stream: BinaryIO, synced: bytes | None = None, folder: Path | None 
 
 def verify_bytes(data: bytes, synced: bytes | None = None) -> dict[str, Any]:
     """The verdict on the bytes of a log alone: no base, no archives."""
-    return _verdict(io.BytesIO(data), synced)
+    return _verdict(io.BytesIO(data), synced or b"")
 
 
 def verify_folder(path: str | Path) -> dict[str, Any]:
     """The verdict on a project or its `.chronomemory` folder; a missing log is an empty one."""
-    inner = Path(path) / ".chronomemory"
-    folder = inner if (inner / "events.wal").exists() else Path(path)
-    if not (folder / "events.wal").exists():
+    folders = (Path(path) / ".chronomemory", Path(path))
+    folder = next((one for one in folders if (one / LOG).exists()), None)
+    if folder is None:
         return verify_bytes(b"")
-    synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else None
-    with (folder / "events.wal").open("rb") as stream:
+    synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else b""
+    with (folder / LOG).open("rb") as stream:
         return _verdict(stream, synced, folder)
 
 
@@ -378,20 +378,18 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Is this log still true?")
     arguments.add_argument("path", type=Path, help="a project, its .chronomemory folder, or a log file")
     arguments.add_argument("--json", action="store_true", help="print the whole verdict")
-    arguments.add_argument("--log-only", action="store_true", help="leave out synced, base, archives and snapshot")
+    arguments.add_argument("--log-only", action="store_true", help="leave out the files beside the log")
     asked = arguments.parse_args()
-    inside = [asked.path / ".chronomemory" / "events.wal", asked.path / "events.wal"]
+    inside = [asked.path / ".chronomemory" / LOG, asked.path / LOG]
     log_path = next((path for path in inside if path.is_file()), asked.path)
     try:
-        if log_path in inside and not asked.log_only:
-            found = verify_folder(log_path.parent)
-        else:
-            with log_path.open("rb") as stream:
-                found = _verdict(stream)
+        with log_path.open("rb") as stream:
+            whole = log_path in inside and not asked.log_only
+            found = verify_folder(log_path.parent) if whole else _verdict(stream)
     except OSError as error:
         arguments.error(str(error))
-    summary = f"{'chain ok' if found['valid'] else 'corrupt'}: {found['events']} events, last seq {found['last_seq']}"
-    findings = (summary, *found["damage"], *found["notes"], f"tail: {found['tail']}")
+    rung = f"{found['events']} events, {'chain ok' if found['valid'] else 'corrupt'}"
+    findings = (rung, *found["damage"], *found["notes"], f"tail: {found['tail']}")
     print(json.dumps(found, indent=2) if asked.json else "\n".join(map(str, findings)))
     return 0 if found["valid"] else 1
 

@@ -116,15 +116,11 @@ class DepGraph:
         """Return where the edges that lead here come from, each once."""
         return _neighbours(self._in, record_id, _check_types(types))
 
-    def transitive_successors(
-        self, record_id: str, types: Collection[str] | None = None
-    ) -> set[str]:
+    def transitive_successors(self, record_id: str, types: Collection[str] | None = None) -> set[str]:
         """Return everything this record leads to, itself left out, cycles or not."""
         return set(_walk(self._out, record_id, _check_types(types)))
 
-    def transitive_predecessors(
-        self, record_id: str, types: Collection[str] | None = None
-    ) -> set[str]:
+    def transitive_predecessors(self, record_id: str, types: Collection[str] | None = None) -> set[str]:
         """Return everything that leads to this record, itself left out, cycles or not."""
         return set(_walk(self._in, record_id, _check_types(types)))
 
@@ -152,9 +148,7 @@ def _check_types(types: Collection[str] | None) -> Collection[str] | None:
     asked = (types,) if isinstance(types, str) else types
     for name in asked:
         if name not in EDGE_TYPES:
-            raise ValueError(
-                f"Unknown edge type {name!r}; known are {', '.join(sorted(EDGE_TYPES))}"
-            )
+            raise ValueError(f"Unknown edge type {name!r}; known are {', '.join(sorted(EDGE_TYPES))}")
     return asked
 
 

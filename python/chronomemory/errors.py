@@ -5,6 +5,9 @@ catch (``TimeoutError``, ``ValueError``, ``LookupError``). Plain I/O failures st
 All details are keyword arguments with defaults, so that every error survives pickling.
 """
 
+# The names say what happened; the base class already says that it is an error.
+# ruff: noqa: N818
+
 from __future__ import annotations
 
 __all__ = [
@@ -74,8 +77,6 @@ class InvalidRecord(ChronoError, ValueError):
 class HistoryUnavailable(ChronoError, LookupError):
     """The past asked for was compacted away; ``first_seq`` is the first that can be reached."""
 
-    def __init__(
-        self, message: str = "", *, first_seq: int | None = None, recovery: str = ""
-    ) -> None:
+    def __init__(self, message: str = "", *, first_seq: int | None = None, recovery: str = "") -> None:
         super().__init__(message, recovery=recovery)
         self.first_seq = first_seq

@@ -111,26 +111,12 @@ def record_skill_run(
 
 
 def _write_under_free_id(store: Writable, record: ChronoRecord) -> ChronoRecord:
-    """Write under the record's id or, if that is taken, under the first free one with a number.
-
-    Another process may take the id between our look and our write. The seq tells: if anything
-    came between, the log is asked who was first under this id; theirs is put back and ours
-    goes on to the next one, so neither is lost.
-    """
+    """Write under the record's id or, if that is taken, under the first free one with a number."""
     wanted = record.id
     for number in count(1):
         record.id = wanted if number == 1 else f"{wanted}-{number}"
-        seen = store.wal_seq()
-        if store.get(record.id) is not None:
-            continue
-        event = store.upsert(record)
-        if event.seq == seen + 1:
+        if store.insert(record) is not None:
             break
-        between = store.replay(from_seq=seen + 1)
-        first = next((e for e in between if e.record_id == record.id), event)
-        if first.seq == event.seq or first.record is None:
-            break
-        store.upsert(ChronoRecord.from_dict(first.record))
     return record
 
 

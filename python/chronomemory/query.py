@@ -53,9 +53,7 @@ def what_conflicts_with(
     return _records(store, dep_graph.what_contradicts(record_id)) if dep_graph else []
 
 
-def what_depends_on(
-    store: Readable, record_id: str, dep_graph: DepGraph | None = None
-) -> list[ChronoRecord]:
+def what_depends_on(store: Readable, record_id: str, dep_graph: DepGraph | None = None) -> list[ChronoRecord]:
     """Return the records that depend directly on this one."""
     return _records(store, dep_graph.what_depends_on(record_id)) if dep_graph else []
 
@@ -102,9 +100,7 @@ def what_context_packs_are_stale(store: Readable) -> list[ChronoRecord]:
     ]
 
 
-def what_world_models_conflict(
-    store: Readable, dep_graph: DepGraph | None = None
-) -> list[ChronoRecord]:
+def what_world_models_conflict(store: Readable, dep_graph: DepGraph | None = None) -> list[ChronoRecord]:
     """Return the world states that contradict another world state."""
     if dep_graph is None:
         return []
@@ -132,9 +128,7 @@ def what_generated_artifacts_depend_on(
     return [record for record in made if record.kind == "artifact"]
 
 
-def what_confidence_collapsed(
-    store: Readable, threshold: float = RAG_CONFIDENCE
-) -> list[ChronoRecord]:
+def what_confidence_collapsed(store: Readable, threshold: float = RAG_CONFIDENCE) -> list[ChronoRecord]:
     """Return the hypotheses that are believed less than the threshold."""
     return [r for r in store.query(status="hypothesis") if r.confidence < threshold]
 

@@ -139,6 +139,11 @@ class ChronoStore:
             record.recursion_depth = self.recursion_depth
         return WalEvent._of_line(line)
 
+    def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None:
+        """Write a record unless its id is taken, by another process too: then nothing is written, None returned."""
+        line = self.engine.insert(record)
+        return None if line is None else WalEvent._of_line(line)
+
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
         """Write records as one atomic batch, all or none; return the seqs they took."""
         return range(*self.engine.upsert_many(records))
@@ -154,19 +159,19 @@ class ChronoStore:
         Each file goes in as a row of atomic batches: an error ends the load at the batch that
         has the bad line, and what came before it stays. ``progress`` gets bytes done and in all.
         """
-        paths = [source] if isinstance(source, str | os.PathLike) else list(source)
-        names = [os.fspath(path) for path in paths]
-        sizes = [os.stat(name).st_size for name in names]
+        sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+        paths = [Path(name) for name in sources]
+        sizes = [path.stat().st_size for path in paths]
         records = done = 0
         seqs: list[int] = []
-        for name, size in zip(names, sizes, strict=True):
-            told = self.engine.ingest(name, _shifted(progress, done, sum(sizes)))
+        for path, size in zip(paths, sizes, strict=True):
+            told = self.engine.ingest(os.fspath(path), _shifted(progress, done, sum(sizes)))
             done += size
             records += told["records"]
             if told["records"]:
                 seqs += (told["first_seq"], told["last_seq"])
         first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
-        return IngestReport(records, done, first, last, names)
+        return IngestReport(records, done, first, last, [str(path) for path in paths])
 
     def delete(self, record_id: str) -> WalEvent:
         """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
@@ -208,9 +213,7 @@ class ChronoStore:
         """Return how many plain records are active."""
         return self.engine.count()
 
-    def record_counts(
-        self, *, status: str | None = "active", faces: bool = False
-    ) -> dict[str, int]:
+    def record_counts(self, *, status: str | None = "active", faces: bool = False) -> dict[str, int]:
         """Return how many records there are of each kind."""
         counts: dict[str, int] = {}
         for kind, its_status, of_face, number in self.engine.tally():
@@ -218,9 +221,7 @@ class ChronoStore:
                 counts[kind] = counts.get(kind, 0) + number
         return counts
 
-    def export_records(
-        self, *, status: str | None = "active", faces: bool = False
-    ) -> list[dict[str, Any]]:
+    def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
         """Return the active plain records as dicts, or those of another status."""
         return self.engine.export(status=status, faces=faces)
 
@@ -309,9 +310,7 @@ class ChronoStore:
     find_skills = metrics.find_skills
     record_skill_run = metrics.record_skill_run
 
-    def invalidate(
-        self, record_id: str, reason: str, dep_graph: DepGraph | None = None
-    ) -> RollbackReport:
+    def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate a record and what rests on it, by default along the edges in the store."""
         return invalidate(record_id, reason, self, dep_graph or DepGraph.from_store(self))
 
@@ -324,9 +323,10 @@ def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoSt
 def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
     found = VerifyReport.from_dict(findings)
     if found.damage:
+        others = f" and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
         yield (
-            f"{project_root}: {len(found.damage)} damaged places, the first at {found.damage[0]}; "
-            "all good lines are loaded, verify() lists the others"
+            f"{project_root}: damage in {found.damage[0]}{others}; "
+            "every good line is loaded, verify() lists the others"
         )
     if found.tail:
         yield f"{project_root}: {found.tail}; the next write puts them aside"

@@ -85,6 +85,8 @@ class Writable(Journal, Protocol):
 
     def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent: ...
 
+    def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None: ...
+
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range: ...
 
     def delete(self, record_id: str) -> WalEvent: ...
@@ -103,9 +105,7 @@ class Damage:
 
     def __str__(self) -> str:
         seq = "" if self.seq is None else f", seq {self.seq}"
-        return (
-            f"{self.path} line {self.line}, offset {self.offset}{seq}: {self.kind}: {self.reason}"
-        )
+        return f"{self.path} line {self.line}, offset {self.offset}{seq}: {self.kind}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

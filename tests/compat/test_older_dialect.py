@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore
 
 COMPACT = (",", ":")
@@ -93,7 +92,7 @@ def test_it_opens_and_verifies_and_can_be_written_to(tmp_path: Path, data: bytes
 def test_unknown_fields_stay_out_of_the_state_and_are_reported(tmp_path: Path) -> None:
     with put(tmp_path, GOOD["unknown fields"]) as store:
         assert "host" not in store.export_records()[0]
-        assert any("unknown" in note.replace("_", " ") for note in store.verify().notes)
+        assert any("fields" in note for note in store.verify().notes)
 
 
 def test_unknown_operations_are_in_the_chain_and_change_nothing(tmp_path: Path) -> None:

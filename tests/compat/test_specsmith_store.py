@@ -7,14 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from chronomemory import ChronoRecord, ChronoStore, EsdbBridge
 
 ORIGINAL = Path(__file__).parents[3] / "shared" / "data" / "specsmith-store"
 
-pytestmark = pytest.mark.skipif(
-    not ORIGINAL.exists(), reason="the foreign store is not beside this checkout"
-)
+pytestmark = pytest.mark.skipif(not ORIGINAL.exists(), reason="the foreign store is not beside this checkout")
 
 
 @pytest.fixture

@@ -30,7 +30,12 @@ FIELDS: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("op_unknown", {"op": "annotate"}, None, "in the chain, without effect"),
     ("op_migrate", {"op": "migrate"}, None, "read as an upsert"),
     ("op_patch", {"op": "patch", "record": {"label": None}}, None, "a merge patch"),
-    ("op_compact_later", {"op": "compact", "record_id": "__compact__"}, None, "a sentinel has no effect but as the first"),
+    (
+        "op_compact_later",
+        {"op": "compact", "record_id": "__compact__"},
+        None,
+        "a sentinel has no effect but as the first",
+    ),
     ("record_id_number", {"record_id": 7}, "malformed", "record_id is a string"),
     ("record_id_empty", {"record_id": ""}, None, "any string is accepted"),
     ("record_null", {"op": "delete", "record": None}, None, "record may be null"),
@@ -89,7 +94,9 @@ def hash_first(event: dict[str, Any]) -> bytes:
 
 def twice(name: str) -> Any:
     """Spell one top-level field a second time, with the same value."""
-    return lambda event: compact(event)[:-1] + f',"{name}":'.encode() + compact(event[json.loads(f'"{name}"')]) + b"}"
+    return lambda event: (
+        compact(event)[:-1] + f',"{name}":'.encode() + compact(event[json.loads(f'"{name}"')]) + b"}"
+    )
 
 
 def cases() -> list[Case]:
@@ -103,39 +110,65 @@ def cases() -> list[Case]:
         fields = chain.fields()
         digest = sha256(compact(fields))
         line = compact({**fields, "hash": spoil(digest)}) + b"\n"
-        found.append(sandwich(name, chain.put(line, digest), kind, "hash is 64 lower-case hex digits, and right"))
+        found.append(
+            sandwich(name, chain.put(line, digest), kind, "hash is 64 lower-case hex digits, and right")
+        )
     for name in ("seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"):
         chain = one()
         fields = chain.fields()
         event = {**fields, "hash": sha256(compact(fields))}
         del event[name]
         line = compact(event) + b"\n"
-        found.append(sandwich(f"without_{name}", chain.put(line, sha256(line)), "malformed", "all eight fields are needed"))
-    for name, text in (("null", b"null"), ("number", b"7"), ("string", b'"event"'), ("list", b"[]"), ("object", b"{}")):
+        found.append(
+            sandwich(
+                f"without_{name}", chain.put(line, sha256(line)), "malformed", "all eight fields are needed"
+            )
+        )
+    for name, text in (
+        ("null", b"null"),
+        ("number", b"7"),
+        ("string", b'"event"'),
+        ("list", b"[]"),
+        ("object", b"{}"),
+    ):
         note = "JSON, but not an event"
         found.append(sandwich(f"only_{name}", one().put(text + b"\n", "ab" * 32), "malformed", note))
 
     found += [
         with_hash_of("hash_of_spaced", "", "the older dialect, in a line of our own form", spaced),
         with_hash_of("hash_of_ascii", "altered", "non-ASCII is raw in both dialects", ascii_only),
-        with_hash_of("hash_of_insertion_order", "altered", "keys are sorted in both dialects", insertion_order),
+        with_hash_of(
+            "hash_of_insertion_order", "altered", "keys are sorted in both dialects", insertion_order
+        ),
         with_hash_of("hash_of_six_fields", "altered", "recursion_depth is hashed", without_recursion_depth),
-        with_hash_of("hash_of_newline", "altered", "the newline is not hashed", lambda fields: compact(fields) + b"\n"),
+        with_hash_of(
+            "hash_of_newline", "altered", "the newline is not hashed", lambda fields: compact(fields) + b"\n"
+        ),
         unknown_field("injected_last", {"zz": 1}, "injected", "outside the hash, in our own form", compact),
         unknown_field("injected_first", {"a": 1}, "injected", "wherever the field sorts", compact),
-        unknown_field("injected_escaped", {"note": "\u2028"}, "injected", "the form with escapes is ours too", escaped),
+        unknown_field(
+            "injected_escaped", {"note": "\u2028"}, "injected", "the form with escapes is ours too", escaped
+        ),
         unknown_field("injected_null", {"x": None}, "injected", "whatever its value", compact),
         unknown_field("unknown_spaced", {"zz": 1}, None, "another form: a note", spaced),
         unknown_field("unknown_hash_first", {"a": 1}, None, "unsorted, so not our form", hash_first),
         unknown_field("unknown_float", {"zz": 1.0}, None, "a float we would spell otherwise", spell_1_00),
-        unknown_field("unknown_carriage_return", {"zz": 1}, None, "CRLF is not our form", lambda e: compact(e) + b"\r"),
+        unknown_field(
+            "unknown_carriage_return", {"zz": 1}, None, "CRLF is not our form", lambda e: compact(e) + b"\r"
+        ),
         unknown_field("unknown_mixed", {"zz": "\u2028"}, None, "some escaped, some raw: not our form", mixed),
         unknown_field("unknown_ascii", {"zz": 1}, None, "all escaped as ASCII tools do", ascii_of_e_acute),
-        unknown_field("unknown_surrogate", {"zz": 1}, "unreadable", "lone surrogate outside the hash", lone_surrogate),
+        unknown_field(
+            "unknown_surrogate", {"zz": 1}, "unreadable", "lone surrogate outside the hash", lone_surrogate
+        ),
         unknown_field("unknown_deep", {"zz": 1}, "unreadable", "too deep outside the hash", too_deep),
-        unknown_field("unknown_twice", {"zz": 1}, "unreadable", "duplicate key outside the hash", twice("zz")),
+        unknown_field(
+            "unknown_twice", {"zz": 1}, "unreadable", "duplicate key outside the hash", twice("zz")
+        ),
         unknown_field("twice_seq", {}, "unreadable", "duplicate key at the top", twice("seq")),
-        unknown_field("twice_seq_by_escape", {}, "unreadable", "the same, spelled differently", twice(r"s\u0065q")),
+        unknown_field(
+            "twice_seq_by_escape", {}, "unreadable", "the same, spelled differently", twice(r"s\u0065q")
+        ),
         unknown_field("twice_hash", {}, "unreadable", "duplicate hash", twice("hash")),
         unknown_field("payload_key_escaped", {}, None, "a field name may be spelled by escapes", escaped_key),
         unknown_field("unknown_similar_name", {"Hash": "x"}, "injected", "field names are exact", compact),

@@ -3,7 +3,9 @@
 from craft import Case, Chain, one, sandwich
 
 TEXT = ...  # the hash is that of the bytes as spelled
-TIE = 562949953421312.25  # both 16-digit neighbours, .2 and .3, read back as it and are equally near: even wins
+TIE = (
+    562949953421312.25  # both 16-digit neighbours, .2 and .3, read back as it and are equally near: even wins
+)
 
 # name, how record.data.x is spelled, what the hash was computed from, verdict on that line, what it shows
 NUMBERS = [
@@ -39,20 +41,56 @@ NUMBERS = [
     ("float_underflow", b"1e-400", 0.0, None, "underflow is zero"),
     ("float_underflow_negative", b"-1e-400", -0.0, None, "underflow keeps the sign"),
     ("float_odd_above_2_53", b"9007199254740993.0", 9007199254740992.0, None, "rounds to the even neighbour"),
-    ("float_odd_above_2_53_as_spelled", b"9007199254740993.0", TEXT, "altered", "canonical is 9007199254740992.0"),
+    (
+        "float_odd_above_2_53_as_spelled",
+        b"9007199254740993.0",
+        TEXT,
+        "altered",
+        "canonical is 9007199254740992.0",
+    ),
     ("float_17_digits", b"0.30000000000000004", TEXT, None, "17 digits where 17 are needed"),
     ("float_17_digits_not_needed", b"0.10000000000000001", TEXT, "altered", "canonical is 0.1"),
     ("float_17_digits_large", b"2251799813685249.5", TEXT, None, "17 digits and a fraction"),
     ("float_tie_even", b"562949953421312.2", TEXT, None, "of two equally near shortest spellings, the even"),
     ("float_tie_odd", b"562949953421312.3", TIE, None, "the odd one means the same float"),
     ("float_tie_odd_as_spelled", b"562949953421312.3", TEXT, "altered", "the odd one is not canonical"),
-    ("float_tie_even_above", b"562949953421312.8", TEXT, None, "562949953421312.75, where the even one is above"),
-    ("float_tie_odd_below_as_spelled", b"562949953421312.7", TEXT, "altered", "canonical is 562949953421312.8"),
-    ("float_power_of_two", b"5.684341886080802e-14", TEXT, None, "2^-44: below a power of two floats are denser"),
+    (
+        "float_tie_even_above",
+        b"562949953421312.8",
+        TEXT,
+        None,
+        "562949953421312.75, where the even one is above",
+    ),
+    (
+        "float_tie_odd_below_as_spelled",
+        b"562949953421312.7",
+        TEXT,
+        "altered",
+        "canonical is 562949953421312.8",
+    ),
+    (
+        "float_power_of_two",
+        b"5.684341886080802e-14",
+        TEXT,
+        None,
+        "2^-44: below a power of two floats are denser",
+    ),
     ("float_2_to_89", b"6.189700196426902e+26", TEXT, None, "2^89: exactly 618970019642690137449562112"),
-    ("float_5e-324_long", b"4.9406564584124654e-324", 5e-324, None, "superfluous digits are foreign, not false"),
+    (
+        "float_5e-324_long",
+        b"4.9406564584124654e-324",
+        5e-324,
+        None,
+        "superfluous digits are foreign, not false",
+    ),
     ("float_many_digits", b"0.1" + b"0" * 5000 + b"1", 0.1, None, "the limit of digits is for integers only"),
-    ("float_many_digits_and_exponent", b"1" + b"0" * 5000 + b"e-5000", 1.0, None, "a float, however many digits"),
+    (
+        "float_many_digits_and_exponent",
+        b"1" + b"0" * 5000 + b"e-5000",
+        1.0,
+        None,
+        "a float, however many digits",
+    ),
     ("integer_beyond_64_bits", b"18446744073709551616", TEXT, None, "integers have any size"),
     ("integer_beyond_a_float", b"1" + b"0" * 400, TEXT, None, "an integer never overflows to infinity"),
     ("integer_4300_digits", b"9" * 4300, TEXT, None, "the longest integer"),
@@ -64,7 +102,13 @@ NUMBERS = [
     ("number_1e999", b"1e999", TEXT, "unreadable", "overflows to infinity"),
     ("number_minus_1e999", b"-1e999", TEXT, "unreadable", "overflows to minus infinity"),
     ("number_just_overflowing", b"1.7976931348623159e308", TEXT, "unreadable", "rounds to infinity"),
-    ("number_just_not_overflowing", b"1.7976931348623158e308", 1.7976931348623157e308, None, "rounds to the largest"),
+    (
+        "number_just_not_overflowing",
+        b"1.7976931348623158e308",
+        1.7976931348623157e308,
+        None,
+        "rounds to the largest",
+    ),
     ("number_overflow_in_digits", b"1" + b"0" * 400 + b".0", TEXT, "unreadable", "a float that overflows"),
     ("number_leading_zero", b"01", TEXT, "unreadable", "not JSON"),
     ("number_plus", b"+1", TEXT, "unreadable", "not JSON"),
@@ -89,9 +133,21 @@ STRINGS = [
     ("escape_u2028", rb'"a\u2028b"', "a\u2028b", None, "escaped in the line, raw in the payload"),
     ("escape_u2028_as_spelled", rb'"a\u2028b"', TEXT, "altered", "raw in the payload"),
     ("escape_u0085_u2029", rb'"\u0085\u2029"', "\x85\u2029", None, "escaped in the line, raw in the payload"),
-    ("raw_u2028", "\"a\u2028b\"".encode(), TEXT, None, "raw is what other tools write; lines end at newline only"),
-    ("raw_u0085", "\"a\x85b\"".encode(), TEXT, None, "raw is what other tools write"),
-    ("raw_and_escaped_u2028", "\"\u2028\\u2028\"".encode(), "\u2028\u2028", None, "a mixture is foreign, not false"),
+    (
+        "raw_u2028",
+        '"a\u2028b"'.encode(),
+        TEXT,
+        None,
+        "raw is what other tools write; lines end at newline only",
+    ),
+    ("raw_u0085", '"a\x85b"'.encode(), TEXT, None, "raw is what other tools write"),
+    (
+        "raw_and_escaped_u2028",
+        '"\u2028\\u2028"'.encode(),
+        "\u2028\u2028",
+        None,
+        "a mixture is foreign, not false",
+    ),
     ("escape_e_acute", rb'"\u00e9"', "é", None, "ASCII-only lines are foreign, not false"),
     ("escape_e_acute_as_spelled", rb'"\u00e9"', TEXT, "altered", "the payload has raw non-ASCII"),
     ("escape_surrogate_pair", rb'"\ud83d\ude00"', "\U0001f600", None, "a pair is one character"),
@@ -123,19 +179,37 @@ STRINGS = [
 CONTAINERS = [
     ("keys_empty_and_case", b'{"":0,"A":1,"a":2,"aa":3}', TEXT, None, "canonical order is by code point"),
     ("keys_astral_last", '{"｡":1,"\U0001f600":2}'.encode(), TEXT, None, "by code point, not by UTF-16 unit"),
-    ("keys_astral_first", '{"\U0001f600":2,"｡":1}'.encode(), {"｡": 1, "\U0001f600": 2}, None, "foreign order"),
-    ("keys_astral_first_as_spelled", '{"\U0001f600":2,"｡":1}'.encode(), TEXT, "altered", "UTF-16 order is wrong"),
+    (
+        "keys_astral_first",
+        '{"\U0001f600":2,"｡":1}'.encode(),
+        {"｡": 1, "\U0001f600": 2},
+        None,
+        "foreign order",
+    ),
+    (
+        "keys_astral_first_as_spelled",
+        '{"\U0001f600":2,"｡":1}'.encode(),
+        TEXT,
+        "altered",
+        "UTF-16 order is wrong",
+    ),
     ("keys_unsorted", b'{"b":1,"a":2}', {"a": 2, "b": 1}, None, "foreign order"),
     ("keys_unsorted_as_spelled", b'{"b":1,"a":2}', TEXT, "altered", "keys are sorted in the payload"),
     ("keys_duplicate", b'{"a":1,"a":1}', TEXT, "unreadable", "duplicate key"),
-    ("keys_duplicate_by_escape", rb'{"a":1,"\u0061":2}', TEXT, "unreadable", "duplicate key, spelled differently"),
+    (
+        "keys_duplicate_by_escape",
+        rb'{"a":1,"\u0061":2}',
+        TEXT,
+        "unreadable",
+        "duplicate key, spelled differently",
+    ),
     ("keys_duplicate_empty", b'{"":1,"":1}', TEXT, "unreadable", "duplicate empty key"),
     ("keys_duplicate_in_list", b'[{"k":1},{"k":1,"k":2}]', TEXT, "unreadable", "duplicate key deep inside"),
     ("keys_same_at_two_levels", b'{"a":{"a":1}}', TEXT, None, "not a duplicate"),
     ("keys_normal_forms", '{"e\u0301":1,"é":2}'.encode(), TEXT, None, "no Unicode normalisation"),
     ("space_inside", b'{"a": 1}', {"a": 1}, None, "foreign, not false"),
     ("space_inside_as_spelled", b'{"a": 1}', TEXT, "altered", "no white space in the payload"),
-    ("space_tab_and_return", b'[\t1 ,\r2]', [1, 2], None, "all JSON white space"),
+    ("space_tab_and_return", b"[\t1 ,\r2]", [1, 2], None, "all JSON white space"),
     ("space_form_feed", b"[\x0c1]", TEXT, "unreadable", "not JSON white space"),
     ("space_no_break", "[\xa01]".encode(), TEXT, "unreadable", "not JSON white space"),
     ("words_canonical", b"[true,false,null]", TEXT, None, "the three words"),
@@ -174,8 +248,19 @@ WHOLE_LINES = [
 
 def cases() -> list[Case]:
     tokens = [*NUMBERS, *STRINGS, *CONTAINERS]
-    spelled = [sandwich(name, one().spell(token, means), kind, note) for name, token, means, kind, note in tokens]
-    framed = [sandwich(name, one().spell(b"1", whole=frame), kind, note) for name, frame, kind, note in WHOLE_LINES]
+    spelled = [
+        sandwich(name, one().spell(token, means), kind, note) for name, token, means, kind, note in tokens
+    ]
+    framed = [
+        sandwich(name, one().spell(b"1", whole=frame), kind, note) for name, frame, kind, note in WHOLE_LINES
+    ]
     first = Chain().spell(b"1", whole=b"\x89PNG\x1a%s\n").add().lines
-    prefix = Case("binary_prefix", first, "the first line is lost, the second opens the log", [(1, "unreadable")], None, 1)
+    prefix = Case(
+        "binary_prefix",
+        first,
+        "the first line is lost, the second opens the log",
+        [(1, "unreadable")],
+        None,
+        1,
+    )
     return [*spelled, *framed, prefix]

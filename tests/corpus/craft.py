@@ -1,4 +1,4 @@
-"""How is a log made by hand, honest or not? The building blocks of the corpus, without any verifier in them."""
+"""How is a log made by hand, honest or not? The building blocks of the corpus; no verifier is in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sha256(data: bytes) -> str:
 
 @dataclass
 class Case:
-    """A log (or folder) and its verdict by hand; lines are counted from 1, the writer turns them into offsets."""
+    """A log (or folder) and its verdict by hand; lines are counted from 1 and written as offsets."""
 
     name: str
     lines: list[bytes]
@@ -35,16 +35,24 @@ class Case:
     synced: bytes | None = None
     base: str = "none"
     files: dict[str, bytes] = field(default_factory=dict)  # beside the log, for folders
-    folder_damage: list[str] = field(default_factory=list)  # kinds found outside the log
+    folder_damage: list[Any] = field(default_factory=list)  # kinds found outside the log, or (kind, offset)
 
     def offset(self, line: int) -> int:
         return sum(map(len, self.lines[: line - 1]))
 
     def verdict(self) -> dict[str, Any]:
         damage = [[self.offset(line), kind] for line, kind in self.damage]
-        damage += [[0, kind] for kind in self.folder_damage]
+        damage += [
+            [0, found] if isinstance(found, str) else [found[1], found[0]] for found in self.folder_damage
+        ]
         tail = None if self.tail_line is None else self.offset(self.tail_line)
-        found = {"valid": not damage, "damage": damage, "tail_offset": tail, "events": self.events, "note": self.note}
+        found = {
+            "valid": not damage,
+            "damage": damage,
+            "tail_offset": tail,
+            "events": self.events,
+            "note": self.note,
+        }
         return {**found, "base": self.base} if self.files else found
 
 
@@ -104,7 +112,9 @@ class Chain:
     def begin(self, events: int, **changes: Any) -> Chain:
         return self.add(op="begin", record_id="__begin__", record={"events": events}, **changes)
 
-    def foreign(self, hashed_as: Any = compact, extra: dict[str, Any] | None = None, end: bytes = b"\n") -> Chain:
+    def foreign(
+        self, hashed_as: Any = compact, extra: dict[str, Any] | None = None, end: bytes = b"\n"
+    ) -> Chain:
         """Append an honest line as other tools write it: insertion order, spaces, unknown fields if any."""
         fields = self.fields()
         digest = sha256(hashed_as(fields))
@@ -136,5 +146,11 @@ def one() -> Chain:
 
 
 def synced_mark(offset: int, first: str, head: str, seq: int = 1, magic: bytes = b"CMSYNC\x00\x01") -> bytes:
-    mark = magic + offset.to_bytes(8, "little") + seq.to_bytes(8, "little") + bytes.fromhex(first) + bytes.fromhex(head)
+    mark = (
+        magic
+        + offset.to_bytes(8, "little")
+        + seq.to_bytes(8, "little")
+        + bytes.fromhex(first)
+        + bytes.fromhex(head)
+    )
     return mark + hashlib.sha256(mark).digest()

@@ -1,4 +1,4 @@
-"""Which logs must every verifier judge alike? Writes them, with the verdicts given by hand in the cases_* files.
+"""Which logs must every verifier judge alike? Writes them, with verdicts given by hand in cases_*.py.
 
     python tests/corpus/make_corpus.py [FOLDER]      FOLDER is the one of this file unless named
 
@@ -9,16 +9,23 @@ import json
 import sys
 from pathlib import Path
 
-import cases_chain
+import cases_base
+import cases_batches
 import cases_fields
-import cases_folders
+import cases_foreign
+import cases_links
 import cases_spelling
 import cases_synced
 from craft import Case
 
 
 def logs() -> list[Case]:
-    return [*cases_chain.cases(), *cases_synced.cases(), *cases_fields.cases(), *cases_spelling.cases()]
+    parts = (cases_links, cases_batches, cases_synced, cases_fields, cases_spelling)
+    return [case for part in parts for case in part.cases()]
+
+
+def folders() -> list[Case]:
+    return [*cases_base.cases(), *cases_foreign.cases()]
 
 
 def files_of_log(case: Case) -> dict[str, bytes]:
@@ -41,17 +48,19 @@ def verdicts(cases: list[Case]) -> bytes:
 
 def corpus() -> dict[str, bytes]:
     """Every file of the corpus by its path, so that a test can compare them with what is on disk."""
-    files = {"verdicts.json": verdicts(logs()), "folder_verdicts.json": verdicts(cases_folders.cases())}
+    files = {"verdicts.json": verdicts(logs()), "folder_verdicts.json": verdicts(folders())}
     for case in logs():
         files |= files_of_log(case)
-    for case in cases_folders.cases():
+    for case in folders():
         files |= files_of_folder(case)
     return files
 
 
 def main(folder: Path) -> None:
     files = corpus()
-    for old in [path for name in ("logs", "folders") for path in (folder / name).rglob("*") if path.is_file()]:
+    for old in [
+        path for name in ("logs", "folders") for path in (folder / name).rglob("*") if path.is_file()
+    ]:
         if old.relative_to(folder).as_posix() not in files:
             old.unlink()
     for name, content in files.items():

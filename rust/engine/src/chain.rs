@@ -51,7 +51,7 @@ pub struct Mark {
     pub first: Option<Hex>,
     /// The first seq.
     pub first_seq: Option<u64>,
-    /// The highest seq.
+    /// The last seq.
     pub last_seq: u64,
     /// How many events were loaded.
     pub events: u64,
@@ -67,6 +67,8 @@ struct Batch {
     last: u64,
     expected: u64,
     damaged: bool,
+    /// Its `begin` is flawed: should the batch stay unfinished, that is damage. Bytes that show a fault are never cut.
+    flawed: bool,
 }
 
 /// Follows a chain.
@@ -102,7 +104,7 @@ impl Follower {
         };
         match read {
             Err(fault) => {
-                self.report(place, None, fault.kind, &fault.reason)?;
+                self.report(place, fault.seq, fault.kind, &fault.reason)?;
                 self.mark.gap = true;
                 if let Some(batch) = &mut self.batch {
                     batch.damaged = true;
@@ -135,6 +137,7 @@ impl Follower {
                             last: seq + u64::from(event.events),
                             expected: seq + 1,
                             damaged: false,
+                            flawed: flaw.is_some(),
                         });
                         step.held = true;
                     }
@@ -151,7 +154,7 @@ impl Follower {
     /// At the end of the file: where an unfinished batch begins. The chain steps back to the event before it, so that
     /// the batch can be followed anew once more of it is there. An unfinished batch with damage in it is damage.
     pub fn settle(&mut self) -> Option<Place> {
-        if self.batch.as_ref()?.damaged {
+        if self.batch.as_ref().is_some_and(|batch| batch.damaged || batch.flawed) {
             // `None` would say that the tail began there, which `tail` tells too.
             let _ = self.end_batch();
             return None;
@@ -183,7 +186,7 @@ impl Follower {
         mark.head = Some(hash);
         mark.first.get_or_insert(hash);
         mark.first_seq.get_or_insert(event.spans.seq);
-        mark.last_seq = mark.last_seq.max(event.spans.seq);
+        mark.last_seq = event.spans.seq;
         mark.events += 1;
         mark.gap = false;
     }

@@ -12,12 +12,15 @@ pub mod ordered;
 pub mod digest;
 pub mod json;
 // 2 sentence: what happened, and does it follow from what came before?
-pub mod chain;
 pub mod event;
+
+pub mod chain;
 // 3 log: how does it get to disk, and is it still true?
-pub mod origin;
-pub mod verify;
 pub mod wal;
+
+pub mod verify;
+
+pub mod origin;
 // 4 state: what is known now?
 pub mod snapshot;
 pub mod state;

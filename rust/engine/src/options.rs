@@ -9,7 +9,7 @@ pub enum Durability {
     Full,
     /// At the latest one second or four mebibytes later, at close and before compaction.
     Normal,
-    /// When the system sees fit.
+    /// When the system sees fit, and at close.
     Off,
 }
 

@@ -161,7 +161,13 @@ mod tests {
         let outcome: io::Result<()> = in_order(
             50,
             3,
-            |index, _: &mut u64| if index == 20 { Err(io::Error::other("broken")) } else { Ok(()) },
+            |index, _: &mut u64| {
+                if index == 20 {
+                    Err(io::Error::other("broken"))
+                } else {
+                    Ok(())
+                }
+            },
             |_| Ok(true),
         );
         assert_eq!(outcome.map_err(|fault| fault.to_string()), Err("broken".to_owned()));

@@ -12,6 +12,9 @@ use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 use crate::wal::synced::Synced;
 
+/// The record id of an adoption.
+pub const ADOPT_ID: &[u8] = b"__adopt__";
+
 /// Reading on one thread, believing nothing.
 pub const ALONE: Reading = Reading {
     trusted_until: 0,
@@ -21,8 +24,8 @@ pub const ALONE: Reading = Reading {
 /// What a sentinel of ours says of the history before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentinel {
-    /// The digest of the base.
-    pub base_sha256: Hex,
+    /// The digest of the base; `None` if the sentinel has something else in its place.
+    pub base_sha256: Option<Hex>,
     /// The last seq that the base contains.
     pub last_seq: u64,
     /// The hash of the last event of the retired segment.
@@ -42,17 +45,26 @@ pub enum Origin {
     Foreign,
 }
 
+/// Finds out what a log starts from, and when: the moment of its first event, in microseconds.
+///
+/// # Errors
+/// What the disk says.
+pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<(Origin, i64)> {
+    let mut first = First::default();
+    Walk::new(None).go(log, length, ALONE, &mut first, &mut |_, _| {})?;
+    Ok(match first.found {
+        Some((Op::Compact, record, ts)) => (sentinel(&record).map_or(Origin::Foreign, Origin::Ours), ts),
+        Some((_, _, ts)) => (Origin::Nothing, ts),
+        None => (Origin::Nothing, i64::MIN),
+    })
+}
+
 /// Finds out what a log starts from.
 ///
 /// # Errors
 /// What the disk says.
 pub fn origin_of(log: &dyn DiskFile, length: u64) -> io::Result<Origin> {
-    let mut first = First::default();
-    Walk::new(None).go(log, length, ALONE, &mut first, &mut |_, _| {})?;
-    Ok(match first.found {
-        Some((Op::Compact, record)) => sentinel(&record).map_or(Origin::Foreign, Origin::Ours),
-        _ => Origin::Nothing,
-    })
+    beginning_of(log, length).map(|(origin, _)| origin)
 }
 
 fn sentinel(record: &[u8]) -> Option<Sentinel> {
@@ -60,10 +72,16 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
     let data = record.get("data")?;
     let text = |name: &str| data.get(name).and_then(Value::as_str);
     Some(Sentinel {
-        base_sha256: Hex::read(text("base_sha256")?.as_bytes())?,
+        base_sha256: data
+            .get("base_sha256")?
+            .as_str()
+            .and_then(|digits| Hex::read(digits.as_bytes())),
         last_seq: data.get("last_seq").and_then(Value::as_u64).unwrap_or(0),
         previous_head: text("previous_head").unwrap_or_default().to_owned(),
-        archive: text("archive").map(|name| (name.to_owned(), text("archive_sha256").unwrap_or_default().to_owned())),
+        archive: data.get("archive").filter(|name| !name.is_null()).map(|name| {
+            let digest = text("archive_sha256").unwrap_or_default();
+            (name.as_str().unwrap_or_default().to_owned(), digest.to_owned())
+        }),
     })
 }
 
@@ -80,12 +98,12 @@ impl Sentinel {
 /// The first event of a log.
 #[derive(Default)]
 struct First {
-    found: Option<(Op, Vec<u8>)>,
+    found: Option<(Op, Vec<u8>, i64)>,
 }
 
 impl Sink for First {
-    fn count(&mut self, known: Known<'_>, _: i64) {
-        self.found.get_or_insert_with(|| (known.op, known.record.to_vec()));
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.found.get_or_insert_with(|| (known.op, known.record.to_vec(), ts));
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
@@ -113,9 +131,10 @@ pub struct Adoption {
 pub struct ForeignTraces {
     /// The adoption, if it took place.
     pub adoption: Option<Adoption>,
-    /// The hash of the event at the seq in question, if the log holds it.
-    pub hash_at: Option<Vec<u8>>,
+    /// The hashes of the events at the seq in question.
+    pub hashes: Vec<Vec<u8>>,
     seq: u64,
+    held: Option<Adoption>,
 }
 
 /// Looks through a log for an adoption, and for the event at the snapshot's `seq`.
@@ -133,26 +152,44 @@ pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, synced: Option<
 
 impl Sink for ForeignTraces {
     fn count(&mut self, known: Known<'_>, _: i64) {
-        if known.seq == self.seq {
-            self.hash_at = Some(known.hash.to_vec());
-        }
-        if known.op == Op::Adopt && self.adoption.is_none() {
-            self.adoption = adoption(known.record);
+        self.look_at_hash(known);
+        if self.adoption.is_none() {
+            self.adoption = adoption(known);
         }
     }
 
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.count(known, ts);
+    fn hold(&mut self, known: Known<'_>, _: i64) {
+        self.look_at_hash(known);
+        if self.held.is_none() {
+            self.held = adoption(known);
+        }
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, held: Held) {
+        let adoption = self.held.take();
+        if held == Held::Count && self.adoption.is_none() {
+            self.adoption = adoption;
+        }
+    }
 }
 
-fn adoption(record: &[u8]) -> Option<Adoption> {
-    let record = json::parse(record).ok()?;
+impl ForeignTraces {
+    fn look_at_hash(&mut self, known: Known<'_>) {
+        if known.seq == self.seq {
+            self.hashes.push(known.hash.to_vec());
+        }
+    }
+}
+
+fn adoption(known: Known<'_>) -> Option<Adoption> {
+    if known.op != Op::Adopt || known.id != ADOPT_ID {
+        return None;
+    }
+    let record = json::parse(known.record).ok()?;
+    record.get("last_hash")?.as_str()?;
     Some(Adoption {
         base_sha256: Hex::read(record.get("base_sha256")?.as_str()?.as_bytes())?,
-        seq: record.get("seq")?.as_u64()?,
+        seq: u64::try_from(record.get("seq")?.as_i64()?).ok()?,
     })
 }
 

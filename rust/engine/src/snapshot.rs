@@ -10,8 +10,7 @@ use memchr::memchr;
 
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Disk, DiskFile, read_upto};
-use crate::json::{self, Value};
-use crate::state::Frozen;
+use crate::json::{self, RecordSpans, Value};
 
 /// How much is written or read at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -39,7 +38,7 @@ impl Header {
 
     fn of(value: &Value) -> Option<Self> {
         Some(Self {
-            seq: value.get("seq")?.as_u64()?,
+            seq: u64::try_from(value.get("seq")?.as_i64()?).ok()?,
             last_hash: value.get("last_hash")?.as_str()?.to_owned(),
             ts: value.get("ts").and_then(Value::as_str).unwrap_or_default().to_owned(),
         })
@@ -50,11 +49,11 @@ impl Header {
 ///
 /// # Errors
 /// What the disk says.
-pub fn write(
+pub fn write<'a>(
     disk: &dyn Disk,
     path: &Path,
     header: &Header,
-    state: &Frozen,
+    records: impl ExactSizeIterator<Item = &'a [u8]>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Hex> {
     let file = disk.create(path)?;
@@ -68,7 +67,6 @@ pub fn write(
         buffer.clear();
         io::Result::Ok(())
     };
-    let records = state.records();
     let total = records.len() as u64;
     for (index, record) in records.enumerate() {
         buffer.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
@@ -94,37 +92,63 @@ pub struct Contents {
     pub header: Result<Header, String>,
 }
 
-/// Reads a state, handing each canonical record to `take`, which answers whether it is one.
+/// Who takes the records of a file.
+pub trait Taker {
+    /// One record in canonical JSON, and where its fields lie.
+    fn take(&mut self, record: &[u8], fields: RecordSpans);
+    /// All of that was wrong; the records come again from the first.
+    fn start_over(&mut self);
+}
+
+/// Looks at a file without keeping its records.
+pub struct Nobody;
+
+impl Taker for Nobody {
+    fn take(&mut self, _: &[u8], _: RecordSpans) {}
+    fn start_over(&mut self) {}
+}
+
+/// Reads a state. A record without an id is passed over: nobody can ask for it.
 ///
 /// # Errors
 /// What the disk says.
-pub fn read(file: &dyn DiskFile, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<Contents> {
+pub fn read(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
+    if let Some(contents) = read_own(file, taker)? {
+        return Ok(contents);
+    }
+    taker.start_over();
+    read_foreign(file, taker)
+}
+
+/// Reads a file of our own form, line by line; `None` if it is not of that form to its end.
+fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Option<Contents>> {
     let mut hasher = Hasher::default();
     let mut lines = LineReader::new(file);
-    let first = lines.next(&mut hasher)?.map(<[u8]>::to_vec);
-    let own_header = first.as_deref().and_then(own_header);
-    let Some(header) = own_header else {
-        return read_foreign(file, take);
+    let Some(header) = lines.next(&mut hasher)?.and_then(own_header) else {
+        return Ok(None);
     };
-    let mut verdict = Err("it has no end".to_owned());
-    let mut number = 1;
+    // Between two records there is a comma, and nowhere else.
+    let (mut ended, mut open, mut awaited) = (false, true, false);
     while let Some(line) = lines.next(&mut hasher)? {
-        number += 1;
-        if line == b"]}" {
-            verdict = Ok(header.clone());
-        } else {
+        let is_end = line == b"]}";
+        if ended || (is_end && awaited) || (!is_end && !open) {
+            return Ok(None);
+        }
+        ended = is_end;
+        if !is_end {
+            awaited = line.ends_with(b",");
+            open = awaited;
             let record = line.strip_suffix(b",").unwrap_or(line);
-            if !record.is_empty() && !take(record) {
-                verdict = Err(format!("line {number} is not a record"));
-                break;
-            }
+            let Some(fields) = json::scan_record(record) else {
+                return Ok(None);
+            };
+            taker.take(record, fields);
         }
     }
-    while lines.next(&mut hasher)?.is_some() {}
-    Ok(Contents {
+    Ok(ended.then(|| Contents {
         sha256: hasher.finish(),
-        header: verdict,
-    })
+        header: Ok(header),
+    }))
 }
 
 /// Reads no further than the header, if the file begins with one as we write it.
@@ -143,32 +167,36 @@ fn own_header(line: &[u8]) -> Option<Header> {
     Header::of(&json::parse(&closed).ok()?)
 }
 
-fn read_foreign(file: &dyn DiskFile, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<Contents> {
+fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
     let length = usize::try_from(file.length()?).map_err(io::Error::other)?;
     let mut bytes = Vec::new();
     read_upto(file, &mut bytes, 0, length)?;
     let mut hasher = Hasher::default();
     hasher.update(&bytes);
-    let header = read_value(&bytes, take);
+    let header = read_value(&bytes, taker);
     Ok(Contents {
         sha256: hasher.finish(),
         header,
     })
 }
 
-fn read_value(bytes: &[u8], take: &mut dyn FnMut(&[u8]) -> bool) -> Result<Header, String> {
-    let value = json::parse(bytes).map_err(|fault| fault.to_string())?;
+fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> Result<Header, String> {
+    let value = json::parse_to_depth(bytes, json::MAX_DEPTH + 1).map_err(|fault| fault.to_string())?;
     let header = Header::of(&value).ok_or("seq or last_hash is missing")?;
     let records = value
         .get("records")
         .and_then(Value::as_array)
         .ok_or("there is no list of records")?;
+    if records.iter().any(|record| record.as_object().is_none()) {
+        return Err("one of the records is not an object".to_owned());
+    }
     let mut text = Vec::new();
     for record in records {
         text.clear();
         json::write_value(record, &mut text);
-        // Nobody can ask for a record without an id; other tools' files are taken as far as they go.
-        take(&text);
+        if let Some(fields) = json::scan_record(&text) {
+            taker.take(&text, fields);
+        }
     }
     Ok(header)
 }

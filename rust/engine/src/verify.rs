@@ -124,8 +124,8 @@ pub struct Walk {
     pub fast_lines: u64,
     /// Lines that had to be parsed.
     pub slow_lines: u64,
-    /// Lines that are empty.
-    pub blank_lines: u64,
+    /// Where lines are empty.
+    pub blank_lines: Vec<u64>,
     /// Lines with fields that the hash does not cover, the first of them with its line number.
     pub unknown_fields: Option<(u64, u64)>,
     last_stamp: Vec<u8>,
@@ -141,7 +141,7 @@ impl Walk {
             latest: i64::MIN,
             fast_lines: 0,
             slow_lines: 0,
-            blank_lines: 0,
+            blank_lines: Vec::new(),
             unknown_fields: None,
             last_stamp: Vec::new(),
         }
@@ -174,6 +174,7 @@ impl Walk {
                     line: self.lines + line.number + 1,
                 };
                 let Some(step) = self.follower.follow(place, text, &line.event) else {
+                    self.blank_lines.extend_from_slice(&piece.blank);
                     sink.settle(Held::Drop);
                     ended = true;
                     return io::Result::Ok(false);
@@ -188,7 +189,7 @@ impl Walk {
                 }
             }
             self.lines += piece.physical;
-            self.blank_lines += piece.blank;
+            self.blank_lines.extend_from_slice(&piece.blank);
             if let Some(end) = piece.end {
                 self.end = end;
             }
@@ -211,6 +212,7 @@ impl Walk {
             sink.settle(Held::Drop);
             self.end = place.offset;
             self.lines = place.line - 1;
+            self.blank_lines.retain(|&offset| offset < place.offset);
             return Ok(tail(place.offset, reason));
         }
         Ok(if self.end < until && !sink.is_satisfied() {

@@ -49,7 +49,11 @@ fn layout_of(root: PathBuf) -> Layout {
 
 impl Engine {
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() == self.process { Ok(()) } else { Err(forked(py)) }
+        if std::process::id() == self.process {
+            Ok(())
+        } else {
+            Err(forked(py))
+        }
     }
 
     fn writing(&self) -> RwLockWriteGuard<'_, Store> {
@@ -112,7 +116,9 @@ fn add_change(draft: &mut Draft, verb: &str, what: &Bound<'_, PyAny>, depth: i64
         "upsert" => record::upsert(draft, what, depth, face),
         "delete" => {
             let id = record_id(what)?;
-            draft.delete(value::str_of(&id, "id")?, face).map_err(|fault| crate::enter::to_python(py, fault))
+            draft
+                .delete(value::str_of(&id, "id")?, face)
+                .map_err(|fault| crate::enter::to_python(py, fault))
         }
         "patch" => {
             let (id, patch): (Bound<'_, PyAny>, Bound<'_, PyDict>) = what.extract()?;
@@ -122,11 +128,23 @@ fn add_change(draft: &mut Draft, verb: &str, what: &Bound<'_, PyAny>, depth: i64
     }
 }
 
-fn add_patch(draft: &mut Draft, id: &Bound<'_, PyString>, patch: &Bound<'_, PyDict>, face: Option<&str>) -> PyResult<()> {
+fn add_patch(
+    draft: &mut Draft,
+    id: &Bound<'_, PyString>,
+    patch: &Bound<'_, PyDict>,
+    face: Option<&str>,
+) -> PyResult<()> {
     let py = id.py();
     let mut text = Vec::new();
     // The patch stands where a record does: inside the event.
-    value::write(patch.as_any(), value::Field { name: "patch", depth: 1 }, &mut text)?;
+    value::write(
+        patch.as_any(),
+        value::Field {
+            name: "patch",
+            depth: 1,
+        },
+        &mut text,
+    )?;
     draft
         .patch(value::str_of(id, "id")?, face.unwrap_or_default(), &text)
         .map_err(|fault| crate::enter::to_python(py, fault))
@@ -216,6 +234,19 @@ impl Engine {
         let mut draft = Draft::default();
         record::upsert(&mut draft, record, self.depth, face)?;
         Ok(line(py, &self.commit(py, &draft)?))
+    }
+
+    #[pyo3(signature = (record, face=None))]
+    fn insert<'py>(
+        &self,
+        py: Python<'py>,
+        record: &Bound<'py, PyAny>,
+        face: Option<&str>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let mut draft = Draft::default();
+        record::upsert(&mut draft, record, self.depth, face)?;
+        let committed = self.change(py, |store| store.commit_new(&draft, now()))?;
+        Ok(committed.map(|committed| line(py, &committed)))
     }
 
     #[pyo3(signature = (records, face=None))]
@@ -316,7 +347,9 @@ impl Engine {
         let word = |text: &[u8]| {
             let quoted = [b"\"", text, b"\""].concat();
             let value = chronomemory::json::parse(&quoted).ok();
-            value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+            value
+                .and_then(|value| value.as_str().map(str::to_owned))
+                .unwrap_or_default()
         };
         Ok(tally
             .into_iter()
@@ -341,8 +374,9 @@ impl Engine {
         Ok(lines(py, self.read(py, |store| store.history(record_id))?))
     }
 
-    fn changed_since(&self, py: Python<'_>, seq: u64) -> PyResult<Vec<String>> {
-        self.read(py, |store| store.changed_since(seq))
+    #[pyo3(signature = (seq, *, faces=false))]
+    fn changed_since(&self, py: Python<'_>, seq: u64, faces: bool) -> PyResult<Vec<String>> {
+        self.read(py, |store| store.changed_since(seq, faces))
     }
 
     #[pyo3(signature = (seq=None, ts_us=None))]
@@ -357,7 +391,11 @@ impl Engine {
 
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let layout = self.read(py, |store| Ok(store.layout().clone()))?;
+        // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
+        let layout = self.change(py, |store| {
+            store.sync()?;
+            Ok(store.layout().clone())
+        })?;
         crate::words::verify_path(py, layout.folder().to_owned(), progress)
     }
 
@@ -409,6 +447,9 @@ impl Drop for Engine {
             }
             // Nobody is left to hear of a failure; what was acknowledged is with the system already.
             let _ = self.writing().close();
+        } else if let Ok(mut flusher) = self.flusher.try_lock() {
+            // The thread stayed in the parent; its handle means nothing here and must not be touched.
+            std::mem::forget(flusher.take());
         }
     }
 }

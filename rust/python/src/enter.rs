@@ -41,7 +41,12 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
     let made = match fault {
         Error::Io { path, source } => return os_error(&path, &source),
         Error::Invalid { field, reason } => return invalid(py, &field, &reason),
-        Error::Locked { .. } => plain(py, "StoreLocked", &message, "Wait for the other writer, or raise lock_timeout."),
+        Error::Locked { .. } => plain(
+            py,
+            "StoreLocked",
+            &message,
+            "Wait for the other writer, or raise lock_timeout.",
+        ),
         Error::Closed => plain(py, "StoreClosed", &message, "Open the store again."),
         Error::Poisoned { .. } => plain(
             py,
@@ -59,7 +64,10 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             details.set_item("offset", damage.offset)?;
             details.set_item("seq", damage.seq)?;
             details.set_item("damage", damage.kind.word())?;
-            details.set_item("recovery", "Run verify() for the whole list, then repair() or restore a backup.")
+            details.set_item(
+                "recovery",
+                "Run verify() for the whole list, then repair() or restore a backup.",
+            )
         }),
     };
     made.unwrap_or_else(|fault| fault)

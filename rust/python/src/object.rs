@@ -142,10 +142,10 @@ pub fn record<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>>
         }
     }
     // A foreign confidence may be spelled as an integer.
-    if let Some(confidence) = &fields[4] {
-        if let Ok(number) = confidence.cast::<PyInt>() {
-            fields[4] = Some(PyFloat::new(py, number.extract()?).into_any());
-        }
+    if let Some(confidence) = &fields[4]
+        && let Ok(number) = confidence.cast::<PyInt>()
+    {
+        fields[4] = Some(PyFloat::new(py, number.extract()?).into_any());
     }
     let mut filled = Vec::with_capacity(fields.len());
     for (slot, field) in fields.into_iter().enumerate() {

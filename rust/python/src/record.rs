@@ -52,7 +52,11 @@ pub fn upsert(draft: &mut Draft, record: &Bound<'_, PyAny>, depth: i64, face: Op
         return from_dict(draft, &dict, depth, face);
     }
     let kind = record.get_type().name()?;
-    Err(invalid(py, "record", &format!("a {kind} is neither a ChronoRecord nor a dict")))
+    Err(invalid(
+        py,
+        "record",
+        &format!("a {kind} is neither a ChronoRecord nor a dict"),
+    ))
 }
 
 fn from_dict(draft: &mut Draft, dict: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
@@ -79,7 +83,12 @@ fn write<'py>(
     let mut writer = draft.upsert();
     writer.confidence(confidence(source, py)?).map_err(fault)?;
     write_raw(source, py, RawField::Data, writer.raw(RawField::Data))?;
-    write_raw(source, py, RawField::EpistemicBoundary, writer.raw(RawField::EpistemicBoundary))?;
+    write_raw(
+        source,
+        py,
+        RawField::EpistemicBoundary,
+        writer.raw(RawField::EpistemicBoundary),
+    )?;
     write_raw(source, py, RawField::Evidence, writer.raw(RawField::Evidence))?;
     let id = text(source, "id", intern!(py, "id"))?;
     writer.id(or(&id, "id", "")?, face).map_err(fault)?;
@@ -88,7 +97,12 @@ fn write<'py>(
     writer.kind(or(&kind, "kind", defaults::KIND)?);
     let label = text(source, "label", intern!(py, "label"))?;
     writer.label(or(&label, "label", "")?);
-    write_raw(source, py, RawField::ModelAssumptions, writer.raw(RawField::ModelAssumptions))?;
+    write_raw(
+        source,
+        py,
+        RawField::ModelAssumptions,
+        writer.raw(RawField::ModelAssumptions),
+    )?;
     writer.recursion_depth(depth);
     let source_type = text(source, "source_type", intern!(py, "source_type"))?;
     writer.source_type(or(&source_type, "source_type", defaults::SOURCE_TYPE)?);
@@ -158,7 +172,11 @@ fn write_raw(source: &Source<'_, '_>, py: Python<'_>, field: RawField, out: &mut
         value.is_instance_of::<PyDict>()
     };
     if !fits {
-        return Err(wrong_type(&value, field.name(), if is_list { "a list" } else { "a dict" }));
+        return Err(wrong_type(
+            &value,
+            field.name(),
+            if is_list { "a list" } else { "a dict" },
+        ));
     }
     let place = Field {
         name: field.name(),

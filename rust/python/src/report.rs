@@ -12,7 +12,10 @@ pub fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict
     dict.set_item("events", report.events)?;
     dict.set_item("first_seq", report.first_seq)?;
     dict.set_item("last_seq", report.last_seq)?;
-    dict.set_item("head", report.head.map(|head| head.text().to_owned()).unwrap_or_default())?;
+    dict.set_item(
+        "head",
+        report.head.map(|head| head.text().to_owned()).unwrap_or_default(),
+    )?;
     dict.set_item("fast_lines", report.fast_lines)?;
     dict.set_item("slow_lines", report.slow_lines)?;
     dict.set_item("blank_lines", report.blank_lines)?;
@@ -20,7 +23,10 @@ pub fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict
     dict.set_item("committed_end", report.committed_end)?;
     dict.set_item("base", report.base.word())?;
     dict.set_item("damage", damages(py, &report.damage)?)?;
-    dict.set_item("tail", report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?)?;
+    dict.set_item(
+        "tail",
+        report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?,
+    )?;
     dict.set_item("notes", &report.notes)?;
     Ok(dict)
 }

@@ -39,7 +39,10 @@ pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> 
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
         write_items(tuple.iter(), object.py(), field, out)?;
     } else {
-        return refuse(&format!("a {} is nothing that JSON can carry", object.get_type().name()?));
+        return refuse(&format!(
+            "a {} is nothing that JSON can carry",
+            object.get_type().name()?
+        ));
     }
     Ok(())
 }

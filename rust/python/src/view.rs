@@ -35,7 +35,11 @@ impl View {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(kind, status, min_confidence, limit, faces);
-        self.0.query(&query).into_iter().map(|bytes| object::record(py, bytes)).collect()
+        self.0
+            .query(&query)
+            .into_iter()
+            .map(|bytes| object::record(py, bytes))
+            .collect()
     }
 
     /// How many records there were.

@@ -22,9 +22,14 @@ use crate::{object, report};
 pub fn verify_path(py: Python<'_>, log_folder: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyDict>> {
     let mut reporter = Reporter::new(progress);
     let found = enter(py, || {
-        Store::verify(&RealDisk, &Layout::of_folder(log_folder), threads(), &mut |done, total| {
-            reporter.report(done, total);
-        })
+        Store::verify(
+            &RealDisk,
+            &Layout::of_folder(log_folder),
+            threads(),
+            &mut |done, total| {
+                reporter.report(done, total);
+            },
+        )
     })?;
     reporter.finish()?;
     report::dict(py, &found)
@@ -34,7 +39,10 @@ pub fn verify_path(py: Python<'_>, log_folder: PathBuf, progress: Option<Py<PyAn
 #[pyfunction]
 pub fn canonical_json<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::new();
-    let field = Field { name: "value", depth: 0 };
+    let field = Field {
+        name: "value",
+        depth: 0,
+    };
     value::write(value, field, &mut out)?;
     Ok(PyBytes::new(py, &out))
 }
@@ -54,6 +62,13 @@ pub fn event_hash(fields: &Bound<'_, PyDict>) -> PyResult<String> {
         payload.del_item("hash")?;
     }
     let mut out = Vec::new();
-    value::write(payload.as_any(), Field { name: "event", depth: 0 }, &mut out)?;
+    value::write(
+        payload.as_any(),
+        Field {
+            name: "event",
+            depth: 0,
+        },
+        &mut out,
+    )?;
     Ok(sha256(&out).text().to_owned())
 }

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::faces::face_of;
 use super::Op;
+use super::faces::face_of;
 use crate::error::{Error, Result};
 use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
 
@@ -200,7 +200,11 @@ impl RecordWriter<'_> {
 
     /// Whether it is a hypothesis.
     pub fn is_hypothesis(&mut self, value: bool) {
-        let spelled: &[u8] = if value { b",\"is_hypothesis\":true" } else { b",\"is_hypothesis\":false" };
+        let spelled: &[u8] = if value {
+            b",\"is_hypothesis\":true"
+        } else {
+            b",\"is_hypothesis\":false"
+        };
         self.text().extend_from_slice(spelled);
     }
 
@@ -277,7 +281,10 @@ impl RawField {
 /// `Invalid` names the field.
 pub fn check_depth(field: &str, depth: usize) -> Result<()> {
     if FIELD_DEPTH + depth > MAX_DEPTH {
-        return Err(Error::invalid(field, format!("nested deeper than {MAX_DEPTH} levels in its event")));
+        return Err(Error::invalid(
+            field,
+            format!("nested deeper than {MAX_DEPTH} levels in its event"),
+        ));
     }
     Ok(())
 }
@@ -288,7 +295,13 @@ fn check_id(id: &str, face: Option<&str>) -> Result<()> {
     }
     match (face_of(id.as_bytes()), face) {
         (owner, writer) if owner == writer => Ok(()),
-        (Some(owner), _) => Err(Error::invalid("id", format!("ids such as {id:?} belong to the {owner} face"))),
-        (None, _) => Err(Error::invalid("id", format!("{id:?} has no prefix of the {} face", face.unwrap_or("")))),
+        (Some(owner), _) => Err(Error::invalid(
+            "id",
+            format!("ids such as {id:?} belong to the {owner} face"),
+        )),
+        (None, _) => Err(Error::invalid(
+            "id",
+            format!("{id:?} has no prefix of the {} face", face.unwrap_or("")),
+        )),
     }
 }

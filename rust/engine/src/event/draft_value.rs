@@ -37,7 +37,10 @@ pub(super) fn write(draft: &mut Draft, record: &Value, depth: i64, face: Option<
         return Err(Error::invalid("record", "not an object"));
     };
     if let Some((unknown, _)) = fields.iter().find(|(key, _)| !RECORD_FIELDS.contains(&key.as_str())) {
-        return Err(Error::invalid(unknown.as_str(), "not a field of a record; put it under data"));
+        return Err(Error::invalid(
+            unknown.as_str(),
+            "not a field of a record; put it under data",
+        ));
     }
     let text = |name: &'static str, default: &'static str| match record.get(name) {
         None => Ok(default),
@@ -46,7 +49,9 @@ pub(super) fn write(draft: &mut Draft, record: &Value, depth: i64, face: Option<
     let mut writer = draft.upsert();
     writer.confidence(match record.get("confidence") {
         None => defaults::CONFIDENCE,
-        Some(value) => value.as_f64().ok_or_else(|| Error::invalid("confidence", "not a number"))?,
+        Some(value) => value
+            .as_f64()
+            .ok_or_else(|| Error::invalid("confidence", "not a number"))?,
     })?;
     for field in [RawField::Data, RawField::EpistemicBoundary, RawField::Evidence] {
         write_raw(record, field, writer.raw(field))?;
@@ -59,7 +64,11 @@ pub(super) fn write(draft: &mut Draft, record: &Value, depth: i64, face: Option<
     });
     writer.kind(text("kind", defaults::KIND)?);
     writer.label(text("label", "")?);
-    write_raw(record, RawField::ModelAssumptions, writer.raw(RawField::ModelAssumptions))?;
+    write_raw(
+        record,
+        RawField::ModelAssumptions,
+        writer.raw(RawField::ModelAssumptions),
+    )?;
     writer.recursion_depth(match record.get("recursion_depth") {
         None => depth,
         Some(value) => value

@@ -7,10 +7,7 @@ const FACES: [(&str, &[&str]); 4] = [
         &["block", "bedge", "contradiction", "frame", "session", "config"],
     ),
     ("episodes", &["episode", "fact", "rule"]),
-    (
-        "graph",
-        &["profile", "node", "gedge", "path", "plan", "event", "audit"],
-    ),
+    ("graph", &["profile", "node", "gedge", "path", "plan", "event", "audit"]),
     ("pages", &["page", "entry"]),
 ];
 

@@ -43,6 +43,8 @@ pub struct Fault {
     pub kind: DamageKind,
     /// What exactly.
     pub reason: String,
+    /// The seq that the line claims, where it could be read.
+    pub seq: Option<u64>,
 }
 
 /// Whether a line's hash is computed again.
@@ -61,15 +63,13 @@ impl Event {
     /// The class of damage and the reason.
     pub fn read(line: &[u8], trust: Trust) -> Result<Self, Fault> {
         match json::scan_event(line) {
-            Some(spans) => {
-                let hash_holds =
-                    trust == Trust::Hashes || sha256_after_brace(&line[HASH_PREFIX_BYTES..]).bytes() == &line[9..73];
-                if !hash_holds {
-                    return Err(fault(DamageKind::Altered, "the hash is not that of the payload"));
-                }
+            Some(spans)
+                if trust == Trust::Hashes || sha256_after_brace(&line[HASH_PREFIX_BYTES..]).bytes() == &line[9..73] =>
+            {
                 Self::of_canonical(line, spans)
             }
-            None => read_foreign(line),
+            // Of our form with another hash: altered, unless it is the older dialect's.
+            _ => read_foreign(line),
         }
     }
 
@@ -134,6 +134,7 @@ fn fault(kind: DamageKind, reason: impl Into<String>) -> Fault {
     Fault {
         kind,
         reason: reason.into(),
+        seq: None,
     }
 }
 
@@ -159,7 +160,17 @@ fn read_foreign(line: &[u8]) -> Result<Event, Fault> {
     let Value::Object(all) = &value else {
         return Err(malformed("not an object"));
     };
-    let hash = check_fields(&value)?;
+    read_value(&value, all, line).map_err(|fault| Fault {
+        seq: value
+            .get("seq")
+            .and_then(Value::as_i64)
+            .and_then(|seq| u64::try_from(seq).ok()),
+        ..fault
+    })
+}
+
+fn read_value(value: &Value, all: &[(String, Value)], line: &[u8]) -> Result<Event, Fault> {
+    let hash = check_fields(value)?;
     let known = |with_hash: bool| {
         let kept = |(key, value): &(String, Value)| {
             let known = FIELDS.contains(&key.as_str()) && (with_hash || key != "hash");
@@ -178,7 +189,7 @@ fn read_foreign(line: &[u8]) -> Result<Event, Fault> {
         }
     }
     let unknown_fields = all.len() > FIELDS.len();
-    let injected = unknown_fields && is_own_form(&value, line);
+    let injected = unknown_fields && is_own_form(value, line);
     text.clear();
     json::write_value(&without_null_record(known(true)), &mut text);
     let spans = json::scan_event(&text).ok_or_else(|| malformed("the canonical line is over 16 MiB"))?;
@@ -199,7 +210,7 @@ fn check_fields(event: &Value) -> Result<Hex, Fault> {
             return Err(malformed(format!("{name} is not a string")));
         }
     }
-    if !field("seq")?.as_i64().is_some_and(|seq| seq >= 0) {
+    if field("seq")?.as_i64().is_none_or(|seq| seq < 0) {
         return Err(malformed("seq is not an integer from 0 to 2^63-1"));
     }
     if field("recursion_depth")?.as_i64().is_none() {

@@ -30,9 +30,9 @@ pub fn spell_name(micros: i64) -> String {
 /// Reads a moment as RFC 3339 allows it, zone and fraction optional; `None` if it is nothing of the kind.
 pub fn read(text: &[u8]) -> Option<i64> {
     let digits = |from: usize, to: usize| -> Option<i64> {
-        text.get(from..to)?.iter().try_fold(0, |sum, b| {
-            b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0'))
-        })
+        text.get(from..to)?
+            .iter()
+            .try_fold(0, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
     };
     let sign = |at: usize, any_of: &[u8]| text.get(at).is_some_and(|b| any_of.contains(b));
     if !(sign(4, b"-") && sign(7, b"-") && sign(10, b"Tt ") && sign(13, b":") && sign(16, b":")) {
@@ -86,7 +86,11 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
     let mp = (5 * doy + 2) / 153;
     let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
+    (
+        yoe + era * 400 + i64::from(month <= 2),
+        month,
+        doy - (153 * mp + 2) / 5 + 1,
+    )
 }
 
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
@@ -113,10 +117,21 @@ mod tests {
     #[test]
     fn foreign_spellings_are_read() {
         let noon = Some(1_779_105_600_000_000);
-        for text in ["2026-05-18T12:00:00Z", "2026-05-18 12:00:00", "2026-05-18T14:00:00+02:00", "2026-05-18T07:00:00.0-0500"] {
+        for text in [
+            "2026-05-18T12:00:00Z",
+            "2026-05-18 12:00:00",
+            "2026-05-18T14:00:00+02:00",
+            "2026-05-18T07:00:00.0-0500",
+        ] {
             assert_eq!(read(text.as_bytes()), noon, "{text}");
         }
-        for text in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-05-18T12:00:00.Z", "2026-05-18T12:00:00 UTC"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01T00:00:00Z",
+            "2026-05-18T12:00:00.Z",
+            "2026-05-18T12:00:00 UTC",
+        ] {
             assert_eq!(read(text.as_bytes()), None, "{text}");
         }
     }

@@ -20,9 +20,7 @@ pub fn merge(target: Value, patch: &Value) -> Value {
         while let Some(before) = kept.next_if(|pair| pair.0 < *key) {
             merged.push(before);
         }
-        let old = kept
-            .next_if(|pair| pair.0 == *key)
-            .map_or(Value::Null, |pair| pair.1);
+        let old = kept.next_if(|pair| pair.0 == *key).map_or(Value::Null, |pair| pair.1);
         if !change.is_null() {
             merged.push((key.clone(), merge(old, change)));
         }

@@ -16,7 +16,7 @@
 //! | file | the question it answers |
 //! |---|---|
 //! | `value` | what can a JSON text say? |
-//! | `parse` | what does this text say? |
+//! | `parse`, `parse_scalar` | what does this text say? |
 //! | `write` | how is it written? |
 //! | `number` | how is a float spelled? |
 //! | `special` | where does a run of plain characters end? |
@@ -27,6 +27,7 @@
 mod merge;
 mod number;
 mod parse;
+mod parse_scalar;
 mod scan;
 mod scan_event;
 mod scan_number;
@@ -36,12 +37,11 @@ mod write;
 
 pub use merge::merge;
 pub use number::write_f64;
-pub use parse::{JsonFault, parse};
+pub use parse::{JsonFault, parse, parse_to_depth};
 pub use scan_event::{EventSpans, RecordSpans, Span, scan_event, scan_record};
 pub use value::{Int, Value};
 pub use write::{
-    escape_line_separators, has_line_separators, write_i64, write_string, write_value,
-    write_value_spaced,
+    escape_line_separators, has_line_separators, write_i64, write_string, write_value, write_value_spaced,
 };
 
 /// The deepest nesting a text may have, counted in open containers.

@@ -134,10 +134,7 @@ fn shortest(size: f64) -> Decimal {
     };
     let written = write!(text, "{size:e}");
     debug_assert!(written.is_ok(), "a spelling takes whatever fits");
-    let mut decimal = Decimal {
-        digits: 0,
-        exponent: 0,
-    };
+    let mut decimal = Decimal { digits: 0, exponent: 0 };
     let mut bytes = text.as_bytes().iter();
     let mut after_point = 0;
     for &byte in bytes.by_ref() {
@@ -151,13 +148,8 @@ fn shortest(size: f64) -> Decimal {
         }
     }
     let power = bytes.as_slice();
-    let (sign, power) = power
-        .strip_prefix(b"-")
-        .map_or((1, power), |power| (-1, power));
-    decimal.exponent += sign
-        * power
-            .iter()
-            .fold(0, |sum, &byte| sum * 10 + i32::from(byte - b'0'));
+    let (sign, power) = power.strip_prefix(b"-").map_or((1, power), |power| (-1, power));
+    decimal.exponent += sign * power.iter().fold(0, |sum, &byte| sum * 10 + i32::from(byte - b'0'));
     decimal
 }
 
@@ -190,8 +182,7 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
         used: 0,
     };
     let written = write!(text, "{even}e{}", found.exponent);
-    let reads_back =
-        std::str::from_utf8(text.as_bytes()).is_ok_and(|text| text.parse() == Ok(size));
+    let reads_back = std::str::from_utf8(text.as_bytes()).is_ok_and(|text| text.parse() == Ok(size));
     if written.is_ok() && reads_back {
         Decimal {
             digits: even,
@@ -223,10 +214,7 @@ fn write_decimal(decimal: Decimal, text: &mut Spelling) {
             let scale = 10_u64.pow(decimal.exponent.unsigned_abs());
             text.digits(decimal.digits / scale, point.unsigned_abs() as usize);
             text.push(b'.');
-            text.digits(
-                decimal.digits % scale,
-                decimal.exponent.unsigned_abs() as usize,
-            );
+            text.digits(decimal.digits % scale, decimal.exponent.unsigned_abs() as usize);
         }
         _ => {
             let scale = 10_u64.pow(count as u32 - 1);
@@ -280,8 +268,7 @@ mod tests {
                 assert_eq!(written(number).parse(), Ok(number));
             }
             // The same with few decimals, where no search takes place.
-            let short = (state >> 40) as f64
-                / [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7][(state >> 61) as usize];
+            let short = (state >> 40) as f64 / [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7][(state >> 61) as usize];
             assert_eq!(written(short).parse(), Ok(short));
             assert!(written(short).len() <= 10 + 1, "{short}");
         }

@@ -8,15 +8,11 @@
 
 use super::MAX_DEPTH;
 use super::scan_number::skip_number;
-use super::special::next_special;
+use super::special::{next_quote, next_special};
 
 /// Passes `literal`.
 #[inline(always)]
-pub(super) fn skip_literal<const N: usize>(
-    bytes: &[u8],
-    at: usize,
-    literal: &[u8; N],
-) -> Option<usize> {
+pub(super) fn skip_literal<const N: usize>(bytes: &[u8], at: usize, literal: &[u8; N]) -> Option<usize> {
     (bytes.get(at..)?.first_chunk::<N>()? == literal).then_some(at + N)
 }
 
@@ -30,28 +26,20 @@ pub(super) struct Text {
 /// Passes the inside of a string, from behind its opening quote.
 #[inline(always)]
 pub(super) fn find_end(bytes: &[u8], start: usize) -> Option<Text> {
-    let end = next_special(bytes, start);
-    match bytes.get(end)? {
-        b'"' => Some(Text {
-            end,
-            escaped: false,
-        }),
-        b'\\' => find_end_escaped(bytes, end),
-        _ => None,
+    match next_quote(bytes, start) {
+        Some(end) => Some(Text { end, escaped: false }),
+        None => find_end_escaped(bytes, start),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn find_end_escaped(bytes: &[u8], backslash: usize) -> Option<Text> {
-    let mut at = backslash;
+fn find_end_escaped(bytes: &[u8], start: usize) -> Option<Text> {
+    let mut at = next_special(bytes, start);
     while bytes.get(at) == Some(&b'\\') {
         at = next_special(bytes, at + canonical_escape(&bytes[at..])?);
     }
-    (bytes.get(at) == Some(&b'"')).then_some(Text {
-        end: at,
-        escaped: true,
-    })
+    (bytes.get(at) == Some(&b'"')).then_some(Text { end: at, escaped: true })
 }
 
 /// The length of the escape that begins here, if it is the one the writer would have used.
@@ -156,9 +144,7 @@ impl<'a> Key<'a> {
     fn new(bytes: &'a [u8], start: usize, text: Text) -> Key<'a> {
         let raw = &bytes[start..text.end];
         let head = match bytes[start..].first_chunk::<8>() {
-            Some(head) if raw.len() < 8 => {
-                u64::from_be_bytes(*head) & !(u64::MAX >> (8 * raw.len()))
-            }
+            Some(head) if raw.len() < 8 => u64::from_be_bytes(*head) & !(u64::MAX >> (8 * raw.len())),
             Some(head) => u64::from_be_bytes(*head),
             None => raw
                 .iter()
@@ -192,9 +178,7 @@ fn decoded(raw: &[u8]) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let (byte, length) = match *rest {
             [] => return None,
-            [b'\\', b'u', _, _, high, low, ..] => {
-                ((high - b'0') << 4 | char::from(low).to_digit(16)? as u8, 6)
-            }
+            [b'\\', b'u', _, _, high, low, ..] => ((high - b'0') << 4 | char::from(low).to_digit(16)? as u8, 6),
             [b'\\', b'b', ..] => (0x08, 2),
             [b'\\', b'f', ..] => (0x0c, 2),
             [b'\\', b'n', ..] => (b'\n', 2),
@@ -206,4 +190,85 @@ fn decoded(raw: &[u8]) -> impl Iterator<Item = u8> {
         rest = &rest[length..];
         Some(byte)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{parse, write_value};
+    use super::*;
+
+    /// Whether the scan takes the whole text for canonical; and that it is right.
+    fn accepted(text: &str) -> bool {
+        let accepted = skip_value(text.as_bytes(), 0, 1) == Some(text.len());
+        let mut out = Vec::new();
+        if let Ok(value) = parse(text.as_bytes()) {
+            write_value(&value, &mut out);
+        }
+        assert_eq!(
+            accepted,
+            out == text.as_bytes(),
+            "the scan and the round trip agree on {text}"
+        );
+        accepted
+    }
+
+    #[test]
+    fn only_canonical_escapes_pass() {
+        for text in [
+            r#""\"\\\b\f\n\r\t""#,
+            r#""\u0000\u000b\u001f""#,
+            "\"/\u{7f}é\u{2028}😀\"",
+        ] {
+            assert!(accepted(text), "{text}");
+        }
+        for escape in r"\u0008 \u000a \u001F \u0020 \u00e9 \/ \u2028 \ \u00 \x".split(' ') {
+            assert!(!accepted(&format!("\"{escape}\"")), "{escape}");
+        }
+        for text in [r#"""#, r#""\"#, "\"\\u00", "\"\n\"", "\"\u{1f}\""] {
+            assert!(!accepted(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_ascend_by_what_they_say() {
+        for text in [
+            r#"{"":1,"\u0000":2,"\n":3," ":4,"A":5,"a":6,"aa":7,"é":8,"😀":9}"#,
+            r#"{"a\n":1,"a\"":2,"aA":3,"a\\":4,"a]":5}"#,
+            r#"{"abcdefgh":1,"abcdefgh1":2,"abcdefgh2":3,"abcdefgi":4}"#,
+        ] {
+            assert!(accepted(text), "{text}");
+        }
+        for text in [
+            r#"{"A":1,"\n":2}"#,
+            r#"{"a":1,"a":2}"#,
+            r#"{"\n":1,"\n":2}"#,
+            r#"{"b":1,"a":2}"#,
+            r#"{"abcdefgh2":1,"abcdefgh1":2}"#,
+            r#"{"abcdefgh":1,"abcdefgh":2}"#,
+            r#"{"a]":1,"a\\":2}"#,
+        ] {
+            assert!(!accepted(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn there_is_no_room_for_white_space() {
+        for text in ["[]", "{}", r#"[1,[],{"a":{}},null,true,false]"#] {
+            assert!(accepted(text), "{text}");
+        }
+        let texts = r#"[ ];{ };[1, 2];[1,];[,1];[1;[1};{"a": 1};{"a":1,};{"a";{"a":;tru;nulll"#;
+        for text in texts.split(';') {
+            assert!(!accepted(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn depth_is_counted_in_open_containers() {
+        let arrays = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(accepted(&arrays(MAX_DEPTH)));
+        assert!(!accepted(&arrays(MAX_DEPTH + 1)));
+        let objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(accepted(&objects(MAX_DEPTH)));
+        assert!(!accepted(&objects(MAX_DEPTH + 1)));
+    }
 }

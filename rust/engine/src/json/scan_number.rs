@@ -6,7 +6,11 @@ use super::number::spell;
 /// Passes a canonical number.
 #[inline(always)]
 pub(super) fn skip_number(bytes: &[u8], at: usize) -> Option<usize> {
-    Some(scan_number(bytes, at)?.0)
+    match bytes.get(at..at + 2) {
+        // Most integers have one digit, and the place after it is then known without computing anything.
+        Some([b'0'..=b'9', b',' | b'}' | b']']) => Some(at + 1),
+        _ => Some(scan_number(bytes, at)?.0),
+    }
 }
 
 /// Passes a canonical number; the place after it and its value, infinite if it is too large.
@@ -47,6 +51,9 @@ pub(super) fn scan_number(bytes: &[u8], start: usize) -> Option<(usize, f64)> {
 /// Passes a canonical integer that fits into 64 bits.
 #[inline(always)]
 pub(super) fn scan_i64(bytes: &[u8], start: usize) -> Option<(usize, i64)> {
+    if let Some([digit @ b'0'..=b'9', b',']) = bytes.get(start..start + 2) {
+        return Some((start + 1, i64::from(digit - b'0')));
+    }
     let negative = *bytes.get(start)? == b'-';
     let first = start + usize::from(negative);
     let (end, size) = digits(bytes, first, 0);
@@ -55,19 +62,9 @@ pub(super) fn scan_i64(bytes: &[u8], start: usize) -> Option<(usize, i64)> {
         return None;
     }
     if count > EXACT_DIGITS {
-        return Some((
-            end,
-            std::str::from_utf8(&bytes[start..end]).ok()?.parse().ok()?,
-        ));
+        return Some((end, std::str::from_utf8(&bytes[start..end]).ok()?.parse().ok()?));
     }
-    Some((
-        end,
-        if negative {
-            -(size as i64)
-        } else {
-            size as i64
-        },
-    ))
+    Some((end, if negative { -(size as i64) } else { size as i64 }))
 }
 
 /// Numbers of so many digits always fit into 63 bits.
@@ -128,25 +125,13 @@ fn digits(bytes: &[u8], start: usize, before: u64) -> (usize, u64) {
         }
     }
     while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
-        number = number
-            .wrapping_mul(10)
-            .wrapping_add(u64::from(digit - b'0'));
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
         at += 1;
     }
     (at, number)
 }
 
-const SCALES: [u64; 9] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-];
+const SCALES: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Passes a float that only reading it and spelling it again can prove.
 #[cold]
@@ -170,4 +155,79 @@ fn scan_as_float(bytes: &[u8], start: usize) -> Option<(usize, f64)> {
 fn scan_large_int(bytes: &[u8], start: usize, first: usize, end: usize) -> Option<(usize, f64)> {
     let float = std::str::from_utf8(&bytes[start..end]).ok()?.parse().ok()?;
     (end - first <= MAX_INT_DIGITS).then_some((end, float))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Value, parse, write_value};
+    use super::*;
+
+    /// Whether the scan takes a text for a canonical number; and that it is right, whatever stands behind it.
+    fn accepted(text: &str) -> bool {
+        let mut rewritten = Vec::new();
+        let read = parse(text.as_bytes()).ok();
+        if let Some(value) = &read {
+            write_value(value, &mut rewritten);
+        }
+        let canonical = !text.is_empty() && rewritten == text.as_bytes();
+        let float = read
+            .as_ref()
+            .and_then(Value::as_f64)
+            .map(f64::to_bits)
+            .filter(|_| canonical);
+        let int = read.as_ref().and_then(Value::as_i64).filter(|_| canonical);
+        for behind in ["", "}", "]", ",", ",\"seq\":1234567}"] {
+            let padded = format!("{text}{behind}");
+            let bytes = padded.as_bytes();
+            let whole = |end: &usize| *end == text.len();
+            assert_eq!(skip_number(bytes, 0).filter(whole).is_some(), canonical, "{padded}");
+            let found = scan_number(bytes, 0).filter(|found| whole(&found.0));
+            assert_eq!(found.is_some(), canonical, "{padded}");
+            let finite = found.map(|found| found.1).filter(|float| float.is_finite());
+            assert_eq!(finite.map(f64::to_bits), float, "{padded}");
+            let small = scan_i64(bytes, 0).filter(|found| whole(&found.0)).map(|found| found.1);
+            assert_eq!(small, int, "{padded}");
+        }
+        canonical
+    }
+
+    #[test]
+    fn the_one_spelling_passes() {
+        let texts = "0 7 -7 10 12345678 123456789 1234567890123456 123456789012345678 -123456789012345678 \
+            9223372036854775807 -9223372036854775808 9223372036854775808 0.0 -0.0 1.0 0.5 0.95 -0.7 0.0001 \
+            0.00012345 0.001 10.0 123456.789 12345678901234.5 123456789012345.0 1234567890123456.0 \
+            9999999999999998.0 0.1234567890123456 1e-05 1.5e-05 1e+16 1.5e+16 1e+100 5e-324 \
+            1.7976931348623157e+308 562949953421312.2 1000000000000000.0 0.30000000000000004";
+        for text in texts.split(' ') {
+            assert!(accepted(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_other_spelling_passes() {
+        let texts = "- -0 00 01 -01 +1 1. .5 -.5 1.00 0.50 00.5 01.5 0.00 -0.00 0.00001 0.00009 0.000012345 1e5 \
+            1E+16 1e16 1.0e+16 1e-5 1e-005 1e+15 10000000000000000.0 12345678901234567.0 0.1e1 1.5e 1e 1e+ 1e400 \
+            -1e+400 0.12345678901234567 562949953421312.3 0.1000000000000000055 1.0e5 1-2 1.2.3 1+1 0x1 \
+            2.9802322387695313e-08 NaN inf nan infinity";
+        for text in texts.split(' ').chain([""]) {
+            assert!(!accepted(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_length_is_judged() {
+        let digits = "1234567890".repeat(4);
+        let mut plain = 0;
+        for length in 1..=digits.len() {
+            assert!(accepted(&digits[..length]));
+            for decimals in 1..=20 {
+                plain += u32::from(accepted(&format!("{}.{}", &digits[..length], &digits[..decimals])));
+                let zeros = "0".repeat(length.min(8));
+                plain += u32::from(accepted(&format!("0.{zeros}{}", &digits[..decimals])));
+            }
+        }
+        assert!(plain > 100, "{plain}");
+        assert!(accepted(&"9".repeat(MAX_INT_DIGITS)));
+        assert!(!accepted(&"9".repeat(MAX_INT_DIGITS + 1)));
+    }
 }

@@ -1,123 +1,173 @@
 //! Where does a run of plain characters end?
+//!
+//! Special are the bytes that a JSON string cannot hold as they are: the quote, the backslash and the control
+//! characters below 0x20.
 
 /// How many bytes are looked at in one step.
 const STEP: usize = 32;
 
-/// The place of the first byte at or after `from` that a JSON string cannot hold as it is: a quote, a backslash or
-/// a control character below 0x20. The length of `bytes` if there is none.
+/// The place of the first special byte at or after `from`; the length of `bytes` if there is none.
 #[inline(always)]
 pub(super) fn next_special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let mask = special_mask(chunk);
-        if mask != 0 {
-            return at + mask.trailing_zeros() as usize;
+        let Masks { quotes, others } = masks(chunk);
+        if quotes | others != 0 {
+            return at + (quotes | others).trailing_zeros() as usize;
         }
         at += STEP;
     }
     next_special_near_end(bytes, at)
 }
 
-/// The same where less than one step is left.
-fn next_special_near_end(bytes: &[u8], from: usize) -> usize {
-    let Some(left) = bytes.len().checked_sub(from) else {
-        return bytes.len();
-    };
-    let mask = if let Some(last) = bytes.last_chunk() {
-        // Look at the last full step again and forget what lies before `from`.
-        special_mask(last)
-            .checked_shr((STEP - left) as u32)
-            .unwrap_or(0)
-    } else {
-        let mut padded = [b' '; STEP];
-        padded[..left].copy_from_slice(&bytes[from..]);
-        special_mask(&padded)
-    };
-    if mask == 0 {
-        bytes.len()
-    } else {
-        from + mask.trailing_zeros() as usize
-    }
-}
-
-/// One bit for each byte of a step, set if the byte is special.
-#[cfg(target_arch = "x86_64")]
+/// The place of the first special byte at or after `from`, if there is one and it is a quote.
 #[inline(always)]
-fn special_mask(chunk: &[u8; STEP]) -> u32 {
-    // SAFETY: SSE2 is part of every x86-64 processor, and the function asks for nothing else.
-    #[allow(unsafe_code)]
-    unsafe {
-        sse2_mask(chunk)
+pub(super) fn next_quote(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let Masks { quotes, others } = masks(chunk);
+        if quotes != 0 {
+            // The place depends on the quotes alone and is there early; that nothing else comes before it is
+            // confirmed on the side, while the processor already works on what follows.
+            let up_to_quote = quotes ^ (quotes - 1);
+            return (others & up_to_quote == 0).then_some(at + quotes.trailing_zeros() as usize);
+        }
+        if others != 0 {
+            return None;
+        }
+        at += STEP;
     }
+    let end = next_special_near_end(bytes, at);
+    (bytes.get(end) == Some(&b'"')).then_some(end)
+}
+
+/// The first special byte at or after `from` where less than one step is left.
+fn next_special_near_end(bytes: &[u8], from: usize) -> usize {
+    if let Some(last) = bytes.last_chunk() {
+        // Look at the last full step again and forget what lies before `from`.
+        let Masks { quotes, others } = masks(last);
+        let seen = (STEP + from).saturating_sub(bytes.len()) as u32;
+        let rest = (quotes | others).checked_shr(seen).unwrap_or(0);
+        return if rest == 0 {
+            bytes.len()
+        } else {
+            from + rest.trailing_zeros() as usize
+        };
+    }
+    let rest = bytes.get(from..).unwrap_or_default();
+    let first = if is_short_plain(rest) {
+        None
+    } else {
+        rest.iter().position(|&byte| is_special(byte))
+    };
+    first.map_or(bytes.len(), |first| from + first)
+}
+
+/// Whether a text shorter than a step has no special byte: a few words that overlap instead of a loop.
+fn is_short_plain(text: &[u8]) -> bool {
+    let word = |bytes: &[u8; 8]| special_bits(u64::from_le_bytes(*bytes));
+    let found = if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
+        let words = [first, last].map(|half| half.as_chunks::<8>().0.iter().fold(0, |bits, eight| bits | word(eight)));
+        words[0] | words[1]
+    } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        word(first) | word(last)
+    } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        special_bits(u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)))
+    } else {
+        return !text.iter().any(|&byte| is_special(byte));
+    };
+    found == 0
+}
+
+const fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// One bit for each byte of a step.
+#[derive(Debug, PartialEq)]
+struct Masks {
+    quotes: u32,
+    /// Backslashes and control characters.
+    others: u32,
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse2")]
-#[inline]
-fn sse2_mask(chunk: &[u8; STEP]) -> u32 {
+#[allow(unsafe_code)]
+#[inline(always)]
+fn masks(chunk: &[u8; STEP]) -> Masks {
     use std::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x,
-        _mm_set1_epi8,
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
-    let half_mask = |at: usize| {
-        let word = |at: usize| {
-            let bytes: [u8; 8] = std::array::from_fn(|place| chunk[at + place]);
-            i64::from_le_bytes(bytes)
-        };
-        let bytes = _mm_set_epi64x(word(at + 8), word(at));
-        let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
-        let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
-        let control = _mm_cmpeq_epi8(bytes, _mm_min_epu8(bytes, _mm_set1_epi8(0x1f)));
-        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control)) as u32
+    let half = |half: &[u8; STEP / 2]| {
+        // SAFETY: SSE2 is part of every x86-64 processor. The load takes 16 bytes at any alignment, and `half` has 16.
+        unsafe {
+            let bytes = _mm_loadu_si128(half.as_ptr().cast());
+            let quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
+            let backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
+            let controls = _mm_cmpeq_epi8(bytes, _mm_min_epu8(bytes, _mm_set1_epi8(0x1f)));
+            let others = _mm_or_si128(backslashes, controls);
+            Masks {
+                quotes: _mm_movemask_epi8(quotes) as u32,
+                others: _mm_movemask_epi8(others) as u32,
+            }
+        }
     };
-    half_mask(0) | half_mask(16) << 16
+    let (halves, _) = chunk.as_chunks();
+    let (low, high) = (half(&halves[0]), half(&halves[1]));
+    Masks {
+        quotes: low.quotes | high.quotes << 16,
+        others: low.others | high.others << 16,
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-use portable_mask as special_mask;
+use portable_masks as masks;
 
 /// The same for processors without a kernel of their own, eight bytes at a time.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
-fn portable_mask(chunk: &[u8; STEP]) -> u32 {
-    const ONES: u64 = u64::MAX / 255;
-    const LOW_BITS: u64 = ONES * 0x7f;
-    // Sets the high bit of every byte that is zero, exactly: no carry leaves its byte.
-    let zeros = |word: u64| !(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS);
-    let mut mask = 0;
+fn portable_masks(chunk: &[u8; STEP]) -> Masks {
+    // Gathers the eight high bits in the top byte: no two of the products fall on the same bit.
+    let gather = |bits: u64| ((bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
+    let mut masks = Masks { quotes: 0, others: 0 };
     for (place, bytes) in chunk.as_chunks::<8>().0.iter().enumerate() {
         let word = u64::from_le_bytes(*bytes);
-        let quote = zeros(word ^ (ONES * u64::from(b'"')));
-        let backslash = zeros(word ^ (ONES * u64::from(b'\\')));
-        let control = zeros(word & (ONES * 0xe0));
-        // Gathers the eight high bits in the top byte: no two of the products fall on the same bit.
-        let bits = ((quote | backslash | control) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        mask |= (bits as u32) << (8 * place);
+        let quotes = equal_bits(word, b'"');
+        masks.quotes |= gather(quotes) << (8 * place);
+        masks.others |= gather(special_bits(word) & !quotes) << (8 * place);
     }
-    mask
+    masks
+}
+
+const ONES: u64 = u64::MAX / 255;
+const LOW_BITS: u64 = ONES * 0x7f;
+
+/// Sets the high bit of every byte that is special and no other bit.
+#[inline(always)]
+const fn special_bits(word: u64) -> u64 {
+    equal_bits(word, b'"') | equal_bits(word, b'\\') | equal_bits(word & (ONES * 0xe0), 0)
+}
+
+/// Sets the high bit of every byte that equals `byte` and no other bit. No carry leaves its byte.
+#[inline(always)]
+const fn equal_bits(word: u64, byte: u8) -> u64 {
+    let zero = word ^ (ONES * byte as u64);
+    !(((zero & LOW_BITS) + LOW_BITS) | zero | LOW_BITS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn is_special(byte: u8) -> bool {
-        byte < 0x20 || byte == b'"' || byte == b'\\'
-    }
-
     #[test]
     fn every_byte_at_every_place_is_found_or_passed() {
-        for length in [1_usize, 7, 31, 32, 33, 40, 65] {
+        for length in [1_usize, 3, 4, 6, 8, 13, 16, 27, 31, 32, 33, 40, 65] {
             for place in 0..length {
                 for byte in 0..=u8::MAX {
                     let mut bytes = vec![b'a'; length];
                     bytes[place] = byte;
                     let expected = if is_special(byte) { place } else { length };
-                    assert_eq!(
-                        next_special(&bytes, 0),
-                        expected,
-                        "{byte:#x} at {place} of {length}"
-                    );
+                    assert_eq!(next_special(&bytes, 0), expected, "{byte:#x} at {place} of {length}");
                     assert_eq!(
                         next_special(&bytes, place),
                         expected,
@@ -144,6 +194,7 @@ mod tests {
                     bytes[first] = bytes_pair.0;
                     bytes[second] = bytes_pair.1;
                     assert_eq!(next_special(&bytes, 0), first);
+                    assert_eq!(next_quote(&bytes, 0), (bytes_pair.0 == b'"').then_some(first));
                     let after = if is_special(bytes_pair.1) { second } else { 40 };
                     assert_eq!(next_special(&bytes, first + 1), after);
                 }
@@ -158,9 +209,7 @@ mod tests {
         let mut state = 1_u64;
         for _ in 0..20_000 {
             let chunk: [u8; STEP] = std::array::from_fn(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 // Half of the bytes come from the neighbourhood of the special ones.
                 let byte = (state >> 56) as u8;
                 if state >> 40 & 1 == 0 {
@@ -169,11 +218,15 @@ mod tests {
                     [0x1f, 0x20, b'"', b'#', b'\\', b']', 0xa2, 0x80][(byte & 7) as usize]
                 }
             });
-            let expected = (0..STEP).fold(0, |mask, place| {
-                mask | u32::from(is_special(chunk[place])) << place
-            });
-            assert_eq!(portable_mask(&chunk), expected, "{chunk:?}");
-            assert_eq!(special_mask(&chunk), expected, "{chunk:?}");
+            let mask = |wanted: fn(u8) -> bool| {
+                (0..STEP).fold(0, |mask, place| mask | u32::from(wanted(chunk[place])) << place)
+            };
+            let expected = Masks {
+                quotes: mask(|byte| byte == b'"'),
+                others: mask(|byte| byte == b'\\' || byte < 0x20),
+            };
+            assert_eq!(portable_masks(&chunk), expected, "{chunk:?}");
+            assert_eq!(masks(&chunk), expected, "{chunk:?}");
         }
     }
 }

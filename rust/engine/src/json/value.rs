@@ -26,10 +26,7 @@ impl Value {
     /// An object from pairs in any order; of two pairs with the same key the later one stays.
     #[must_use]
     pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
-        let mut sorted: Vec<(String, Value)> = pairs
-            .into_iter()
-            .map(|(key, value)| (key.into(), value))
-            .collect();
+        let mut sorted: Vec<(String, Value)> = pairs.into_iter().map(|(key, value)| (key.into(), value)).collect();
         // Both steps are stable, so "the later one" means what the caller wrote last.
         sorted.sort_by(|a, b| a.0.cmp(&b.0));
         sorted.dedup_by(|later, kept| {
@@ -46,9 +43,7 @@ impl Value {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let pairs = self.as_object()?;
-        let at = pairs
-            .binary_search_by(|pair| pair.0.as_str().cmp(key))
-            .ok()?;
+        let at = pairs.binary_search_by(|pair| pair.0.as_str().cmp(key)).ok()?;
         Some(&pairs[at].1)
     }
 
@@ -67,9 +62,7 @@ impl Value {
         let Value::Object(pairs) = self else {
             return None;
         };
-        let at = pairs
-            .binary_search_by(|pair| pair.0.as_str().cmp(key))
-            .ok()?;
+        let at = pairs.binary_search_by(|pair| pair.0.as_str().cmp(key)).ok()?;
         Some(pairs.remove(at).1)
     }
 
@@ -209,9 +202,7 @@ impl Int {
             return Some(Int(Size::Small(small)));
         }
         let canonical = digits.trim_start_matches('0');
-        Some(Int(Size::Large(
-            [sign, canonical].concat().into_boxed_str(),
-        )))
+        Some(Int(Size::Large([sign, canonical].concat().into_boxed_str())))
     }
 
     /// The integer, if it fits.
@@ -283,17 +274,10 @@ mod tests {
 
     #[test]
     fn an_object_is_sorted_and_the_later_pair_wins() {
-        let object = Value::object([
-            ("b", Value::from(1_i64)),
-            ("a", Value::Null),
-            ("b", Value::from(2_i64)),
-        ]);
+        let object = Value::object([("b", Value::from(1_i64)), ("a", Value::Null), ("b", Value::from(2_i64))]);
         assert_eq!(object.get("b").and_then(Value::as_i64), Some(2));
         assert_eq!(object.as_object().map(<[_]>::len), Some(2));
-        assert_eq!(
-            object.as_object().map(|pairs| pairs[0].0.as_str()),
-            Some("a")
-        );
+        assert_eq!(object.as_object().map(|pairs| pairs[0].0.as_str()), Some("a"));
     }
 
     #[test]
@@ -323,10 +307,7 @@ mod tests {
             spelled("00018446744073709551616").as_deref(),
             Some("18446744073709551616")
         );
-        assert_eq!(
-            spelled("-9223372036854775809").as_deref(),
-            Some("-9223372036854775809")
-        );
+        assert_eq!(spelled("-9223372036854775809").as_deref(), Some("-9223372036854775809"));
         assert_eq!(
             Int::from_decimal("0009223372036854775808"),
             Some(Int::from(1_u64 << 63))

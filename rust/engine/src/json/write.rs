@@ -133,8 +133,7 @@ fn separator_escape(bytes: &[u8]) -> Option<(&'static [u8], usize)> {
 /// Whether a JSON text holds U+0085, U+2028 or U+2029 raw.
 #[must_use]
 pub fn has_line_separators(bytes: &[u8]) -> bool {
-    memchr2_iter(SEPARATOR_LEADS.0, SEPARATOR_LEADS.1, bytes)
-        .any(|at| separator_escape(&bytes[at..]).is_some())
+    memchr2_iter(SEPARATOR_LEADS.0, SEPARATOR_LEADS.1, bytes).any(|at| separator_escape(&bytes[at..]).is_some())
 }
 
 /// Appends a JSON text with every raw U+0085, U+2028 and U+2029 escaped, and says whether there was one.
@@ -173,10 +172,7 @@ mod tests {
             "\u{7f}\""
         );
         assert_eq!(written(&Value::from(all)), expected);
-        assert_eq!(
-            written(&Value::from("é\u{85}\u{2028}😀/")),
-            "\"é\u{85}\u{2028}😀/\""
-        );
+        assert_eq!(written(&Value::from("é\u{85}\u{2028}😀/")), "\"é\u{85}\u{2028}😀/\"");
     }
 
     #[test]

@@ -40,10 +40,12 @@ pub struct Catalog {
 impl Catalog {
     /// The number of a class, new if nobody was in it before.
     pub fn class(&mut self, kind: &[u8], status: &[u8], face: bool) -> u32 {
-        if let Some((last, _)) = self.classes.get(self.last as usize) {
-            if last.face == face && *last.kind == *kind && *last.status == *status {
-                return self.last;
-            }
+        if let Some((last, _)) = self.classes.get(self.last as usize)
+            && last.face == face
+            && *last.kind == *kind
+            && *last.status == *status
+        {
+            return self.last;
         }
         let class = Class {
             kind: kind.into(),

@@ -8,10 +8,11 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
 use super::timeline::Timeline;
-use crate::event::{Known, Op};
 use crate::event::draft_value::defaults;
 use crate::event::faces::face_of;
+use crate::event::{Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
+use crate::snapshot::Taker;
 
 /// The class of an id that events spoke of but that never was a record.
 const NO_CLASS: u32 = u32::MAX;
@@ -123,7 +124,9 @@ impl State {
         }
         let least = query.min_confidence;
         let slots = self.catalog.slots(wanted(query));
-        slots.filter(|&slot| self.slots[slot as usize].confidence >= least).count() as u64
+        slots
+            .filter(|&slot| self.slots[slot as usize].confidence >= least)
+            .count() as u64
     }
 
     /// How many records there are of each kind and status.
@@ -150,19 +153,6 @@ impl State {
         for slot in &mut self.slots {
             slot.last_event = NO_EVENT;
         }
-    }
-
-    /// Takes a record of a base; its own id names it. False if it has none.
-    pub fn load(&mut self, record: &[u8]) -> bool {
-        let Some(fields) = json::scan_record(record) else {
-            return false;
-        };
-        let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) else {
-            return false;
-        };
-        let slot = self.find(id);
-        self.put(slot, id, record, fields);
-        true
     }
 
     /// Takes an event that the base already accounts for: only its place in the log is new.
@@ -198,7 +188,9 @@ impl State {
             Op::Patch => {
                 let record = found
                     .filter(|&slot| self.slots[slot as usize].class != NO_CLASS)
-                    .map_or(Value::Object(Vec::new()), |slot| parsed(self.arena.get(self.slots[slot as usize].at)));
+                    .map_or(Value::Object(Vec::new()), |slot| {
+                        parsed(self.arena.get(self.slots[slot as usize].at))
+                    });
                 let record = json::merge(record, &parsed(known.record));
                 self.put_value(found, known.id, record)
             }
@@ -326,6 +318,18 @@ impl State {
     }
 }
 
+impl Taker for State {
+    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+        if let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) {
+            self.put(self.find(id), id, record, fields);
+        }
+    }
+
+    fn start_over(&mut self) {
+        *self = Self::default();
+    }
+}
+
 fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
     let kind = query.kind.as_deref().map(spelled);
     let status = query.status.as_deref().map(spelled);
@@ -338,7 +342,7 @@ fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
 }
 
 /// A text as it stands between quotes in canonical JSON.
-fn spelled(text: &str) -> Vec<u8> {
+pub fn spelled(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     json::write_string(text, &mut out);
     out.pop();

@@ -71,6 +71,8 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     #[test]
@@ -82,7 +84,7 @@ mod tests {
         timeline.push(300, 20, None);
         assert_eq!(timeline.back_from(last), [0, 2]);
         assert_eq!(timeline.since(6), [1..3, 3..4]);
-        assert_eq!(timeline.since(8), [3..4]);
+        assert_eq!(timeline.since(8), vec![Range { start: 3, end: 4 }]);
         assert_eq!(timeline.since(21), []);
         assert_eq!(timeline.offset(3), Some(300));
     }

@@ -49,7 +49,11 @@ impl Store {
                 return Ok(0);
             }
             store.sync_log()?;
-            let archive = if keep_history { Some(store.archive_log(progress)?) } else { None };
+            let archive = if keep_history {
+                Some(store.archive_log(progress)?)
+            } else {
+                None
+            };
             let retirement = Retirement {
                 label: format!("Compacted at seq={}", store.last_seq()),
                 archive,
@@ -85,7 +89,7 @@ impl Store {
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
         let draft = with_suffix(&bases.join("new.json"), ".tmp");
         let frozen = self.state.freeze();
-        let sha256 = snapshot::write(&*self.disk, &draft, &self.header(), &frozen, progress).at(&draft)?;
+        let sha256 = snapshot::write(&*self.disk, &draft, &self.header(), frozen.records(), progress).at(&draft)?;
         drop(frozen);
         let path = self.layout.base(sha256.text());
         self.disk.rename(&draft, &path).at(&path)?;
@@ -148,7 +152,14 @@ impl Store {
         let file = self.disk.open(&path, Access::Write).at(&path)?;
         let length = file.length().at(&path)?;
         let mut walk = crate::verify::Walk::new(None);
-        walk.go(&*file, length, crate::origin::ALONE, &mut crate::verify::Nobody, &mut |_, _| {}).at(&path)?;
+        walk.go(
+            &*file,
+            length,
+            crate::origin::ALONE,
+            &mut crate::verify::Nobody,
+            &mut |_, _| {},
+        )
+        .at(&path)?;
         walk.latest = latest.max(now);
         self.log = Some(super::Log {
             identity: file.identity().at(&path)?,
@@ -163,8 +174,7 @@ impl Store {
         self.state.note(self.known_system_event(Op::Compact, 0, seq));
         self.report.base = crate::verify::BaseState::Anchored;
         self.report.damage.clear();
-        self.settled_until = None;
-        self.snapshot_due = super::commit::next_snapshot(self.state.len() as u64);
+        self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);
         Ok(())
     }
 
@@ -173,7 +183,7 @@ impl Store {
         let mut named = BTreeSet::new();
         let mut origin = self.log.as_ref().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
-            named.insert(base_name(sentinel.base_sha256.text()));
+            named.extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
             origin = None;
             if let Some((name, _)) = sentinel.safe_archive() {
                 named.insert(name.to_owned());
@@ -198,4 +208,3 @@ impl Store {
         Ok(())
     }
 }
-

@@ -4,13 +4,11 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::damage::DamageKind;
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::{LOG, Layout};
-use crate::verify::finding;
 
 use super::{Progress, Store};
 
@@ -107,11 +105,22 @@ impl Store {
             copy_names(&*self.disk, &from, &draft.join(folder), &draft, whole)?;
         }
         if let Some(log) = &self.log {
-            copy_range(&*self.disk, &*log.file, 0..log.walk.end, &draft.join(LOG), Some(progress))?;
+            copy_range(
+                &*self.disk,
+                &*log.file,
+                0..log.walk.end,
+                &draft.join(LOG),
+                Some(progress),
+            )?;
         }
         let snapshot = self.layout.snapshot();
         if self.disk.identity(&snapshot).is_ok() {
-            copy_file(&*self.disk, &snapshot, &Layout::of_folder(draft.clone()).snapshot(), None)?;
+            copy_file(
+                &*self.disk,
+                &snapshot,
+                &Layout::of_folder(draft.clone()).snapshot(),
+                None,
+            )?;
         }
         self.disk.sync_dir(&draft).at(&draft)?;
         self.disk.rename(&draft, &target).at(&target)?;
@@ -134,9 +143,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         if report.events == 0 {
-            let path = source.log().display().to_string();
-            let empty = finding(&path, DamageKind::BaseMissing, "there is no log to restore from");
-            return Err(Error::Corrupted(Box::new(empty)));
+            return Err(Error::io(&source.log(), io::ErrorKind::NotFound.into()));
         }
         self.with_lock(now, |store| {
             store.bring_in(source, report.committed_end, now)?;
@@ -152,7 +159,13 @@ impl Store {
         for name in IMMUTABLE {
             let from = source.inside(name);
             let names = self.disk.list(&from).at(&from)?;
-            copy_names(&*self.disk, &from, &self.layout.inside(name), &folder, names.into_iter())?;
+            copy_names(
+                &*self.disk,
+                &from,
+                &self.layout.inside(name),
+                &folder,
+                names.into_iter(),
+            )?;
         }
         if let Some(log) = &self.log {
             let quarantine = self.layout.quarantine();
@@ -170,7 +183,9 @@ impl Store {
         let path = source.log();
         let file = self.disk.open(&path, Access::Read).at(&path)?;
         copy_bytes(&*self.disk, &*file, 0..committed_end, &self.layout.log_draft(), None)?;
-        self.disk.rename(&self.layout.log_draft(), &self.layout.log()).at(&self.layout.log())?;
+        self.disk
+            .rename(&self.layout.log_draft(), &self.layout.log())
+            .at(&self.layout.log())?;
         self.disk.sync_dir(&folder).at(&folder)
     }
 }

@@ -99,8 +99,14 @@ fn at_line(path: &Path, line: u64, fault: &Error, kept: u64) -> Error {
         Error::Invalid { field, reason } => (field.clone(), reason.clone()),
         other => ("record".to_owned(), other.to_string()),
     };
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Error::invalid(field, format!("{name} line {line}: {reason} ({kept} records before it were kept)"))
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    Error::invalid(
+        field,
+        format!("{name} line {line}: {reason} ({kept} records before it were kept)"),
+    )
 }
 
 fn read_rows(file: &dyn DiskFile, start: u64, length: u64, depth: i64, rows: &mut Rows) -> io::Result<()> {

@@ -2,139 +2,17 @@
 
 use std::io;
 
-use crate::chain::Held;
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
-use crate::event::Known;
-use crate::json;
 use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::options::Checking;
 use crate::origin::{Hint, Origin, Sentinel, foreign_traces, hint_for, origin_of};
-use crate::snapshot::{self, Contents};
-use crate::state::State;
-use crate::verify::{BaseState, Holding, Report, Sink, Walk, finding};
+use crate::snapshot;
+use crate::verify::{BaseState, Report, Walk, finding};
 use crate::wal::reader::Reading;
 
-/// Where to stop when the past is asked for.
-#[derive(Clone, Copy, Debug)]
-pub enum Moment {
-    /// Behind the event with this seq.
-    Seq(u64),
-    /// Behind the last event up to this moment, in microseconds.
-    Time(i64),
-}
-
-/// Gathers what a walk shows; without a state it only checks.
-#[derive(Default)]
-pub struct Loader {
-    /// What is known so far.
-    pub state: Option<State>,
-    /// The base accounts for all events up to here.
-    pub settled_until: Option<u64>,
-    /// Where to stop.
-    pub until: Option<Moment>,
-    /// The last seq that was taken.
-    pub last_seq: u64,
-    holding: Holding,
-    satisfied: bool,
-}
-
-impl Loader {
-    /// Loads everything into a new state.
-    pub fn loading() -> Self {
-        Self {
-            state: Some(State::default()),
-            ..Self::default()
-        }
-    }
-
-    /// Loads what comes behind a state.
-    pub fn going_on(state: State) -> Self {
-        Self {
-            state: Some(state),
-            ..Self::default()
-        }
-    }
-
-    /// Loads up to a moment.
-    pub fn up_to(moment: Moment) -> Self {
-        Self {
-            until: Some(moment),
-            ..Self::loading()
-        }
-    }
-
-    /// Checks everything and keeps nothing.
-    pub fn checking() -> Self {
-        Self::default()
-    }
-
-    fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
-        match &mut self.state {
-            Some(state) => snapshot::read(file, &mut |record| state.load(record)),
-            None => snapshot::read(file, &mut |record| {
-                json::scan_record(record).is_some_and(|fields| fields.id.is_some_and(|id| id.start < id.end))
-            }),
-        }
-    }
-
-    fn forget_base(&mut self) {
-        if let Some(state) = &mut self.state {
-            *state = State::default();
-        }
-    }
-
-    fn take(&mut self, known: Known<'_>, ts: i64) {
-        let beyond = match self.until {
-            None => false,
-            Some(Moment::Seq(seq)) => known.seq > seq,
-            Some(Moment::Time(micros)) => ts > micros,
-        };
-        if beyond {
-            self.satisfied = true;
-        }
-        if self.satisfied {
-            return;
-        }
-        self.last_seq = known.seq;
-        if let Some(state) = &mut self.state {
-            if self.settled_until.is_some_and(|seq| known.seq <= seq) {
-                state.note(known);
-            } else {
-                state.apply(known);
-            }
-        }
-    }
-}
-
-impl Sink for Loader {
-    fn count(&mut self, known: Known<'_>, ts: i64) {
-        self.take(known, ts);
-    }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        if self.state.is_some() {
-            self.holding.push(known, ts);
-        }
-    }
-
-    fn settle(&mut self, held: Held) {
-        let mut holding = std::mem::take(&mut self.holding);
-        // A batch is one step: a moment inside it is the moment before it.
-        let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);
-        self.satisfied |= inside;
-        if held == Held::Count && !inside {
-            holding.release(|known, ts| self.take(known, ts));
-        }
-        holding.clear();
-        self.holding = holding;
-    }
-
-    fn is_satisfied(&self) -> bool {
-        self.satisfied
-    }
-}
+use super::loader::Loader;
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -186,7 +64,11 @@ pub fn examine(
     }
     let mut walk = Walk::new(synced);
     let reading = Reading {
-        trusted_until: if look.checking == Checking::Quick { synced.unwrap_or(0) } else { 0 },
+        trusted_until: if look.checking == Checking::Quick {
+            synced.unwrap_or(0)
+        } else {
+            0
+        },
         threads: look.threads,
     };
     let tail = walk.go(log, length, reading, loader, progress)?;
@@ -234,13 +116,27 @@ impl Base {
         &mut self,
         disk: &dyn Disk,
         layout: &Layout,
-        sha256: Hex,
+        sha256: Option<Hex>,
         good: BaseState,
         loader: &mut Loader,
     ) -> io::Result<()> {
+        let Some(sha256) = sha256 else {
+            self.hurt(
+                BaseState::Missing,
+                "base",
+                DamageKind::BaseMissing,
+                "the log names no base",
+            );
+            return Ok(());
+        };
         let name = base_name(sha256.text());
         let Some(file) = open(disk, layout, &name)? else {
-            self.hurt(BaseState::Missing, &name, DamageKind::BaseMissing, "the base that the log names is not there");
+            self.hurt(
+                BaseState::Missing,
+                &name,
+                DamageKind::BaseMissing,
+                "the base that the log names is not there",
+            );
             return Ok(());
         };
         let contents = loader.take_base(&*file)?;
@@ -266,14 +162,14 @@ impl Base {
     ) -> io::Result<()> {
         let snapshot = open(disk, layout, SNAPSHOT)?;
         let header = match &snapshot {
-            Some(file) => snapshot::read(&**file, &mut |_| true)?.header,
+            Some(file) => snapshot::read(&**file, &mut snapshot::Nobody)?.header,
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
         };
         let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
         let traces = foreign_traces(log, length, seq, synced)?;
         if let Some(adoption) = traces.adoption {
             loader.settled_until = Some(adoption.seq);
-            return self.anchored(disk, layout, adoption.base_sha256, BaseState::Adopted, loader);
+            return self.anchored(disk, layout, Some(adoption.base_sha256), BaseState::Adopted, loader);
         }
         let header = match header {
             Ok(header) => header,
@@ -282,19 +178,18 @@ impl Base {
                 return Ok(());
             }
         };
-        if traces.hash_at.is_some_and(|hash| hash != header.last_hash.as_bytes()) {
+        if !traces.hashes.is_empty() && !traces.hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
             let reason = format!("its last_hash is not the hash of event {seq} in the log");
             self.hurt(BaseState::Damaged, SNAPSHOT, DamageKind::SnapshotRefused, reason);
             return Ok(());
         }
         if let Some(file) = snapshot {
-            if loader.take_base(&*file)?.header.is_err() {
-                loader.forget_base();
-            }
+            loader.take_base(&*file)?;
         }
         loader.settled_until = Some(seq);
         self.state = BaseState::Unanchored;
-        self.notes.push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
+        self.notes
+            .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
         Ok(())
     }
 
@@ -302,8 +197,11 @@ impl Base {
         let mut sentinel = sentinel.clone();
         while sentinel.archive.is_some() {
             let Some((name, digest)) = sentinel.safe_archive() else {
-                let name = sentinel.archive.map(|(name, _)| name).unwrap_or_default();
-                self.damage.push(finding(&name, DamageKind::ArchiveAltered, "not the name of an archive"));
+                self.damage.push(finding(
+                    "archive",
+                    DamageKind::ArchiveAltered,
+                    "the log names no archive of ours",
+                ));
                 return Ok(());
             };
             let Some(file) = open(disk, layout, name)? else {
@@ -318,17 +216,30 @@ impl Base {
             }
             let length = file.length()?;
             let mut walk = Walk::new(None);
-            let tail = walk.go(&*file, length, crate::origin::ALONE, &mut Loader::checking(), &mut |_, _| {})?;
-            if let Some(first) = walk.follower.damage.first() {
+            walk.go(
+                &*file,
+                length,
+                crate::origin::ALONE,
+                &mut Loader::checking(),
+                &mut |_, _| {},
+            )?;
+            if let Some(first) = walk.follower.damage.iter().min_by_key(|damage| damage.offset) {
                 let inside = Damage {
                     path: name.to_owned(),
                     kind: DamageKind::ArchiveAltered,
                     ..first.clone()
                 };
                 self.damage.push(inside);
-            } else if tail.is_some() || walk.mark().head.is_none_or(|head| head.text() != sentinel.previous_head) {
+                return Ok(());
+            }
+            if walk
+                .mark()
+                .head
+                .is_none_or(|head| head.text() != sentinel.previous_head)
+            {
                 let reason = "it does not end with the event that the log names";
                 self.damage.push(finding(name, DamageKind::ArchiveAltered, reason));
+                return Ok(());
             }
             match origin_of(&*file, length)? {
                 Origin::Ours(earlier) => sentinel = earlier,
@@ -341,10 +252,14 @@ impl Base {
     fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
         let mark = walk.mark();
         if let Some((line, count)) = walk.unknown_fields {
-            self.notes.push(format!("{count} lines have fields that the hash does not cover, the first is line {line}"));
+            self.notes.push(format!(
+                "{count} lines have fields that the hash does not cover, the first is line {line}"
+            ));
         }
-        if walk.blank_lines > 0 {
-            self.notes.push(format!("{} blank lines", walk.blank_lines));
+        let blank_lines = walk.blank_lines.len() as u64;
+        if let Some(first) = walk.blank_lines.first() {
+            self.notes
+                .push(format!("{blank_lines} blank lines, the first at byte {first}"));
         }
         let mut damage = walk.follower.damage.clone();
         // A broken batch is found at its end but begins before the lines inside it.
@@ -357,7 +272,7 @@ impl Base {
             head: mark.head,
             fast_lines: walk.fast_lines,
             slow_lines: walk.slow_lines,
-            blank_lines: walk.blank_lines,
+            blank_lines,
             bytes: length,
             committed_end: walk.end,
             base: self.state,
@@ -366,6 +281,16 @@ impl Base {
             notes: self.notes,
         }
     }
+}
+
+/// Up to which seq another tool's base accounts for the events of a log.
+///
+/// # Errors
+/// What the disk says.
+pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
+    let mut loader = Loader::checking();
+    Base::default().foreign(disk, layout, log, length, None, &mut loader)?;
+    Ok(loader.settled_until.unwrap_or(0))
 }
 
 /// The report on a store without a log.

@@ -43,7 +43,10 @@ impl Store {
             lock.release().at(&path)?;
             self.lock = None;
         }
-        Err(Error::io(&path, std::io::Error::other("the lock file keeps being replaced")))
+        Err(Error::io(
+            &path,
+            std::io::Error::other("the lock file keeps being replaced"),
+        ))
     }
 
     pub(super) fn let_go_unless_exclusive(&mut self) {
@@ -56,11 +59,11 @@ impl Store {
         if self.lock_held {
             self.lock_held = false;
             self.prepared = false;
-            if let Some(lock) = &self.lock {
-                if lock.release().is_err() {
-                    // Closing the descriptor gives the lock back where unlocking did not.
-                    self.lock = None;
-                }
+            if let Some(lock) = &self.lock
+                && lock.release().is_err()
+            {
+                // Closing the descriptor gives the lock back where unlocking did not.
+                self.lock = None;
             }
         }
     }
@@ -116,7 +119,13 @@ impl Store {
         self.disk.create_dir(&quarantine).at(&quarantine)?;
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
         let kept = quarantine.join(format!("{}-tail-at-{}", stamp::spell_name(now), tail.offset));
-        super::copies::copy_range(&*self.disk, &*log.file, tail.offset..tail.offset + tail.length, &kept, None)?;
+        super::copies::copy_range(
+            &*self.disk,
+            &*log.file,
+            tail.offset..tail.offset + tail.length,
+            &kept,
+            None,
+        )?;
         self.disk.sync_dir(&quarantine).at(&quarantine)?;
         let file = self.disk.open(&path, Access::Write).at(&path)?;
         file.truncate(tail.offset).at(&path)?;
@@ -125,9 +134,10 @@ impl Store {
         self.report.notes.push(format!(
             "{} bytes that no commit stood behind were moved to {}",
             tail.length,
-            kept.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            kept.file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default()
         ));
         Ok(())
     }
 }
-

@@ -3,11 +3,14 @@
 //! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
+mod append;
 mod commit;
 mod compact;
 mod copies;
+mod derived;
 mod ingest;
 mod load;
+mod loader;
 mod lock;
 mod past;
 mod repair;
@@ -24,11 +27,12 @@ use crate::verify::{Report, Walk, open_log};
 
 pub use commit::Committed;
 pub use ingest::Ingested;
-pub use load::Moment;
+pub use loader::Moment;
 pub use past::View;
 pub use repair::Repaired;
 
-use load::{Examined, Loader, Look, examine, nothing};
+use load::{Examined, Look, examine, nothing};
+use loader::Loader;
 
 /// Shows how far a long task has come: done and total, in bytes or records.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -68,8 +72,6 @@ pub struct Store {
     unsynced: Unsynced,
     poisoned: Option<String>,
     closed: bool,
-    /// Another tool's snapshot accounts for all events up to here.
-    settled_until: Option<u64>,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
 }
@@ -94,8 +96,7 @@ impl Store {
             unsynced: Unsynced::default(),
             poisoned: None,
             closed: false,
-            settled_until: None,
-            snapshot_due: commit::FIRST_SNAPSHOT_EVENTS,
+            snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
         };
         store.reload(progress)?;
         if store.options.exclusive {
@@ -219,7 +220,7 @@ impl Store {
             self.log = None;
             self.state = State::default();
             self.report = nothing();
-            self.snapshot_due = commit::FIRST_SNAPSHOT_EVENTS;
+            self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
             return Ok(());
         };
         let mut loader = Loader::loading();
@@ -246,9 +247,8 @@ impl Store {
             anchored,
         });
         self.report = report;
-        self.settled_until = loader.settled_until;
         self.state = loader.state.unwrap_or_default();
-        self.snapshot_due = commit::next_snapshot(self.events());
+        self.snapshot_due = derived::next_snapshot(self.events());
         Ok(())
     }
 
@@ -272,7 +272,10 @@ impl Store {
             trusted_until: 0,
             threads: self.options.threads,
         };
-        let tail = log.walk.go(&*log.file, length, reading, &mut loader, &mut |_, _| {}).at(&path);
+        let tail = log
+            .walk
+            .go(&*log.file, length, reading, &mut loader, &mut |_, _| {})
+            .at(&path);
         self.state = loader.state.unwrap_or_default();
         if tail.is_err() {
             // Half of a piece may have been taken in; the next look starts from nothing.

@@ -1,14 +1,20 @@
 //! What was said before, and what was known then?
 
-use crate::disk::read_upto;
-use crate::error::{At, Error, Result};
-use crate::event::Op;
-use crate::event::line::{Event, Trust};
-use crate::json;
-use crate::origin::Origin;
-use crate::state::{Query, State};
+use std::sync::Arc;
 
-use super::load::{Loader, Look, Moment, examine};
+use crate::chain::Held;
+use crate::disk::{Access, DiskFile, read_upto};
+use crate::error::{At, Error, Result};
+use crate::event::faces::face_of;
+use crate::event::line::{Event, Trust};
+use crate::event::{Known, Op};
+use crate::json;
+use crate::origin::{ALONE, Origin, beginning_of, origin_of};
+use crate::state::{Query, State};
+use crate::verify::{Sink, Walk};
+
+use super::load::{Look, examine, settled_seq};
+use super::loader::{Loader, Moment};
 use super::{Checking, Store};
 
 /// How much is read at once when neighbouring events are asked for.
@@ -43,16 +49,41 @@ impl View {
 }
 
 impl Store {
-    /// The lines of the live log that speak of a record, oldest first.
+    /// The lines that speak of a record, oldest first: those of the archives, then those of the live log. The live log
+    /// has an index; each archive is looked through.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Corrupted` if an archive is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
-        self.state
-            .history(id)
-            .into_iter()
-            .map(|index| self.line_at(index as usize))
-            .collect()
+        let mut lines = Vec::new();
+        for (name, segment) in self.archives()?.into_iter().rev() {
+            lines.extend(mentions(&*segment, &name, id)?);
+        }
+        for index in self.state.history(id) {
+            lines.push(self.line_at(index as usize)?);
+        }
+        Ok(lines)
+    }
+
+    /// The archives that are there, newest first.
+    fn archives(&self) -> Result<Vec<(String, Arc<dyn DiskFile>)>> {
+        let mut found = Vec::new();
+        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        while let Some(Origin::Ours(sentinel)) = origin {
+            let Some((name, _)) = sentinel.safe_archive() else {
+                break;
+            };
+            let path = self.layout.inside(name);
+            let file = match self.disk.open(&path, Access::Read) {
+                Ok(file) => file,
+                Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => break,
+                Err(fault) => return Err(Error::io(&path, fault)),
+            };
+            let length = file.length().at(&path)?;
+            origin = Some(origin_of(&*file, length).at(&path)?);
+            found.push((name.to_owned(), file));
+        }
+        Ok(found)
     }
 
     /// Every line of the live log whose seq is at least `from_seq`.
@@ -67,19 +98,22 @@ impl Store {
         Ok(lines)
     }
 
-    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change.
+    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
+    /// those of the faces only if asked for.
     ///
     /// # Errors
     /// `Io`.
-    pub fn changed_since(&self, seq: u64) -> Result<Vec<String>> {
+    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
         let mut seen = std::collections::HashSet::new();
         let mut ids = Vec::new();
         for range in self.state.timeline().since(seq) {
             self.each_line(range, |line| {
                 if let Ok(event) = Event::read(line, Trust::Hashes) {
-                    if matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch) && !seen.contains(event.record_id(line)) {
-                        seen.insert(event.record_id(line).to_vec());
-                        let quoted = [b"\"", event.record_id(line), b"\""].concat();
+                    let id = event.record_id(line);
+                    let asked_for =
+                        matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch) && (faces || face_of(id).is_none());
+                    if asked_for && seen.insert(id.to_vec()) {
+                        let quoted = [b"\"", id, b"\""].concat();
                         ids.extend(json::parse(&quoted).ok().and_then(|id| id.as_str().map(str::to_owned)));
                     }
                 }
@@ -88,63 +122,70 @@ impl Store {
         Ok(ids)
     }
 
-    /// The store as it was at a moment.
+    /// The store as it was at a moment, in the live log or in an archive.
     ///
     /// # Errors
-    /// `HistoryUnavailable` if the moment lies before what the live log starts from, `Io`.
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
-        let path = self.layout.log();
         let Some(log) = &self.log else {
             return Ok(View {
                 state: State::default(),
                 seq: 0,
             });
         };
-        if let Some(first_seq) = self.first_reachable() {
-            let too_early = match moment {
-                Moment::Seq(seq) => seq < first_seq,
-                Moment::Time(micros) => self.starts_after(micros)?,
-            };
-            if too_early {
-                return Err(Error::HistoryUnavailable {
-                    first_seq,
-                    reason: "the log was compacted there".to_owned(),
-                });
-            }
-        }
-        let mut loader = Loader::up_to(moment);
+        let segment = self.segment_at(&log.file, moment)?;
+        let is_live = Arc::ptr_eq(&segment, &log.file);
         let look = Look {
             threads: self.options.threads,
-            checking: Checking::Quick,
+            checking: if is_live { Checking::Quick } else { Checking::Full },
             archives: false,
         };
-        examine(&*self.disk, &self.layout, &*log.file, look, &mut loader, &mut |_, _| {}).at(&path)?;
+        let mut loader = Loader::up_to(moment);
+        let path = self.layout.log();
+        let found = examine(&*self.disk, &self.layout, &*segment, look, &mut loader, &mut |_, _| {}).at(&path)?;
+        if let (false, Some(damage)) = (is_live, found.report.damage.first()) {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
+        }
         Ok(View {
             seq: loader.last_seq,
             state: loader.state.unwrap_or_default(),
         })
     }
 
-    /// The earliest seq whose state can be told, if the log does not hold everything.
-    fn first_reachable(&self) -> Option<u64> {
-        let log = self.log.as_ref()?;
-        match &log.origin {
-            Origin::Nothing => None,
-            Origin::Ours(sentinel) => Some(sentinel.last_seq),
-            Origin::Foreign => Some(self.settled_until.unwrap_or(0)),
+    /// The segment of the log that a moment falls into: the live one, or one of those it names as its past.
+    fn segment_at(&self, live: &Arc<dyn DiskFile>, moment: Moment) -> Result<Arc<dyn DiskFile>> {
+        let path = self.layout.log();
+        let mut segment = Arc::clone(live);
+        loop {
+            let length = segment.length().at(&path)?;
+            let (origin, began) = beginning_of(&*segment, length).at(&path)?;
+            let first_seq = match &origin {
+                Origin::Nothing => return Ok(segment),
+                Origin::Ours(sentinel) => sentinel.last_seq,
+                Origin::Foreign => settled_seq(&*self.disk, &self.layout, &*segment, length).at(&path)?,
+            };
+            let reaches = match moment {
+                Moment::Seq(seq) => seq >= first_seq,
+                Moment::Time(micros) => micros >= began,
+            };
+            if reaches {
+                return Ok(segment);
+            }
+            let archive = match &origin {
+                Origin::Ours(sentinel) => sentinel.safe_archive(),
+                _ => None,
+            };
+            let unavailable = |reason: String| Error::HistoryUnavailable { first_seq, reason };
+            let Some((name, _)) = archive else {
+                return Err(unavailable(
+                    "the log was compacted there and its history not kept".to_owned(),
+                ));
+            };
+            segment = self
+                .disk
+                .open(&self.layout.inside(name), Access::Read)
+                .map_err(|fault| unavailable(format!("{name}: {fault}")))?;
         }
-    }
-
-    /// Whether the first event of the log is later than `micros`.
-    fn starts_after(&self, micros: i64) -> Result<bool> {
-        if self.state.timeline().is_empty() {
-            return Ok(false);
-        }
-        let line = self.line_at(0)?;
-        Ok(Event::read(&line, Trust::Hashes)
-            .ok()
-            .and_then(|event| crate::event::stamp::read(event.ts(&line)))
-            .is_some_and(|first| micros < first))
     }
 
     fn line_at(&self, index: usize) -> Result<Vec<u8>> {
@@ -180,5 +221,74 @@ impl Store {
             show(line.strip_suffix(b"\r").unwrap_or(line));
         }
         Ok(())
+    }
+}
+
+/// The lines of an archive that speak of a record.
+fn mentions(segment: &dyn DiskFile, name: &str, id: &str) -> Result<Vec<Vec<u8>>> {
+    let path = std::path::Path::new(name);
+    let length = segment.length().at(path)?;
+    let mut found = Mentions {
+        id: crate::state::spelled(id),
+        ..Mentions::default()
+    };
+    let mut walk = Walk::new(None);
+    walk.go(segment, length, ALONE, &mut found, &mut |_, _| {}).at(path)?;
+    if let Some(damage) = walk.follower.damage.first() {
+        let damage = crate::damage::Damage {
+            path: name.to_owned(),
+            ..damage.clone()
+        };
+        return Err(Error::Corrupted(Box::new(damage)));
+    }
+    found
+        .offsets
+        .iter()
+        .map(|&offset| line_from(segment, offset, length).at(path))
+        .collect()
+}
+
+/// Where the events stand that speak of one record.
+#[derive(Default)]
+struct Mentions {
+    id: Vec<u8>,
+    offsets: Vec<u64>,
+    held: Vec<u64>,
+}
+
+impl Sink for Mentions {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        if known.id == self.id {
+            self.offsets.push(known.offset);
+        }
+    }
+
+    fn hold(&mut self, known: Known<'_>, _: i64) {
+        if known.id == self.id {
+            self.held.push(known.offset);
+        }
+    }
+
+    fn settle(&mut self, held: Held) {
+        if held == Held::Count {
+            self.offsets.append(&mut self.held);
+        }
+        self.held.clear();
+    }
+}
+
+fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let known = line.len();
+        let room = (length - offset - known as u64).min(4096) as usize;
+        let got = read_upto(file, &mut line, offset + known as u64, room)?;
+        if let Some(newline) = memchr::memchr(b'\n', &line[known..]) {
+            line.truncate(known + newline);
+            return Ok(line);
+        }
+        if got == 0 {
+            return Ok(line);
+        }
     }
 }

@@ -37,8 +37,8 @@ pub struct Piece {
     bytes: Vec<u8>,
     /// The lines that are not blank.
     pub lines: Vec<Line>,
-    /// How many blank lines there are.
-    pub blank: u64,
+    /// Where blank lines begin.
+    pub blank: Vec<u64>,
     /// How many physical lines there are.
     pub physical: u64,
     /// Behind the last newline; `None` if no line ends here.
@@ -94,9 +94,14 @@ fn read_piece(
 ) -> io::Result<()> {
     piece.bytes.clear();
     piece.lines.clear();
-    (piece.blank, piece.physical, piece.end) = (0, 0, None);
+    piece.blank.clear();
+    (piece.physical, piece.end) = (0, None);
     // One byte earlier tells whether a line begins exactly here.
-    let origin = if span.start > whole.start { span.start - 1 } else { span.start };
+    let origin = if span.start > whole.start {
+        span.start - 1
+    } else {
+        span.start
+    };
     let wanted = (span.end - origin) as usize;
     read_upto(file, &mut piece.bytes, origin, wanted)?;
     let mut start = 0;
@@ -110,10 +115,10 @@ fn read_piece(
     let mut newlines: Vec<usize> = Vec::new();
     newlines.extend(memchr_iter(b'\n', &piece.bytes[start..]).map(|at| at + start));
     let last_start = newlines.last().map_or(start, |at| at + 1);
-    if last_start < inside {
-        if let Some(newline) = reach_newline(file, origin, whole.end, last_start, &mut piece.bytes)? {
-            newlines.push(newline);
-        }
+    if last_start < inside
+        && let Some(newline) = reach_newline(file, origin, whole.end, last_start, &mut piece.bytes)?
+    {
+        newlines.push(newline);
     }
     for newline in newlines {
         let number = piece.physical;
@@ -126,14 +131,19 @@ fn read_piece(
             Err(Fault {
                 kind: DamageKind::Unreadable,
                 reason: "a line over 16 MiB".to_owned(),
+                seq: None,
             })
         } else {
             let text = &piece.bytes[range.clone()];
             if text.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
-                piece.blank += 1;
+                piece.blank.push(offset);
                 continue;
             }
-            let trust = if offset < trusted_until { Trust::Hashes } else { Trust::Nothing };
+            let trust = if offset < trusted_until {
+                Trust::Hashes
+            } else {
+                Trust::Nothing
+            };
             Event::read(text, trust)
         };
         piece.lines.push(Line {

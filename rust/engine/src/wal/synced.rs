@@ -44,7 +44,12 @@ impl Synced {
         if &bytes[..8] != MAGIC || sha256(&bytes[..88]).raw() != bytes[88..] {
             return None;
         }
-        let number = |at: usize| bytes[at..at + 8].iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b));
+        let number = |at: usize| {
+            bytes[at..at + 8]
+                .iter()
+                .rev()
+                .fold(0, |sum, b| sum << 8 | u64::from(*b))
+        };
         let digest = |at: usize| Some(Hex::spell(bytes[at..at + 32].try_into().ok()?));
         Some(Self {
             offset: number(8),
@@ -62,7 +67,10 @@ impl Synced {
     /// Whether the line that ends at its offset is the one it speaks of.
     pub fn fits_head(&self, line_before_offset: &[u8]) -> bool {
         let value = json::parse(line_before_offset).ok();
-        let hash = value.as_ref().and_then(|event| event.get("hash")).and_then(Value::as_str);
+        let hash = value
+            .as_ref()
+            .and_then(|event| event.get("hash"))
+            .and_then(Value::as_str);
         hash == Some(self.head.text())
     }
 }

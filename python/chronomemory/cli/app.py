@@ -1,0 +1,91 @@
+"""Which commands are there?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+from chronomemory._core import __version__
+from chronomemory.cli import care, evidence, moving, records
+
+__all__ = ["app", "main"]
+
+_NOTES = "\n\n".join(
+    (
+        "Exit codes: 0 fine, 1 a finding (chain invalid, not found) or a store that cannot be used, "
+        "2 bad arguments or refused input.",
+        "With --json, stdout holds one JSON document; query, history, replay and export write one "
+        "object a line. Warnings and errors go to stderr, then also as JSON.",
+    )
+)
+
+app = typer.Typer(
+    name="chronomemory",
+    help="Memory that can be trusted: every belief is an event in one SHA-256 chained log.",
+    epilog=_NOTES,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Beliefs": {
+        "put": records.put,
+        "get": records.get,
+        "query": records.query,
+        "delete": records.delete,
+        "rollback": records.rollback,
+    },
+    "Evidence": {
+        "status": evidence.status,
+        "verify": evidence.verify,
+        "history": evidence.history,
+        "replay": evidence.replay,
+    },
+    "In and out": {
+        "ingest": moving.ingest,
+        "import": moving.import_,
+        "export": moving.export,
+        "migrate": moving.migrate,
+    },
+    "Care": {
+        "backup": care.backup,
+        "restore": care.restore,
+        "compact": care.compact,
+        "repair": care.repair,
+    },
+}
+
+for panel, commands in _COMMANDS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"chronomemory {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    # A terminal that cannot spell a character shows another one, rather than a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app(prog_name="chronomemory")

@@ -1,0 +1,203 @@
+"""Which commands say what happened, and whether it can be trusted?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from chronomemory.bridge import EsdbBridge
+from chronomemory.cli.options import HERE, MAX_SEQ, AsJson, Project, RecordId
+from chronomemory.cli.output import Output, clean, counted, size
+from chronomemory.cli.session import FINDING, NotFoundError, Session, session
+from chronomemory.cli.tables import damage_table, event_table, history_table, kind_table, pairs, table
+from chronomemory.event import WalEvent
+from chronomemory.layout import log_path
+from chronomemory.types import VerifyReport
+
+__all__ = ["history", "replay", "status", "verify"]
+
+#: How many events a table shows unless told; JSON has no such limit.
+_ROWS_SHOWN = 50
+
+#: What each rung would mean; the verdict itself comes from the report.
+_RUNGS = {
+    "chain": "every line hashes and links to the one before",
+    "remembered": "the end is the one remembered elsewhere",
+    "signed": "a key kept outside the project vouches for it",
+    "witnessed": "someone else has seen the same history",
+}
+
+#: What of a report belongs into a status.
+_TOLD = ("valid", "rung", "events", "first_seq", "last_seq", "head", "bytes", "base")
+
+
+def status(project: Project = HERE, as_json: AsJson = False) -> None:
+    """Say what there is, and whether its chain holds."""
+    with session(project, as_json) as here:
+        if not log_path(project).exists():
+            _tell_of_no_log(project, here.out)
+            return
+        with here.out.progress("reading") as progress:
+            report = here.store.verify(progress=progress)
+        kinds: dict[str, dict[str, int]] = {}
+        of_faces = 0
+        for kind, its_status, of_face, number in here.store.engine.tally():
+            counts = kinds.setdefault(kind, {})
+            counts[its_status] = counts.get(its_status, 0) + number
+            of_faces += number if of_face else 0
+        active = here.store.record_count()
+        if as_json:
+            here.out.document(_status(project, "log", active, kinds, report))
+        else:
+            faces = f", {of_faces:,} of other faces" if of_faces else ""
+            facts: dict[str, str | Text] = {
+                "project": clean(project.resolve()),
+                "chain": _verdict(report),
+                "log": f"{_events(report)}, {size(report.bytes)}",
+                "head": clean(report.head),
+                "records": f"{active:,} active{faces}",
+            }
+            here.out.show(pairs(facts))
+            if kinds:
+                here.out.show("", kind_table(kinds))
+    if not report.valid:
+        raise typer.Exit(FINDING)
+
+
+def _status(
+    project: Path, backend: str, records: int, kinds: dict[str, dict[str, int]], report: VerifyReport
+) -> dict[str, Any]:
+    told = report.to_dict()
+    named = {"project": str(project), "backend": backend, "records": records, "kinds": kinds}
+    return {**named, **{name: told[name] for name in _TOLD}}
+
+
+def _tell_of_no_log(project: Path, out: Output) -> None:
+    with EsdbBridge(project) as bridge:
+        found = bridge.status().record_count
+    if out.as_json:
+        out.document(_status(project, "json files" if found else "none", found, {}, VerifyReport()))
+    elif found:
+        out.show(f"no log yet, but {found:,} records in JSON files; to bring them in:")
+        out.show("  chronomemory migrate")
+    else:
+        out.show("no log yet; the first write makes one:")
+        out.show("  chronomemory put FACT-1 --label 'Water boils at 100 °C'")
+
+
+def verify(project: Project = HERE, as_json: AsJson = False) -> None:
+    """Read every byte again and say what it proves.
+
+    The exit code is 1 when the chain is invalid. A rung that is not built says that it cannot
+    tell: a chain alone does not see an end cut off between two lines, nor a history that was
+    written anew as a whole.
+    """
+    with session(project, as_json) as here:
+        started = time.perf_counter()
+        with here.out.progress("verifying") as progress:
+            report = here.store.verify(progress=progress)
+        seconds = time.perf_counter() - started
+        if as_json:
+            here.out.document(report.to_dict())
+        else:
+            _tell(here.out, report, seconds)
+    if not report.valid:
+        raise typer.Exit(FINDING)
+
+
+def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
+    if not report.events and not report.bytes and report.valid:
+        out.show(
+            "There is no log here: this project has no memory yet, or its log was removed.",
+            "No chain can tell these two apart.",
+        )
+        return
+    lines = f"{report.fast_lines:,} fast, {report.slow_lines:,} slow"
+    facts: dict[str, str | Text] = {
+        "verdict": _verdict(report),
+        "log": f"{_events(report)}, {size(report.bytes)} read in {seconds:.2f} s",
+        "lines": lines + (f", {report.blank_lines:,} blank" if report.blank_lines else ""),
+        "head": clean(report.head),
+    }
+    if report.base != "none":
+        facts["base"] = Text(report.base, style="green" if report.base == "anchored" else "yellow")
+    out.show(pairs(facts))
+    if report.damage:
+        out.show("", Text("What is damaged", style="bold red"), damage_table(report.damage))
+    if report.tail:
+        out.show("", Text.assemble(("tail  ", "bold yellow"), clean(report.tail)))
+        out.show("      an interrupted write, never acknowledged; the next write puts it aside")
+    for note in report.notes:
+        out.show(Text.assemble(("note  ", "bold yellow"), clean(note)))
+    rungs = table("rung", "verdict", "what it would mean")
+    for name, said in report.rungs.items():
+        style = {"ok": "green", "corrupt": "bold red"}.get(said, "yellow")
+        rungs.add_row(name, Text(said, style=style), Text(_RUNGS.get(name, ""), style="bright_black"))
+    out.show("", rungs)
+    if report.damage:
+        out.show("", "Every good line can still be read. There are two ways to go on:")
+        out.show("  chronomemory repair    keeps the damaged bytes and starts a clean log")
+        out.show("  chronomemory restore   goes back to a backup")
+
+
+def _verdict(report: VerifyReport) -> Text:
+    if report.valid:
+        return Text(report.rung, style="bold green")
+    places = counted(len(report.damage), "damaged place")
+    return Text(f"{report.rung}: {places}", style="bold red")
+
+
+def _events(report: VerifyReport) -> str:
+    if not report.events:
+        return "no events"
+    return f"{counted(report.events, 'event')}, seq {report.first_seq or 0:,} to {report.last_seq:,}"
+
+
+def history(record_id: RecordId, project: Project = HERE, as_json: AsJson = False) -> None:
+    """Tell the life of one record; with --json its events."""
+    with session(project, as_json) as here:
+        lines = here.store.engine.history(record_id)
+        if not lines and here.store.get(record_id) is None:
+            raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
+        if as_json:
+            here.out.lines(lines)
+            return
+        if lines:
+            here.out.show(history_table(_events_of(lines)))
+        if _was_compacted(here):
+            here.out.warn("the log was compacted: earlier events, if any, are in its archive")
+
+
+def replay(
+    from_seq: Annotated[int, typer.Option(min=0, max=MAX_SEQ, help="Begin here.")] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
+    ] = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List the events of the log; with --json its lines as they are."""
+    with session(project, as_json) as here:
+        lines = here.store.engine.replay(from_seq)
+        if as_json:
+            here.out.lines(lines[:limit])
+        elif not lines:
+            here.out.show("no such events")
+        else:
+            shown = limit or _ROWS_SHOWN
+            here.out.show(event_table(_events_of(lines[:shown])))
+            if len(lines) > shown:
+                here.out.hint(f"and {len(lines) - shown:,} more (--limit, --from-seq)")
+
+
+def _events_of(lines: list[bytes]) -> list[WalEvent]:
+    return [WalEvent.from_json_line(line) for line in lines]
+
+
+def _was_compacted(here: Session) -> bool:
+    return bool(here.store.engine.findings()["base"] != "none")

@@ -1,0 +1,175 @@
+"""Which commands bring many records in, and everything out again?"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chronomemory.cli.carry import bring_history, bring_records, history_of, records_of
+from chronomemory.cli.options import HERE, STDIN, AsJson, InputFile, InputFiles, Project
+from chronomemory.cli.output import clean, counted, size
+from chronomemory.cli.session import FINDING, RefusedError, session
+from chronomemory.cli.tables import pairs
+
+__all__ = ["export", "import_", "ingest", "migrate"]
+
+
+def ingest(
+    files: InputFiles,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Load plain records in bulk from NDJSON, one object a line.
+
+    Lines go in as a row of atomic batches. A bad line ends the load: what came before its batch
+    stays, and the message names the line.
+    """
+    with session(project, as_json) as here, ExitStack() as spools:
+        sources = [spools.enter_context(_on_disk(path)) for path in files]
+        with here.out.progress("loading") as progress:
+            report = here.store.ingest(sources, progress=progress)
+        if as_json:
+            here.out.document({**report.to_dict(), "files": [str(path) for path in files]})
+        else:
+            here.out.done(f"loaded {counted(report.records, 'record')} from {size(report.bytes)}")
+            if report.records:
+                here.out.show(pairs({"events": f"seq {report.first_seq:,} to {report.last_seq:,}"}))
+
+
+def import_(
+    file: InputFile,
+    history: Annotated[
+        bool, typer.Option("--history", help="FILE is a log: take it over byte for byte.")
+    ] = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back what export wrote, with nothing lost.
+
+    Records replace those with the same id. With --history the log itself is taken over, after it
+    was verified, and only into a project that has none.
+    """
+    with session(project, as_json) as here, _on_disk(file) as source:
+        with here.out.progress("importing") as progress:
+            if history:
+                told = bring_history(here.store, source, progress)
+            else:
+                told = bring_records(here.store, source, progress)
+        if as_json:
+            here.out.document({"history": history, **told})
+        elif history:
+            here.out.done(f"took over {counted(told['events'], 'event')}; the log is byte for byte the same")
+        else:
+            faces = f", {told['of_faces']:,} of them of other faces" if told["of_faces"] else ""
+            here.out.done(f"imported {counted(told['records'], 'record')}{faces}")
+
+
+def export(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", dir_okay=False, allow_dash=True, help="Where to; - is stdout.")
+    ] = STDIN,
+    history: Annotated[
+        bool, typer.Option("--history", help="The log's events as they are, instead of records.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Write everything as NDJSON: every kind, status and face.
+
+    Plain records come first, then those of the other faces. A damaged log is exported as far as
+    it can be read, and the exit code is 1.
+    """
+    with session(project, as_json) as here:
+        if file != STDIN and file.exists() and not force:
+            raise RefusedError(f"{file} exists", recovery="Give --force to replace it, or another name.")
+        report = here.store.verify()
+        if not report.valid:
+            here.out.warn("the chain is invalid: what is exported is what the good lines say")
+        if history and report.base != "none":
+            here.out.warn(
+                "the log was compacted: it stands on files beside it and cannot be imported alone; "
+                "backup and restore carry everything"
+            )
+        lines = history_of(here.store.project_root, report) if history else records_of(here.store.engine)
+        if file == STDIN:
+            here.out.lines(line.rstrip(b"\n") for line in lines)
+        else:
+            count, written = _write(file, lines)
+            if as_json:
+                here.out.document({"path": str(file), "lines": count, "bytes": written})
+            else:
+                what = counted(count, "event" if history else "record")
+                here.out.done(f"wrote {what}, {size(written)}, to ", (clean(file), "cyan"))
+    if not report.valid:
+        raise typer.Exit(FINDING)
+
+
+def migrate(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER", exists=True, file_okay=False, help="Default: .specsmith in the project."
+        ),
+    ] = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Bring in requirements.json and testcases.json.
+
+    What is there with the same id, label and status is skipped: a second run changes nothing.
+    """
+    with session(project, as_json) as here:
+        source = folder or project / ".specsmith"
+        if not source.is_dir():
+            raise RefusedError(
+                f"there is no folder {source}", recovery="Name the folder with the JSON files."
+            )
+        counts = here.store.migrate_from_json(source)
+        if as_json:
+            here.out.document(counts)
+        else:
+            here.out.done(
+                f"{counted(counts['requirements'], 'requirement')} and "
+                f"{counted(counts['testcases'], 'test case')} came in, "
+                f"{counts['skipped']:,} skipped"
+            )
+
+
+@contextmanager
+def _on_disk(path: Path) -> Iterator[Path]:
+    """Give a file that can be read more than once: what comes through a pipe is put down first."""
+    if path != STDIN and path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="chronomemory-") as folder:
+        spooled = Path(folder) / ("stdin" if path == STDIN else path.name)
+        with spooled.open("wb") as target:
+            if path == STDIN:
+                shutil.copyfileobj(sys.stdin.buffer, target)
+            else:
+                with path.open("rb") as source:
+                    shutil.copyfileobj(source, target)
+        yield spooled
+
+
+def _write(path: Path, lines: Iterator[bytes]) -> tuple[int, int]:
+    """Write a file under its name only once it is whole."""
+    draft = path.with_name(f"{path.name}.tmp")
+    count = written = 0
+    try:
+        with draft.open("wb") as target:
+            for line in lines:
+                written += target.write(line)
+                count += 1
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return count, written

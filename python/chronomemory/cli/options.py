@@ -1,0 +1,106 @@
+"""Which arguments mean the same in every command?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chronomemory._core import parse_json
+
+__all__ = [
+    "HERE",
+    "MAX_SEQ",
+    "STDIN",
+    "AsJson",
+    "AsOf",
+    "InputFile",
+    "InputFiles",
+    "Project",
+    "RecordId",
+    "json_object",
+    "moment",
+    "share",
+    "text",
+]
+
+HERE = Path()
+STDIN = Path("-")
+
+#: A seq is a 64-bit number in the engine.
+MAX_SEQ = 2**63 - 1
+
+
+def _readable(given: Path | list[Path]) -> Path | list[Path]:
+    for path in given if isinstance(given, list) else [given]:
+        if path != STDIN and (path.is_dir() or not path.exists()):
+            raise typer.BadParameter(f"{path} is not a file that can be read")
+    return given
+
+
+def text(given: str | None) -> str | None:
+    """Refuse what is no text: a shell hands over any bytes."""
+    try:
+        (given or "").encode("utf-8")
+    except UnicodeEncodeError:
+        raise typer.BadParameter(f"{given!r} is not UTF-8") from None
+    return given
+
+
+Project = Annotated[
+    Path,
+    typer.Option(
+        "--project", "-p", metavar="DIR", exists=True, file_okay=False, help="The project's folder."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for scripts.")]
+RecordId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The record's id.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="SEQ|TIME", help="As it was after this event, or at this moment."),
+]
+InputFile = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", callback=_readable, help="What export wrote; - is stdin."),
+]
+InputFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE…", callback=_readable, help="NDJSON; - is stdin."),
+]
+
+
+def moment(spelled: str) -> int | datetime:
+    """Read a seq, or a moment as ISO 8601 writes it; without a time zone it names no moment."""
+    if spelled.isascii() and spelled.isdigit():
+        if int(spelled) > MAX_SEQ:
+            raise typer.BadParameter(f"{spelled} is larger than any seq")
+        return int(spelled)
+    try:
+        when = datetime.fromisoformat(f"{spelled[:-1]}+00:00" if spelled[-1:] in ("Z", "z") else spelled)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{spelled!r} is neither a seq nor a moment such as 2026-05-18T12:00:00Z"
+        ) from None
+    if when.utcoffset() is None:
+        raise typer.BadParameter(f"{spelled!r} has no time zone: add Z, or an offset such as +02:00")
+    return when
+
+
+def share(value: float) -> float:
+    """Let a number between 0 and 1 through; NaN is none."""
+    if not 0 <= value <= 1:
+        raise typer.BadParameter(f"{value} is not between 0 and 1")
+    return value
+
+
+def json_object(spelled: str, name: str) -> dict[str, Any]:
+    """Read one JSON object as strictly as the log does."""
+    try:
+        value = parse_json(spelled.encode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        raise typer.BadParameter(f"{name} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"{name} must be a JSON object, such as {{}}")
+    return value

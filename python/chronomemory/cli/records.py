@@ -1,0 +1,217 @@
+"""Which commands write and read single beliefs?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from chronomemory._core import canonical_json
+from chronomemory.cli.options import (
+    HERE,
+    MAX_SEQ,
+    AsJson,
+    AsOf,
+    Project,
+    RecordId,
+    json_object,
+    moment,
+    share,
+    text,
+)
+from chronomemory.cli.output import clean, counted
+from chronomemory.cli.session import NotFoundError, RefusedError, Session, session
+from chronomemory.cli.tables import change_table, record_card, record_table
+from chronomemory.deps import DepGraph
+from chronomemory.record import ChronoRecord
+from chronomemory.rollback import invalidate
+from chronomemory.types import Readable
+
+__all__ = ["delete", "get", "put", "query", "rollback"]
+
+#: How many records a table shows unless told; JSON has no such limit.
+_ROWS_SHOWN = 50
+
+
+def put(
+    record_id: Annotated[
+        str | None, typer.Argument(metavar="ID", callback=text, help="The record's id.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="fact, decision, risk … any word.")] = None,
+    label: Annotated[str | None, typer.Option(help="What is believed, in one line.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="0 to 1.")] = None,
+    status: Annotated[str | None, typer.Option(help="active, deprecated … any word.")] = None,
+    source_type: Annotated[
+        str | None, typer.Option(help="observed, inferred, hypothesis or synthetic.")
+    ] = None,
+    evidence: Annotated[list[str] | None, typer.Option(help="Why; may be given again.")] = None,
+    boundary: Annotated[list[str] | None, typer.Option(help="Where it holds; may be given again.")] = None,
+    hypothesis: Annotated[
+        bool | None, typer.Option("--hypothesis/--no-hypothesis", help="Not established yet.")
+    ] = None,
+    assumptions: Annotated[
+        str | None, typer.Option(metavar="JSON", help="What the model took for granted.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="JSON", help="Anything else, an object.")] = None,
+    depth: Annotated[int | None, typer.Option(help="How many agents deep the writer is.")] = None,
+    from_json: Annotated[
+        typer.FileText | None,
+        typer.Option(metavar="FILE", help="The whole record as one JSON object; - is stdin."),
+    ] = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Write a record.
+
+    An option that is given replaces that field. What is not given stays as it is in the store, or
+    gets its default in a new record; a deleted record starts anew.
+    """
+    given: dict[str, Any] = {
+        "kind": kind,
+        "label": label,
+        "confidence": confidence,
+        "status": status,
+        "source_type": source_type,
+        "evidence": evidence,
+        "epistemic_boundary": boundary,
+        "is_hypothesis": hypothesis,
+        "model_assumptions": None if assumptions is None else json_object(assumptions, "--assumptions"),
+        "data": None if data is None else json_object(data, "--data"),
+    }
+    # An option that may be given again is an empty list when it is not given at all.
+    given = {name: value for name, value in given.items() if value is not None and value != []}
+    whole = None if from_json is None else json_object(from_json.read(), "--from-json")
+    if whole is not None:
+        if given or record_id is not None:
+            raise typer.BadParameter("--from-json says everything: leave out the id and the fields")
+        told = whole.get("recursion_depth", 0)
+        if depth is None and isinstance(told, int) and not isinstance(told, bool):
+            depth = told
+    elif record_id is None:
+        raise typer.BadParameter("a record needs an ID, or --from-json")
+    with session(project, as_json, depth=depth or 0) as here:
+        record = whole if record_id is None else _updated(here, record_id, given)
+        event = here.store.upsert(record or {})
+        if as_json:
+            here.out.lines([event.to_json_line().encode("utf-8")])
+        else:
+            here.out.done("wrote ", (clean(event.record_id), "cyan"), f" as event {event.seq:,}")
+
+
+def _updated(here: Session, record_id: str, given: dict[str, Any]) -> dict[str, Any]:
+    known = here.store.get(record_id)
+    if known is None or known.status == "tombstone":
+        known = ChronoRecord(id=record_id)
+    return {**known.to_dict(), **given}
+
+
+def get(record_id: RecordId, as_of: AsOf = None, project: Project = HERE, as_json: AsJson = False) -> None:
+    """Show a record with its provenance, a deleted one too."""
+    with session(project, as_json) as here:
+        record = _looked_at(here, as_of).get(record_id)
+        if record is None:
+            raise NotFoundError(
+                f"there is no record {record_id!r}" + ("" if as_of is None else f" as of {as_of}"),
+                recovery="List what there is with: chronomemory query --all",
+            )
+        if as_json:
+            here.out.document(record.to_dict())
+        else:
+            here.out.show(record_card(record))
+
+
+def delete(record_id: RecordId, project: Project = HERE, as_json: AsJson = False) -> None:
+    """Tombstone a record: it leaves every answer, its history stays.
+
+    An id that the store does not know is a finding, and nothing is written.
+    """
+    with session(project, as_json) as here:
+        known = here.store.get(record_id)
+        if known is None:
+            raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
+        seq = None if known.status == "tombstone" else here.store.delete(record_id).seq
+        if as_json:
+            here.out.document({"id": record_id, "deleted": seq is not None, "seq": seq})
+        elif seq is None:
+            here.out.done((clean(record_id), "cyan"), " was deleted before; nothing was written")
+        else:
+            here.out.done("deleted ", (clean(record_id), "cyan"), f" as event {seq:,}")
+
+
+def query(
+    kind: Annotated[str | None, typer.Option(help="Only this kind.")] = None,
+    status: Annotated[str, typer.Option(help="Only this status.")] = "active",
+    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
+    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
+    rag: Annotated[bool, typer.Option("--rag", help="Only what may reach a prompt.")] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
+    ] = None,
+    faces: Annotated[bool, typer.Option("--faces", help="Records of every face.")] = False,
+    as_of: AsOf = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List records, in the order they came; with --json one a line."""
+    with session(project, as_json) as here:
+        shown = limit or _ROWS_SHOWN
+        records = _looked_at(here, as_of).query(
+            kind=kind,
+            status=None if every_status else status,
+            rag_filter=rag,
+            min_confidence=min_confidence,
+            limit=limit if as_json else shown + 1,
+            faces=faces,
+        )
+        if as_json:
+            here.out.lines(canonical_json(record.to_dict()) for record in records)
+        elif not records:
+            here.out.show("no such records")
+        else:
+            here.out.show(record_table(records[:shown], here.out.console.width))
+            if len(records) > shown:
+                here.out.hint(f"and more: only the first {shown:,} are shown (--limit)")
+
+
+def rollback(
+    record_id: RecordId,
+    reason: Annotated[str, typer.Option(help="Why it is wrong.")],
+    again: Annotated[bool, typer.Option("--again", help="Even if it is invalidated already.")] = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Invalidate a record, and doubt what rests on it.
+
+    What depends on it or derives from it becomes a hypothesis at half its confidence. All of it is
+    one atomic batch, and a record of kind rollback_event keeps the report.
+    """
+    with session(project, as_json) as here:
+        graph = DepGraph.from_store(here.store)
+        known = here.store.get(record_id)
+        if known is None and not graph.predecessors(record_id):
+            raise NotFoundError(
+                f"there is no record {record_id!r}, and nothing rests on it", recovery="Check the id."
+            )
+        if known is not None and known.status == "invalidated" and not again:
+            raise RefusedError(
+                f"{record_id!r} is invalidated already; again would halve every confidence once more",
+                recovery="Give --again if that is what you want.",
+            )
+        report = invalidate(record_id, reason, here.store, graph)
+        changes = [*filter(None, [report.direct_change]), *report.cascaded]
+        if as_json:
+            told = {**report.to_dict(), "changes": [asdict(change) for change in changes]}
+            here.out.document({**told, "seq": here.store.wal_seq()})
+            return
+        here.out.show(change_table(changes))
+        here.out.done(
+            "rolled back ",
+            (clean(record_id), "cyan"),
+            f": {counted(len(changes), 'record')} changed in one atomic batch",
+        )
+
+
+def _looked_at(here: Session, as_of: str | None) -> Readable:
+    return here.store if as_of is None else here.store.as_of(moment(as_of))

@@ -1,0 +1,96 @@
+"""How does a command reach the store, and how does what goes wrong reach the person?
+
+Exit codes: 0 fine, 1 a finding or a store that cannot be used, 2 bad arguments or refused input.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import typer
+
+from chronomemory.cli.output import Output
+from chronomemory.errors import ChronoError, InvalidRecord
+from chronomemory.store import ChronoStore
+
+__all__ = ["FINDING", "REFUSED", "NotFoundError", "RefusedError", "Session", "session"]
+
+FINDING = 1
+REFUSED = 2
+
+
+class NotFoundError(ChronoError):
+    """The question was fine; the answer is that there is no such thing."""
+
+
+class RefusedError(ChronoError):
+    """The command will not do this; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a command works with. The store opens at the first call that needs it."""
+
+    store: ChronoStore
+    out: Output
+
+
+@contextmanager
+def session(project: Path, as_json: bool, *, depth: int = 0) -> Iterator[Session]:
+    """Lend a project's store; an error inside becomes two lines and an exit code."""
+    out = Output(as_json)
+    try:
+        with _heard(out), closing(ChronoStore(project, recursion_depth=depth)) as store:
+            yield Session(store, out)
+    except ChronoError as error:
+        out.fail(str(error), error.recovery, type(error).__name__)
+        refused = isinstance(error, InvalidRecord | RefusedError)
+        raise typer.Exit(REFUSED if refused else FINDING) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # whoever read our answer has gone
+            raise
+        place = "" if error.filename is None else f": {error.filename}"
+        out.fail(f"{error.strerror or error}{place}", "", type(error).__name__)
+        raise typer.Exit(FINDING) from None
+
+
+@contextmanager
+def _heard(out: Output) -> Iterator[None]:
+    """Let what the modules warn of and log appear as our own lines."""
+
+    def hear(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        out.warn(str(message))
+
+    handler = _Handler(out)
+    logger = logging.getLogger("chronomemory")
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = hear
+            yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Handler(logging.Handler):
+    def __init__(self, out: Output) -> None:
+        super().__init__(logging.WARNING)
+        self._out = out
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._out.warn(record.getMessage())

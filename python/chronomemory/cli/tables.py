@@ -1,0 +1,269 @@
+"""How do records, events and findings look to a person, on eighty columns?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.highlighter import JSONHighlighter
+from rich.table import Table
+from rich.text import Text
+
+from chronomemory.cli.output import clean
+from chronomemory.event import WalEvent
+from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.rollback import RecordStatusChange
+from chronomemory.types import Damage
+
+__all__ = [
+    "change_table",
+    "confidence_text",
+    "damage_table",
+    "event_table",
+    "history_table",
+    "kind_table",
+    "pairs",
+    "record_card",
+    "record_table",
+    "status_text",
+    "table",
+]
+
+_STATUS_STYLES = {
+    "active": "green",
+    "hypothesis": "yellow",
+    "invalidated": "red",
+    "deprecated": "bright_black",
+    "tombstone": "bright_black",
+}
+_OP_STYLES = {"upsert": "green", "migrate": "green", "patch": "cyan", "delete": "red"}
+_WHOLE = frozenset({"upsert", "migrate"})
+_SHORT = 24
+_ID_COLUMNS = 26
+_WORD_COLUMNS = 14
+_GAP = 3
+_LEAST_LABEL = 12
+_HASH_SHOWN = 12
+
+
+def table(*headers: str, right: Sequence[str] = ()) -> Table:
+    """Begin a table in the house's look; ids wrap and stay whole, the last column is cut."""
+    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    for name in headers:
+        numeric = name in right
+        made.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+    return made
+
+
+def pairs(facts: Mapping[str, str | Text]) -> Table:
+    """Set names and values below each other."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="bright_black", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in facts.items():
+        made.add_row(name, value)
+    return made
+
+
+def status_text(status: object) -> Text:
+    """Colour a status by what it means for a reader."""
+    return Text(clean(status), style=_STATUS_STYLES.get(str(status), "magenta"))
+
+
+def confidence_text(value: object, digits: int | None = 2) -> Text:
+    """Colour a confidence: green may reach a prompt, red is nearly given up."""
+    if not isinstance(value, int | float):
+        return Text(clean(value), style="magenta")
+    style = "green" if value >= RAG_CONFIDENCE else "yellow" if value >= RAG_CONFIDENCE / 2 else "red"
+    return Text(repr(value) if digits is None else f"{value:.{digits}f}", style=style)
+
+
+def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
+    """List records, one a line: labels are cut to the width, long ids wrap and stay whole."""
+    made = table("id", "kind", "status", "conf", "label", right=("conf",))
+    used = 0
+    for column, texts, at_most in (
+        (made.columns[0], (record.id for record in records), _ID_COLUMNS),
+        (made.columns[1], (record.kind for record in records), _WORD_COLUMNS),
+        (made.columns[2], (record.status for record in records), _WORD_COLUMNS),
+    ):
+        longest = max((cell_len(clean(text)) for text in texts), default=0)
+        column.width = min(max(longest, len(str(column.header))), at_most)
+        used += column.width + _GAP
+    room = max(width - used - len("conf") - _GAP, _LEAST_LABEL)
+    for record in records:
+        label = Text(clean(record.label), no_wrap=True)
+        label.truncate(room, overflow="ellipsis")
+        made.add_row(
+            Text(clean(record.id), style="cyan"),
+            clean(record.kind),
+            status_text(record.status),
+            confidence_text(record.confidence),
+            label,
+        )
+    return made
+
+
+def record_card(record: ChronoRecord) -> Table:
+    """Show one record with everything that is known of where it comes from."""
+    facts: dict[str, str | Text] = {
+        "id": Text(clean(record.id), style="bold cyan"),
+        "label": Text(clean(record.label), style="bold"),
+        "kind": clean(record.kind),
+        "status": status_text(record.status),
+        "confidence": confidence_text(record.confidence, digits=None),
+        "source": clean(record.source_type) + (" (a hypothesis)" if record.is_hypothesis else ""),
+        "evidence": _items(record.evidence),
+        "boundary": _items(record.epistemic_boundary),
+        "assumptions": _json(record.model_assumptions),
+        "depth": clean(record.recursion_depth) if record.recursion_depth else "",
+        "data": _json(record.data),
+    }
+    return pairs({name: value for name, value in facts.items() if str(value)})
+
+
+def event_table(events: Iterable[WalEvent]) -> Table:
+    """List events, one a line."""
+    made = table("seq", "time (UTC)", "op", "record", "hash", right=("seq",))
+    for event in events:
+        made.add_row(
+            clean(event.seq),
+            Text(_time(event.ts), style="bright_black"),
+            _op(event.op),
+            Text(clean(event.record_id), style="cyan"),
+            Text(clean(event.hash)[:_HASH_SHOWN], style="bright_black"),
+        )
+    return made
+
+
+def history_table(events: Iterable[WalEvent]) -> Table:
+    """Tell the life of one record: what each event changed."""
+    made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
+    before: dict[str, Any] | None = None
+    for event in events:
+        said = event.record or {}
+        # A patch and a deletion name only what they change; an upsert says everything.
+        now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
+        made.add_row(
+            clean(event.seq),
+            Text(_time(event.ts), style="bright_black"),
+            _op(event.op),
+            _story(before, now),
+        )
+        before = now
+    return made
+
+
+def damage_table(damage: Iterable[Damage]) -> Table:
+    """Say where the files do not hold what was once written."""
+    made = table("file", "line", "byte", "seq", "kind", "why", right=("line", "byte", "seq"))
+    for item in damage:
+        made.add_row(
+            clean(item.path),
+            f"{item.line:,}",
+            f"{item.offset:,}",
+            "" if item.seq is None else f"{item.seq:,}",
+            Text(clean(item.kind), style="bold red"),
+            clean(item.reason),
+        )
+    return made
+
+
+def change_table(changes: Iterable[RecordStatusChange]) -> Table:
+    """Say what a rollback did, before and after."""
+    made = table("record", "status", "confidence")
+    for change in changes:
+        made.add_row(
+            Text(clean(change.record_id), style="cyan"),
+            status_text(change.previous_status) + Text(" → ") + status_text(change.new_status),
+            _step(change.previous_confidence, change.new_confidence),
+        )
+    return made
+
+
+def kind_table(kinds: Mapping[str, Mapping[str, int]]) -> Table:
+    """Count records by kind and status."""
+    statuses = list(dict.fromkeys(status for counts in kinds.values() for status in counts))
+    statuses.sort(key=lambda status: (status != "active", status))
+    made = table("kind", *map(clean, statuses), right=tuple(map(clean, statuses)))
+    for kind, counts in kinds.items():
+        numbers = (f"{counts[status]:,}" if status in counts else "" for status in statuses)
+        made.add_row(clean(kind), *numbers)
+    return made
+
+
+def _step(before: object, now: object) -> Text:
+    if before == now:
+        return confidence_text(now)
+    return confidence_text(before) + Text(" → ") + confidence_text(now)
+
+
+def _items(values: Any) -> Text:
+    listed = values if isinstance(values, list) else [values]
+    return Text("\n".join(f"• {clean(value)}" for value in listed))
+
+
+def _json(value: Any) -> Text:
+    if not value:
+        return Text()
+    spelled = clean(json.dumps(value, indent=2, ensure_ascii=False), keep="\n")
+    return JSONHighlighter()(spelled)
+
+
+def _op(op: str) -> Text:
+    return Text(clean(op), style=_OP_STYLES.get(op, "magenta"))
+
+
+def _time(ts: object) -> str:
+    return clean(ts)[:19].replace("T", " ")
+
+
+def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
+    if before is None:
+        known = [(name, now[name]) for name in ("label", "status", "confidence") if name in now]
+        return Text("\n").join(Text.assemble((f"{name} ", "bright_black"), _short(v)) for name, v in known)
+    old, new = _leaves(before), _leaves(now)
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if not changed:
+        return Text("nothing", style="bright_black")
+    return Text("\n").join(
+        Text.assemble(
+            (f"{clean(name)} ", "bright_black"), _short(old.get(name)), " → ", (_short(new.get(name)), "bold")
+        )
+        for name in changed
+    )
+
+
+def _merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Apply a merge patch (RFC 7396)."""
+    made = dict(before)
+    for name, value in patch.items():
+        if value is None:
+            made.pop(name, None)
+        elif isinstance(value, dict):
+            inner = made.get(name)
+            made[name] = _merged(inner if isinstance(inner, dict) else {}, value)
+        else:
+            made[name] = value
+    return made
+
+
+def _leaves(value: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """Name every value inside an object by its path."""
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            found |= _leaves(inner, f"{path}{name}.")
+        else:
+            found[f"{path}{name}"] = inner
+    return found
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "(none)"
+    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

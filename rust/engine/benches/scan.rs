@@ -1,0 +1,38 @@
+//! What does it cost to prove one line of the log: its form, and its hash?
+
+use std::hint::black_box;
+
+use chronomemory::digest::sha256_after_brace;
+use chronomemory::event::HASH_PREFIX_BYTES;
+use chronomemory::event::line::{Event, Trust};
+use chronomemory::json::scan_event;
+use chronomemory::wal::writer::{Lines, Link};
+use criterion::Throughput;
+
+mod sample;
+
+fn main() {
+    let link = Link {
+        head: Some(chronomemory::digest::sha256(b"the event before")),
+        next_seq: 500_001,
+    };
+    let lines = Lines::of_draft(&sample::draft(1, 1), link, "2026-05-18T12:00:00.000000Z", 0);
+    let line = lines.line(0);
+    let spans = scan_event(line).expect("a canonical line");
+    assert_eq!(spans.record.of(line), sample::record(1).as_bytes());
+    assert_eq!(sha256_after_brace(&line[HASH_PREFIX_BYTES..]).bytes(), &line[9..73]);
+    assert!(Event::read(line, Trust::Nothing).is_ok_and(|event| event.is_own_form()));
+
+    let mut criterion = sample::criterion();
+    let mut group = criterion.benchmark_group(format!("a line of {} bytes", line.len()));
+    group.throughput(Throughput::Bytes(line.len() as u64));
+    group.bench_function("scan its form", |bencher| bencher.iter(|| scan_event(black_box(line))));
+    group.bench_function("sha256 of its payload", |bencher| {
+        bencher.iter(|| sha256_after_brace(black_box(&line[HASH_PREFIX_BYTES..])));
+    });
+    group.bench_function("read: scan, hash and compare", |bencher| {
+        bencher.iter(|| Event::read(black_box(line), Trust::Nothing).is_ok());
+    });
+    group.finish();
+    criterion.final_summary();
+}

@@ -1,0 +1,111 @@
+//! How does a file on the crash disk behave?
+
+use std::io;
+use std::time::Duration;
+
+use super::CrashDisk;
+use super::world::{Change, Contents, overwrite};
+use crate::disk::{DiskFile, Identity, LockFile};
+
+pub(super) struct CrashFile {
+    pub(super) disk: CrashDisk,
+    pub(super) inode: u64,
+}
+
+impl CrashFile {
+    fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
+        act(self.disk.world().files.entry(self.inode).or_default())
+    }
+}
+
+impl DiskFile for CrashFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|contents| {
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(contents.live.len());
+            let n = buffer.len().min(contents.live.len() - start);
+            buffer[..n].copy_from_slice(&contents.live[start..start + n]);
+            Ok(n)
+        })
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let was_off = self.disk.crashed();
+        let verdict = self.disk.world().step();
+        // A write that meets the crash was under way: any part of it may have reached the disk.
+        if verdict.is_ok() || (!was_off && self.disk.crashed()) {
+            self.with(|contents| {
+                overwrite(&mut contents.live, usize::try_from(offset).unwrap_or(usize::MAX), bytes);
+                contents.pending.push(Change::Write(offset, bytes.to_vec()));
+            });
+        }
+        verdict
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.disk.world().step()?;
+        self.with(|contents| {
+            contents.live.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
+            contents.pending.push(Change::Truncate(length));
+        });
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.world().step()?;
+        self.with(|contents| {
+            contents.durable = contents.live.clone();
+            contents.pending.clear();
+        });
+        Ok(())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.with(|contents| contents.live.len() as u64))
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(Identity {
+            device: 0,
+            inode: self.inode,
+        })
+    }
+}
+
+pub(super) struct CrashLock {
+    pub(super) disk: CrashDisk,
+    pub(super) inode: u64,
+}
+
+impl LockFile for CrashLock {
+    fn acquire(&self, _patience: Duration) -> io::Result<bool> {
+        Ok(self.disk.world().locked.insert(self.inode))
+    }
+
+    fn release(&self) -> io::Result<()> {
+        self.disk.world().locked.remove(&self.inode);
+        Ok(())
+    }
+
+    fn note(&self) -> io::Result<String> {
+        let world = self.disk.world();
+        let bytes = world.files.get(&self.inode).map(|contents| contents.live.clone());
+        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+    }
+
+    fn write_note(&self, note: &str) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.step()?;
+        let contents = world.files.entry(self.inode).or_default();
+        contents.live = note.as_bytes().to_vec();
+        contents.pending.push(Change::Truncate(0));
+        contents.pending.push(Change::Write(0, note.as_bytes().to_vec()));
+        Ok(())
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(Identity {
+            device: 0,
+            inode: self.inode,
+        })
+    }
+}

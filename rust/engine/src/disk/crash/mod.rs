@@ -1,0 +1,247 @@
+//! What would have survived if the power had failed just now?
+//!
+//! A disk in memory that remembers, for every file and folder, what was synced and what was not. `crash_at` stops the
+//! world at one operation; `after_crash` gives a disk as a machine might find it at the next start: unsynced writes are
+//! dropped, torn at sector borders or kept out of order, unsynced names vanish. One seed, one outcome.
+
+mod file;
+mod world;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use file::{CrashFile, CrashLock};
+use world::{Change, Contents, Dice, Entry, Folder, World, forget_unnamed_folders};
+
+use super::{Access, Disk, DiskFile, Identity, LockFile};
+
+/// A disk that can lose what was not synced.
+#[derive(Clone, Default)]
+pub struct CrashDisk {
+    world: Arc<Mutex<World>>,
+}
+
+impl CrashDisk {
+    /// An empty disk.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operations that change something were asked for so far.
+    pub fn steps(&self) -> u64 {
+        self.world().steps
+    }
+
+    /// Stops the world at this operation: it fails, perhaps half done, and so does all that follows.
+    pub fn crash_at(&self, step: u64) {
+        self.world().crash_at = Some(step);
+    }
+
+    /// Lets one operation fail with an I/O error; the world goes on.
+    pub fn fail_at(&self, step: u64) {
+        self.world().fault_at = Some(step);
+    }
+
+    /// Whether the crash has happened.
+    pub fn crashed(&self) -> bool {
+        self.world().crashed
+    }
+
+    /// The disk as the next start might find it.
+    pub fn after_crash(&self, seed: u64) -> Self {
+        let world = self.world();
+        let mut dice = Dice::new(seed);
+        let mut next = World {
+            next_inode: world.next_inode,
+            ..World::default()
+        };
+        for (path, folder) in &world.folders {
+            let mut states = vec![&folder.durable];
+            states.extend(&folder.pending);
+            let kept = states[dice.below(states.len())].clone();
+            next.folders.insert(
+                path.clone(),
+                Folder {
+                    live: kept.clone(),
+                    durable: kept,
+                    pending: Vec::new(),
+                },
+            );
+        }
+        forget_unnamed_folders(&mut next.folders);
+        let mut inodes: Vec<_> = world.files.keys().copied().collect();
+        inodes.sort_unstable();
+        for inode in inodes {
+            let survived = world.files[&inode].survive(&mut dice);
+            next.files.insert(
+                inode,
+                Contents {
+                    live: survived.clone(),
+                    durable: survived,
+                    pending: Vec::new(),
+                },
+            );
+        }
+        Self {
+            world: Arc::new(Mutex::new(next)),
+        }
+    }
+
+    /// The disk after the process died and the machine went on: nothing is lost, no lock is held.
+    pub fn after_kill(&self) -> Self {
+        let world = self.world();
+        let next = World {
+            files: world.files.clone(),
+            folders: world.folders.clone(),
+            next_inode: world.next_inode,
+            ..World::default()
+        };
+        Self {
+            world: Arc::new(Mutex::new(next)),
+        }
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Disk for CrashDisk {
+    fn open(&self, path: &Path, _access: Access) -> io::Result<Arc<dyn DiskFile>> {
+        let inode = self.world().find(path)?;
+        Ok(Arc::new(CrashFile {
+            disk: self.clone(),
+            inode,
+        }))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let mut world = self.world();
+        world.step()?;
+        let existing = world.find(path).ok();
+        let inode = existing.unwrap_or(world.next_inode + 1);
+        if existing.is_none() {
+            world.next_inode = inode;
+            let (folder, name) = world.folder(path)?;
+            folder.change(|names| {
+                names.insert(name, Entry::File(inode));
+            });
+        }
+        let contents = world.files.entry(inode).or_default();
+        contents.live.clear();
+        contents.pending.push(Change::Truncate(0));
+        Ok(Arc::new(CrashFile {
+            disk: self.clone(),
+            inode,
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        world.step()?;
+        let (source, old) = world.folder(from)?;
+        let entry = *source.live.get(&old).ok_or(io::ErrorKind::NotFound)?;
+        if from.parent() == to.parent() {
+            let (folder, new) = world.folder(to)?;
+            folder.change(|names| {
+                names.remove(&old);
+                names.insert(new, entry);
+            });
+        } else {
+            let (folder, new) = world.folder(to)?;
+            folder.change(|names| {
+                names.insert(new, entry);
+            });
+            let (folder, _) = world.folder(from)?;
+            folder.change(|names| {
+                names.remove(&old);
+            });
+        }
+        if entry == Entry::Folder {
+            let moved: Vec<PathBuf> = world.folders.keys().filter(|p| p.starts_with(from)).cloned().collect();
+            for path in moved {
+                if let (Some(folder), Ok(rest)) = (world.folders.get(&path).cloned(), path.strip_prefix(from)) {
+                    // Both names keep the contents: which one survives is decided by the parent's entries.
+                    let target = if rest.as_os_str().is_empty() {
+                        to.to_owned()
+                    } else {
+                        to.join(rest)
+                    };
+                    world.folders.insert(target, folder);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        world.step()?;
+        world.find(path)?;
+        let (folder, name) = world.folder(path)?;
+        folder.change(|names| {
+            names.remove(&name);
+        });
+        Ok(())
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        if world.folders.contains_key(path) {
+            return Ok(());
+        }
+        world.step()?;
+        let ancestors: Vec<&Path> = path.ancestors().collect();
+        for folder in ancestors.into_iter().rev() {
+            if world.folders.contains_key(folder) {
+                continue;
+            }
+            world.folders.insert(folder.to_owned(), Folder::default());
+            if let Ok((above, name)) = world.folder(folder) {
+                above.change(|names| {
+                    names.insert(name, Entry::Folder);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        world.step()?;
+        let folder = world.folders.get_mut(path).ok_or(io::ErrorKind::NotFound)?;
+        folder.durable = folder.live.clone();
+        folder.pending.clear();
+        Ok(())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let world = self.world();
+        Ok(world
+            .folders
+            .get(path)
+            .map(|folder| folder.live.keys().cloned().collect())
+            .unwrap_or_default())
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Identity> {
+        let inode = self.world().find(path)?;
+        Ok(Identity { device: 0, inode })
+    }
+
+    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
+        let inode = self.world().find(path);
+        let inode = match inode {
+            Ok(inode) => inode,
+            Err(_) => {
+                self.create(path)?;
+                self.world().find(path)?
+            }
+        };
+        Ok(Box::new(CrashLock {
+            disk: self.clone(),
+            inode,
+        }))
+    }
+}

@@ -1,0 +1,185 @@
+//! What does the disk hold, and what of it is safe?
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a disk writes as a whole or not at all.
+pub(super) const SECTOR_BYTES: usize = 512;
+
+#[derive(Default)]
+pub(super) struct World {
+    pub(super) files: HashMap<u64, Contents>,
+    pub(super) folders: BTreeMap<PathBuf, Folder>,
+    pub(super) locked: BTreeSet<u64>,
+    pub(super) next_inode: u64,
+    pub(super) steps: u64,
+    pub(super) crash_at: Option<u64>,
+    pub(super) fault_at: Option<u64>,
+    pub(super) crashed: bool,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Contents {
+    pub(super) live: Vec<u8>,
+    pub(super) durable: Vec<u8>,
+    pub(super) pending: Vec<Change>,
+}
+
+#[derive(Clone)]
+pub(super) enum Change {
+    Write(u64, Vec<u8>),
+    Truncate(u64),
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Folder {
+    pub(super) live: BTreeMap<String, Entry>,
+    pub(super) durable: BTreeMap<String, Entry>,
+    /// Each step is a state of the whole folder: a rename appears as one.
+    pub(super) pending: Vec<BTreeMap<String, Entry>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    File(u64),
+    Folder,
+}
+
+impl Contents {
+    pub(super) fn survive(&self, dice: &mut Dice) -> Vec<u8> {
+        let style = dice.below(4);
+        let kept_whole = dice.below(self.pending.len() + 1);
+        let mut bytes = self.durable.clone();
+        for (index, change) in self.pending.iter().enumerate() {
+            let keep = match style {
+                0 => false,
+                1 => true,
+                2 => index < kept_whole,
+                _ => dice.below(2) == 0,
+            };
+            match change {
+                Change::Truncate(length) if keep => bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX)),
+                Change::Truncate(_) => {}
+                Change::Write(offset, data) => {
+                    // The write at which a prefix ends may be torn; in the random style every sector decides for itself.
+                    let torn = style == 3 || (style == 2 && index == kept_whole);
+                    write_sectors(
+                        &mut bytes,
+                        *offset,
+                        data,
+                        |dice| if torn { dice.below(2) == 0 } else { keep },
+                        dice,
+                    );
+                }
+            }
+        }
+        bytes
+    }
+}
+
+pub(super) fn write_sectors(
+    bytes: &mut Vec<u8>,
+    offset: u64,
+    data: &[u8],
+    keep: impl Fn(&mut Dice) -> bool,
+    dice: &mut Dice,
+) {
+    let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
+    let mut rest = data;
+    while !rest.is_empty() {
+        let room = (SECTOR_BYTES - at % SECTOR_BYTES).min(rest.len());
+        let (sector, after) = rest.split_at(room);
+        if keep(dice) {
+            overwrite(bytes, at, sector);
+        }
+        at += room;
+        rest = after;
+    }
+}
+
+pub(super) fn overwrite(bytes: &mut Vec<u8>, at: usize, data: &[u8]) {
+    if bytes.len() < at + data.len() {
+        bytes.resize(at + data.len(), 0);
+    }
+    bytes[at..at + data.len()].copy_from_slice(data);
+}
+
+/// A small reproducible source of choices (splitmix64).
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}
+
+impl World {
+    /// Counts one changing operation; `Err` if the world ends here or the operation is to fail.
+    pub(super) fn step(&mut self) -> io::Result<()> {
+        if self.crashed {
+            return Err(io::Error::other("the machine is off"));
+        }
+        self.steps += 1;
+        if self.crash_at == Some(self.steps) {
+            self.crashed = true;
+            return Err(io::Error::other("the power failed"));
+        }
+        if self.fault_at == Some(self.steps) {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        Ok(())
+    }
+
+    pub(super) fn folder(&mut self, path: &Path) -> io::Result<(&mut Folder, String)> {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = path
+            .parent()
+            .and_then(|parent| self.folders.get_mut(parent))
+            .ok_or(io::ErrorKind::NotFound)?;
+        Ok((folder, name))
+    }
+
+    pub(super) fn find(&mut self, path: &Path) -> io::Result<u64> {
+        let (folder, name) = self.folder(path)?;
+        match folder.live.get(&name) {
+            Some(Entry::File(inode)) => Ok(*inode),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Folder {
+    pub(super) fn change(&mut self, alter: impl FnOnce(&mut BTreeMap<String, Entry>)) {
+        alter(&mut self.live);
+        self.pending.push(self.live.clone());
+    }
+}
+
+/// A folder whose own name was lost takes everything in it along.
+pub(super) fn forget_unnamed_folders(folders: &mut BTreeMap<PathBuf, Folder>) {
+    let paths: Vec<PathBuf> = folders.keys().cloned().collect();
+    for path in paths {
+        let lost = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => match folders.get(parent) {
+                Some(above) => !above.live.contains_key(&*name.to_string_lossy()),
+                None => path.components().count() > 1,
+            },
+            _ => false,
+        };
+        if lost {
+            folders.remove(&path);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! How do lines reach the disk, and what if they do not?
+
+use std::io;
+use std::path::Path;
+
+use crate::digest::Hex;
+use crate::disk::{Access, Disk};
+use crate::error::{At, Error, Result};
+use crate::layout::Layout;
+use crate::options::Durability;
+use crate::origin::Origin;
+use crate::verify::Walk;
+use crate::wal::synced::Synced;
+use crate::wal::writer::Lines;
+
+use super::{Log, Store, Unsynced};
+
+/// What `normal` leaves unsynced at most.
+const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
+/// And for how long, in microseconds.
+const UNSYNCED_MICROS: i64 = 1_000_000;
+
+impl Store {
+    /// Puts lines behind the log, creating it if there is none; gives the offset they begin at.
+    pub(super) fn append(&mut self, bytes: &[u8], lines: &Lines, now: i64) -> Result<u64> {
+        if i64::try_from(lines.link.next_seq).is_err() {
+            return Err(Error::Unsupported {
+                what: "the last seq of the log is the largest there can be".to_owned(),
+            });
+        }
+        // A log without a single line is as good as none.
+        let born = self
+            .log
+            .as_ref()
+            .is_none_or(|log| log.walk.mark().events == 0 && self.report.damage.is_empty());
+        if born {
+            self.create_log(bytes)?;
+            self.advance(bytes, lines, now);
+            return Ok(0);
+        }
+        self.make_ready()?;
+        let path = self.layout.log();
+        let Some(log) = &self.log else {
+            return Err(Error::Closed);
+        };
+        let base = log.walk.end;
+        if let Err(fault) = log.file.write_at(bytes, base) {
+            if let Err(worse) = log.file.truncate(base) {
+                self.poisoned = Some(format!("a failed write could not be undone: {worse}"));
+            }
+            return Err(Error::io(&path, fault));
+        }
+        self.unsynced.bytes += bytes.len() as u64;
+        self.unsynced.since.get_or_insert(now);
+        let due = match self.options.durability {
+            Durability::Full => true,
+            Durability::Normal => {
+                self.unsynced.bytes >= UNSYNCED_BYTES
+                    || self.unsynced.since.is_some_and(|since| now - since >= UNSYNCED_MICROS)
+            }
+            Durability::Off => false,
+        };
+        self.advance(bytes, lines, now);
+        if due && let Err(fault) = self.sync_log() {
+            // The bytes are in the file but nobody may rely on them: the memory must not either.
+            self.log = None;
+            return Err(fault);
+        }
+        Ok(base)
+    }
+
+    fn advance(&mut self, bytes: &[u8], lines: &Lines, now: i64) {
+        let total_lines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+        if let Some(log) = &mut self.log {
+            let mark = &mut log.walk.follower.mark;
+            mark.head = lines.link.head;
+            mark.first = mark.first.or_else(|| bytes.get(9..73).and_then(Hex::read));
+            mark.first_seq.get_or_insert(lines.link.next_seq - total_lines);
+            mark.last_seq = lines.link.next_seq - 1;
+            mark.events += total_lines;
+            log.walk.latest = log.walk.latest.max(now);
+            log.walk.lines += total_lines;
+            log.walk.end += bytes.len() as u64;
+        }
+    }
+
+    /// A log is born complete: written elsewhere, synced, and only then given its name.
+    fn create_log(&mut self, bytes: &[u8]) -> Result<()> {
+        let path = self.layout.log();
+        self.replace_log(bytes)?;
+        let file = self.disk.open(&path, Access::Write).at(&path)?;
+        self.log = Some(Log {
+            identity: file.identity().at(&path)?,
+            file,
+            writable: true,
+            walk: Walk::new(None),
+            origin: Origin::Nothing,
+            anchored: false,
+        });
+        self.unsynced = Unsynced::default();
+        Ok(())
+    }
+
+    /// Gives the log new contents, as a whole or not at all.
+    pub(super) fn replace_log(&mut self, bytes: &[u8]) -> Result<()> {
+        let (draft, path, folder) = (
+            self.layout.log_draft(),
+            self.layout.log(),
+            self.layout.folder().to_owned(),
+        );
+        let file = self.disk.create(&draft).at(&draft)?;
+        file.write_at(bytes, 0).at(&draft)?;
+        file.sync().at(&draft)?;
+        self.disk.rename(&draft, &path).at(&path)?;
+        self.disk.sync_dir(&folder).at(&folder)
+    }
+
+    /// Before the first append: a handle that writes, and a hint that tells a torn write from damage.
+    fn make_ready(&mut self) -> Result<()> {
+        let path = self.layout.log();
+        let Some(log) = &mut self.log else {
+            return Err(Error::Closed);
+        };
+        if !log.writable {
+            for leftover in [self.layout.log_draft(), self.layout.snapshot_draft()] {
+                remove_if_there(&*self.disk, &leftover)?;
+            }
+            let file = self.disk.open(&path, Access::Write).at(&path)?;
+            if file.identity().at(&path)? != log.identity {
+                return Err(Error::io(
+                    &path,
+                    std::io::Error::other("the log was replaced while it was locked"),
+                ));
+            }
+            log.file = file;
+            log.writable = true;
+        }
+        if log.anchored {
+            return Ok(());
+        }
+        self.sync_log()?;
+        if self.log.as_ref().is_some_and(|log| log.walk.mark().first.is_none()) {
+            // Nothing but damage so far: there is no event that a hint could name.
+            return Ok(());
+        }
+        let hint = self.layout.synced();
+        let file = self.disk.open(&hint, Access::Write).at(&hint)?;
+        file.sync().at(&hint)?;
+        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
+        if let Some(log) = &mut self.log {
+            log.anchored = true;
+        }
+        Ok(())
+    }
+
+    /// Syncs the log and remembers how far; a failure poisons the store.
+    pub(super) fn sync_log(&mut self) -> Result<()> {
+        let path = self.layout.log();
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        if let Err(fault) = log.file.sync() {
+            self.poisoned = Some(fault.to_string());
+            return Err(Error::io(&path, fault));
+        }
+        self.unsynced = Unsynced::default();
+        let mark = log.walk.mark();
+        let (Some(first), Some(head)) = (mark.first, mark.head) else {
+            return Ok(());
+        };
+        let synced = Synced {
+            offset: log.walk.end,
+            seq: mark.last_seq,
+            first,
+            head,
+        };
+        write_hint(&*self.disk, &self.layout, &synced)
+    }
+}
+
+/// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
+fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
+    let path = layout.synced();
+    let file = match disk.open(&path, Access::Write) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
+        Err(fault) => return Err(Error::io(&path, fault)),
+    };
+    file.write_at(&synced.spell(), 0).at(&path)
+}
+
+fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
+    match disk.remove(path) {
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound => Err(Error::io(path, fault)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,81 @@
+//! What is written beside the log, for those who read no log?
+
+use crate::disk::Access;
+use crate::error::{At, Error, Result};
+use crate::event::stamp;
+use crate::layout::base_name;
+use crate::snapshot::{self, Header};
+use crate::verify::BaseState;
+
+use super::Store;
+
+/// The first snapshot is due at so many events.
+pub(super) const FIRST_SNAPSHOT_EVENTS: u64 = 50;
+/// Each further one at so many times the events: its cost stays a constant share of writing.
+const SNAPSHOT_GROWTH: u64 = 10;
+
+/// When the next snapshot is due in a log of so many events.
+pub(super) fn next_snapshot(events: u64) -> u64 {
+    let mut due = FIRST_SNAPSHOT_EVENTS;
+    while due <= events {
+        due *= SNAPSHOT_GROWTH;
+    }
+    due
+}
+
+impl Store {
+    /// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours.
+    pub(super) fn adopt(&mut self) -> Result<Option<String>> {
+        if self.report.base != BaseState::Unanchored {
+            return Ok(None);
+        }
+        let path = self.layout.snapshot();
+        let file = self.disk.open(&path, Access::Read).at(&path)?;
+        let contents = snapshot::read(&*file, &mut snapshot::Nobody).at(&path)?;
+        let header = contents.header.map_err(|reason| Error::Unsupported {
+            what: format!("{}: {reason}", path.display()),
+        })?;
+        let sha256 = contents.sha256;
+        let bases = self.layout.bases();
+        self.disk.create_dir(&bases).at(&bases)?;
+        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
+        super::copies::copy_file(&*self.disk, &path, &self.layout.inside(&base_name(sha256.text())), None)?;
+        self.disk.sync_dir(&bases).at(&bases)?;
+        self.report.base = BaseState::Adopted;
+        let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
+        crate::json::write_string(&header.last_hash, &mut record);
+        record.extend_from_slice(format!(",\"seq\":{}}}", header.seq).as_bytes());
+        Ok(Some(String::from_utf8_lossy(&record).into_owned()))
+    }
+
+    /// `snapshot.json` is derived: if it cannot be written, the log is none the worse.
+    pub(super) fn write_snapshot_if_due(&mut self) {
+        if self.events() < self.snapshot_due {
+            return;
+        }
+        self.snapshot_due = next_snapshot(self.events());
+        if self.write_snapshot().is_err() {
+            self.report.notes.push("snapshot.json could not be written".to_owned());
+        }
+    }
+
+    /// Writes the state down for people and other tools.
+    pub(super) fn write_snapshot(&mut self) -> Result<()> {
+        let (path, folder) = (self.layout.snapshot(), self.layout.folder().to_owned());
+        let draft = self.layout.snapshot_draft();
+        let header = self.header();
+        let frozen = self.state.freeze();
+        snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        self.disk.rename(&draft, &path).at(&path)?;
+        self.disk.sync_dir(&folder).at(&folder)
+    }
+
+    /// What stands before the records of the state as it is now.
+    pub(super) fn header(&self) -> Header {
+        Header {
+            seq: self.last_seq(),
+            last_hash: self.head(),
+            ts: stamp::spell(self.latest().max(0)),
+        }
+    }
+}

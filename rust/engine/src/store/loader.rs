@@ -1,0 +1,122 @@
+//! Who takes in what the files say?
+
+use std::io;
+
+use crate::chain::Held;
+use crate::disk::DiskFile;
+use crate::event::Known;
+use crate::snapshot::{self, Contents};
+use crate::state::State;
+use crate::verify::{Holding, Sink};
+
+/// Where to stop when the past is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment {
+    /// Behind the event with this seq.
+    Seq(u64),
+    /// Behind the last event up to this moment, in microseconds.
+    Time(i64),
+}
+
+/// Gathers what a walk shows; without a state it only checks.
+#[derive(Default)]
+pub struct Loader {
+    /// What is known so far.
+    pub state: Option<State>,
+    /// The base accounts for all events up to here.
+    pub settled_until: Option<u64>,
+    /// Where to stop.
+    pub until: Option<Moment>,
+    /// The last seq that was taken.
+    pub last_seq: u64,
+    holding: Holding,
+    satisfied: bool,
+}
+
+impl Loader {
+    /// Loads everything into a new state.
+    pub fn loading() -> Self {
+        Self {
+            state: Some(State::default()),
+            ..Self::default()
+        }
+    }
+
+    /// Loads what comes behind a state.
+    pub fn going_on(state: State) -> Self {
+        Self {
+            state: Some(state),
+            ..Self::default()
+        }
+    }
+
+    /// Loads up to a moment.
+    pub fn up_to(moment: Moment) -> Self {
+        Self {
+            until: Some(moment),
+            ..Self::loading()
+        }
+    }
+
+    /// Checks everything and keeps nothing.
+    pub fn checking() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
+        match &mut self.state {
+            Some(state) => snapshot::read(file, state),
+            None => snapshot::read(file, &mut snapshot::Nobody),
+        }
+    }
+
+    fn take(&mut self, known: Known<'_>, ts: i64) {
+        let beyond = match self.until {
+            None => false,
+            Some(Moment::Seq(seq)) => known.seq > seq,
+            Some(Moment::Time(micros)) => ts > micros,
+        };
+        if beyond {
+            self.satisfied = true;
+        }
+        if self.satisfied {
+            return;
+        }
+        self.last_seq = known.seq;
+        if let Some(state) = &mut self.state {
+            if self.settled_until.is_some_and(|seq| known.seq <= seq) {
+                state.note(known);
+            } else {
+                state.apply(known);
+            }
+        }
+    }
+}
+
+impl Sink for Loader {
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.take(known, ts);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        if self.state.is_some() {
+            self.holding.push(known, ts);
+        }
+    }
+
+    fn settle(&mut self, held: Held) {
+        let mut holding = std::mem::take(&mut self.holding);
+        // A batch is one step: a moment inside it is the moment before it.
+        let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);
+        self.satisfied |= inside;
+        if held == Held::Count && !inside {
+            holding.release(|known, ts| self.take(known, ts));
+        }
+        holding.clear();
+        self.holding = holding;
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.satisfied
+    }
+}

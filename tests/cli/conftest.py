@@ -1,0 +1,72 @@
+"""What do the tests of the command line share? A way to run it, in this process or another."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chronomemory.cli import app
+from typer.testing import CliRunner
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.stdout)
+
+    @property
+    def listing(self) -> list[Any]:
+        return [json.loads(line) for line in self.stdout.split("\n") if line]
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a command on the project of this test; a traceback is a failure whatever the code."""
+
+    def call(*args: str | Path, project: Path | None = None, stdin: bytes | None = None) -> Answer:
+        words = [*map(str, args), "--project", str(project or tmp_path)]
+        result = CliRunner().invoke(app, words, input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Answer(result.exit_code, result.stdout, result.stderr)
+
+    return call
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Run:
+    """Run a command in a process of its own, without a terminal."""
+
+    def call(*args: str | Path, stdin: bytes = b"", **environment: str) -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-m", "chronomemory", *map(str, args)],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return call
+
+
+@pytest.fixture
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another project, without a store."""
+    return tmp_path_factory.mktemp("other")

@@ -1,0 +1,144 @@
+"""Does the command line say honestly what happened and what can be trusted?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from conftest import Run
+
+
+@pytest.fixture
+def forged(tmp_path: Path, log: Path) -> int:
+    """Forge the second of four lines, and say where it begins."""
+    with ChronoStore(tmp_path) as store:
+        for number in range(4):
+            store.upsert({"id": f"R-{number}", "label": "original"})
+    lines = log.read_bytes().split(b"\n")
+    lines[1] = lines[1].replace(b"original", b"forgery!")
+    log.write_bytes(b"\n".join(lines))
+    return len(lines[0]) + 1
+
+
+def test_a_project_without_a_log(run: Run, tmp_path: Path) -> None:
+    assert "no log yet" in run("status").stdout
+    assert run("status", "--json").document["backend"] == "none"
+    verdict = run("verify")
+    assert verdict.code == 0
+    assert "No chain can tell" in verdict.stdout
+    assert run("verify", "--json").document["events"] == 0
+    assert run("replay").stdout == "no such events\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_project_that_still_has_json_files(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".specsmith").mkdir()
+    (tmp_path / ".specsmith" / "requirements.json").write_text('[{"id": "R-1", "title": "x"}]')
+    assert "chronomemory migrate" in run("status").stdout
+    assert run("status", "--json").document["records"] == 1
+
+
+def test_status_counts_every_kind_and_status(run: Run, tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": "A"}, {"id": "B"}, {"id": "C", "kind": "risk"}])
+        store.delete("B")
+        store.engine.upsert({"id": "block:1", "kind": "block"}, "blocks")
+    told = run("status", "--json").document
+    assert told["kinds"] == {
+        "fact": {"active": 1, "tombstone": 1},
+        "risk": {"active": 1},
+        "block": {"active": 1},
+    }
+    assert (told["records"], told["valid"], told["last_seq"]) == (2, True, 6)
+    shown = run("status")
+    assert shown.code == 0
+    assert "chain ok" in shown.stdout
+    assert "tombstone" in shown.stdout
+    assert "1 of other faces" in shown.stdout
+
+
+def test_verify_names_the_rungs_it_cannot_reach(run: Run) -> None:
+    run("put", "A")
+    verdict = run("verify")
+    assert verdict.code == 0
+    assert "chain ok" in verdict.stdout
+    for rung in ("remembered", "signed", "witnessed"):
+        line = next(line for line in verdict.stdout.splitlines() if line.startswith(rung))
+        assert "cannot tell" in line
+    assert "tamper-proof" not in verdict.stdout
+
+
+def test_verify_says_where_and_why(run: Run, forged: int) -> None:
+    verdict = run("verify")
+    assert verdict.code == 1
+    assert "corrupt: 1 damaged place" in verdict.stdout
+    row = next(line for line in verdict.stdout.splitlines() if line.startswith("events.wal"))
+    assert row.split()[:5] == ["events.wal", "2", f"{forged:,}", "2", "altered"]
+    assert "chronomemory repair" in verdict.stdout
+    told = run("verify", "--json")
+    assert told.code == 1
+    assert told.document["damage"][0]["offset"] == forged
+    assert told.document["rungs"]["chain"] == "corrupt"
+
+
+@pytest.mark.usefixtures("forged")
+def test_a_damaged_store_warns_and_still_answers(run: Run) -> None:
+    answer = run("get", "R-0", "--json")
+    assert answer.code == 0
+    assert answer.document["label"] == "original"
+    assert "altered" in json.loads(answer.stderr)["warning"]
+    spoken = run("get", "R-0")
+    assert spoken.stderr.startswith("warning: ")
+    assert "RuntimeWarning" not in spoken.stderr
+    assert run("status").code == 1
+
+
+def test_an_interrupted_write_is_no_damage(run: Run, log: Path) -> None:
+    run("put", "A")
+    log.write_bytes(log.read_bytes() + b'{"hash":"')
+    verdict = run("verify")
+    assert verdict.code == 0
+    assert "9 uncommitted bytes" in verdict.stdout
+    assert run("verify", "--json").document["tail"]["length"] == 9
+
+
+def test_history_tells_what_changed(run: Run) -> None:
+    run("put", "A", "--label", "one", "--data", '{"n": 1, "gone": true}')
+    run("put", "A", "--confidence", "0.5", "--data", '{"n": 2}')
+    run("put", "A")
+    run("delete", "A")
+    shown = run("history", "A").stdout
+    for words in ("confidence 0.7 → 0.5", "data.n 1 → 2", "data.gone true → (none)", "nothing"):
+        assert words in shown
+    assert "status active → tombstone" in shown
+    assert [event["op"] for event in run("history", "A", "--json").listing] == ["upsert"] * 3 + ["delete"]
+
+
+def test_history_of_a_faces_record_follows_its_patches(run: Run, tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.engine.upsert({"id": "block:1", "data": {"a": 1, "b": {"c": 2}}}, "blocks")
+        store.engine.patch("block:1", {"data": {"a": None, "b": {"c": 3}}}, "blocks")
+    shown = run("history", "block:1").stdout
+    assert "data.b.c 2 → 3" in shown
+    assert "data.a 1 → (none)" in shown
+
+
+def test_history_before_a_compaction_is_said_to_be_elsewhere(run: Run) -> None:
+    run("put", "A")
+    run("compact")
+    answer = run("history", "A")
+    assert answer.code == 0
+    assert "archive" in answer.stderr
+
+
+def test_replay_gives_the_lines_as_they_are(run: Run, log: Path) -> None:
+    for number in range(3):
+        run("put", f"R-{number}", "--label", "naïve")
+    assert run("replay", "--json").stdout == log.read_text(encoding="utf-8")
+    assert [event["seq"] for event in run("replay", "--from-seq", "2", "--json").listing] == [2, 3]
+    assert len(run("replay", "--limit", "1", "--json").listing) == 1
+    shown = run("replay", "--limit", "1").stdout
+    assert "R-0" in shown
+    assert "2 more" in shown

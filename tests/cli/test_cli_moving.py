@@ -1,0 +1,243 @@
+"""Does everything that leaves a store come back, and is everything else refused?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoRecord, ChronoStore, DepGraph
+from chronomemory.cli.carry import FACES
+from chronomemory.types import FACE_PREFIXES
+from conftest import Run
+
+
+def everything(project: Path) -> list[ChronoRecord]:
+    with ChronoStore(project) as store:
+        return store.query(status=None, faces=True)
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> None:
+    """A store with every field, many kinds, every status, every face and every depth."""
+    with ChronoStore(tmp_path, recursion_depth=2) as store:
+        store.upsert(
+            ChronoRecord(
+                id="odd \u2028 \x1b ☃",
+                kind="risk",
+                status="mine",
+                label="a\nb",
+                confidence=0.123456789,
+                source_type="synthetic",
+                evidence=["x", "y"],
+                epistemic_boundary=["z"],
+                is_hypothesis=True,
+                model_assumptions={"k": None},
+                data={"big": 2**80, "float": 1e16, "deep": [[{"x": -0.5}]], "": {"id": "block:no"}},
+            )
+        )
+        store.upsert_many([{"id": name, "confidence": 0.8} for name in "ABC"])
+        graph = DepGraph(store)
+        graph.add_edge("B", "A", "depends_on")
+        store.invalidate("A", "wrong", graph)
+        store.delete("C")
+        for number, (prefix, face) in enumerate(FACES.items()):
+            store.engine.upsert({"id": f"{prefix}1", "kind": prefix[:-1], "data": {"n": number}}, face)
+        store.engine.delete("entry:1", "pages")
+    with ChronoStore(tmp_path) as store:
+        store.engine.upsert({"id": "block:2", "kind": "block"}, "blocks")
+        store.upsert({"id": "LAST", "confidence": 1})
+
+
+@pytest.mark.usefixtures("full")
+def test_records_make_the_round_trip_without_loss(run: Run, tmp_path: Path, other: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    assert run("export", file).code == 0
+    told = run("import", file, "--json", project=other).document
+    assert told["of_faces"] == len(FACES) + 1
+    ours, theirs = everything(tmp_path), everything(other)
+    assert told["records"] == len(ours) == len(theirs)
+    assert {record.id: record for record in ours} == {record.id: record for record in theirs}
+    assert {record.recursion_depth for record in theirs} == {0, 2}
+    assert {"tombstone", "invalidated", "hypothesis", "mine"} <= {record.status for record in theirs}
+    again = run("export", project=other)
+    assert again.stdout.encode() == file.read_bytes(), "export, import, export gives the same bytes"
+    assert run("verify", project=other).code == 0
+
+
+@pytest.mark.usefixtures("full")
+def test_export_and_import_join_in_a_pipe(run: Run, tmp_path: Path, other: Path) -> None:
+    lines = run("export", "--json").stdout.encode()
+    answer = run("import", "-", project=other, stdin=lines)
+    assert answer.code == 0
+    assert "of other faces" in answer.stdout
+    assert len(everything(other)) == len(everything(tmp_path))
+
+
+@pytest.mark.usefixtures("full")
+def test_a_history_makes_the_round_trip_byte_for_byte(
+    run: Run, tmp_path: Path, log: Path, other: Path
+) -> None:
+    file = tmp_path / "log.ndjson"
+    run("export", "--history", file)
+    assert file.read_bytes() == log.read_bytes()
+    told = run("import", "--history", file, "--json", project=other).document
+    assert told["events"] == log.read_bytes().count(b"\n")
+    assert (other / ".chronomemory" / "events.wal").read_bytes() == log.read_bytes()
+    assert everything(other) == everything(tmp_path)
+    assert "byte for byte" in run("import", "--history", file, project=tmp_path_beside(other)).stdout
+
+
+def tmp_path_beside(path: Path) -> Path:
+    fresh = path / "fresh"
+    fresh.mkdir()
+    return fresh
+
+
+def test_a_history_is_imported_only_into_an_empty_project(run: Run, tmp_path: Path) -> None:
+    run("put", "A")
+    file = tmp_path / "log.ndjson"
+    run("export", "--history", file)
+    answer = run("import", "--history", file)
+    assert answer.code == 2
+    assert "has a log already" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "word"),
+    [
+        (lambda text: text.replace(b"original", b"forgery!", 1), 1, "line 1, byte 0: altered"),
+        (lambda text: text.split(b"\n", 1)[1], 1, "line 1"),
+        (lambda text: text[:-5], 2, "middle of a write"),
+        (lambda text: b"", 2, "holds no events"),
+        (lambda text: b"hello\n", 1, "line 1"),
+    ],
+    ids=["altered", "beheaded", "torn", "empty", "garbage"],
+)
+def test_a_spoiled_history_is_refused(
+    run: Run, tmp_path: Path, other: Path, spoil: object, code: int, word: str
+) -> None:
+    assert callable(spoil)
+    for number in range(3):
+        run("put", f"R-{number}", "--label", "original")
+    file = tmp_path / "log.ndjson"
+    run("export", "--history", file)
+    file.write_bytes(spoil(file.read_bytes()))
+    answer = run("import", "--history", file, project=other)
+    assert (answer.code, answer.stdout) == (code, "")
+    assert word in answer.stderr
+    assert list(other.iterdir()) == []
+
+
+def test_a_compacted_history_says_what_carries_it(run: Run, tmp_path: Path, other: Path) -> None:
+    run("put", "A")
+    run("compact")
+    run("put", "B")
+    file = tmp_path / "log.ndjson"
+    assert "backup and restore" in run("export", "--history", file).stderr
+    answer = run("import", "--history", file, project=other)
+    assert answer.code == 1
+    assert "backup and restore" in answer.stderr
+    assert run("import", "-", project=other, stdin=run("export").stdout.encode()).code == 0
+    assert len(everything(other)) == 2
+
+
+def test_an_export_replaces_a_file_only_when_told(run: Run, tmp_path: Path) -> None:
+    run("put", "A")
+    file = tmp_path / "out.ndjson"
+    file.write_text("precious")
+    assert run("export", file).code == 2
+    assert file.read_text() == "precious"
+    told = run("export", file, "--force", "--json").document
+    assert told == {"path": str(file), "lines": 1, "bytes": file.stat().st_size}
+    assert [path.name for path in tmp_path.glob("*.tmp")] == []
+
+
+def test_an_export_of_a_damaged_log_is_a_finding(run: Run, tmp_path: Path, log: Path) -> None:
+    run("put", "A", "--label", "original")
+    run("put", "B")
+    log.write_bytes(log.read_bytes().replace(b"original", b"forgery!"))
+    answer = run("export")
+    assert answer.code == 1
+    assert [record["id"] for record in answer.listing] == ["B"]
+    assert "chain is invalid" in answer.stderr
+    assert run("export", "--history").stdout.encode() == log.read_bytes()
+
+
+def test_an_empty_store_exports_nothing(run: Run, tmp_path: Path) -> None:
+    assert run("export").stdout == ""
+    assert run("export", "--history").stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def rows(*records: dict[str, object]) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"),
+    [
+        (b"{", "line 3"),
+        (rows({"id": "X", "confidence": 2}), "line 3"),
+        (rows({"id": "block:9", "confidence": 2}), "line 3"),
+        (rows({"id": "block:9", "recursion_depth": "deep"}), "line 3"),
+        (rows({"id": "block:9", "colour": 1}), "colour"),
+        (b'{"id": "block:9"', "line 3"),
+        (b'{"id": "\\u0062lock:9"}\n', "blocks"),
+        (rows({"id": ""}), "line 3"),
+        (b"[]\n", "line 3"),
+        (b'{"id": "X", "label": "\xff"}\n', "line 3"),
+    ],
+)
+def test_import_names_the_bad_line(run: Run, bad: bytes, word: str) -> None:
+    answer = run("import", "-", stdin=rows({"id": "A"}, {"id": "block:1"}) + bad)
+    assert answer.code == 2
+    assert word in answer.stderr
+    assert "error: " in answer.stderr
+
+
+def test_import_is_last_write_wins(run: Run) -> None:
+    run("put", "A", "--label", "old", "--confidence", "0.1")
+    run(
+        "import",
+        "-",
+        stdin=rows({"id": "A", "label": "new"}, {"id": "block:1"}, {"id": "block:1", "label": "b"}),
+    )
+    assert run("get", "A", "--json").document["label"] == "new"
+    assert run("get", "block:1", "--json").document["label"] == "b"
+
+
+def test_the_faces_are_those_of_the_package() -> None:
+    assert set(FACES) == set(FACE_PREFIXES)
+
+
+def test_ingest_loads_files_and_pipes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_bytes(rows({"id": "A"}, {"id": "B", "recursion_depth": 4}))
+    told = run("ingest", tmp_path / "a.ndjson", "-", "--json", stdin=rows({"id": "C"})).document
+    assert told["records"] == 3
+    assert told["files"] == [str(tmp_path / "a.ndjson"), "-"]
+    assert run("get", "B", "--json").document["recursion_depth"] == 4
+    assert "loaded 2 records" in run("ingest", tmp_path / "a.ndjson").stdout
+    assert "loaded 0 records" in run("ingest", "-", stdin=b"").stdout
+
+
+def test_ingest_names_the_bad_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_bytes(rows({"id": "A"}, {"id": "B", "confidence": -1}))
+    answer = run("ingest", tmp_path / "a.ndjson")
+    assert answer.code == 2
+    assert "a.ndjson line 2: -1" in answer.stderr
+    assert run("ingest", tmp_path / "missing").code == 2
+    assert run("ingest", tmp_path).code == 2
+
+
+def test_migrate_brings_json_files_in(run: Run, tmp_path: Path) -> None:
+    assert run("migrate").code == 2
+    folder = tmp_path / ".specsmith"
+    folder.mkdir()
+    (folder / "requirements.json").write_text('[{"id": "R-1", "title": "x"}, {"title": "no id"}]')
+    (folder / "testcases.json").write_text("{")
+    answer = run("migrate")
+    assert answer.code == 0
+    assert "1 requirement and 0 test cases came in, 0 skipped" in answer.stdout
+    assert answer.stderr.count("warning: ") == 2
+    assert run("migrate", folder, "--json").document == {"requirements": 0, "testcases": 0, "skipped": 1}
