@@ -48,7 +48,7 @@ bench: build  ## measure against peers and the physical limit
 	$(BIN)/python -m benches.table
 
 wheel: $(STAMP)  ## build a wheel into dist/
-	$(BIN)/maturin build --release --quiet --out dist
+	$(BIN)/maturin build --release --strip --quiet --out dist
 
 clean:  ## remove what the build made
 	rm -rf $(VENV) dist python/chronomemory/_core*.so

@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chronomemory.cli import app
+from cli_answer import Answer, Run
 from typer.testing import CliRunner
-
-
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.stdout)
-
-    @property
-    def listing(self) -> list[Any]:
-        return [json.loads(line) for line in self.stdout.split("\n") if line]
-
-
-Run = Callable[..., Answer]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import Run
+from cli_answer import Run
 
 
 def test_compact_says_how_short_the_log_became(run: Run, log: Path) -> None:

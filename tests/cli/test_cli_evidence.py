@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from conftest import Run
+from cli_answer import Run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chronomemory import WalEvent
 from chronomemory.cli.output import clean, counted, size
-from conftest import Run
+from cli_answer import Run
 
 NASTY = "[/red] [bold]x \x1b[31m \x9b2J \u202e \r\n :smile: {x}"
 

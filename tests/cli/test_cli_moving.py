@@ -9,7 +9,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore, DepGraph
 from chronomemory.cli.carry import FACES
 from chronomemory.types import FACE_PREFIXES
-from conftest import Run
+from cli_answer import Run
 
 
 def everything(project: Path) -> list[ChronoRecord]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from chronomemory import ChronoStore, __version__
 from chronomemory.cli import app
-from conftest import Run
+from cli_answer import Run
 from typer.testing import CliRunner
 
 
@@ -113,13 +113,20 @@ def test_a_terminal_that_knows_only_ascii(shell: Run) -> None:
     assert shell("get", "A", "--json", PYTHONIOENCODING="ascii").document["label"] == "naïve ☃"
 
 
-def test_an_id_that_is_no_text(tmp_path: Path) -> None:
-    for command in ("put", "history"):
+def test_words_that_are_no_text(tmp_path: Path) -> None:
+    for args in (["put", b"\xff"], ["history", b"\xff"], ["query", "--kind", b"\xff"]):
         done = subprocess.run(
-            [sys.executable, "-m", "chronomemory", command, b"\xff"],
-            capture_output=True,
-            cwd=tmp_path,
-            check=False,
+            [sys.executable, "-m", "chronomemory", *args], capture_output=True, cwd=tmp_path, check=False
         )
-        assert done.returncode == 2, command
+        assert done.returncode == 2, args
         assert b"Traceback" not in done.stderr
+
+
+def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "chronomemory", "export", "--json", b"\xff"],
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert json.loads(done.stdout)["path"] == "\\udcff"

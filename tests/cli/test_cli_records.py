@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore, DepGraph
-from conftest import Run
+from cli_answer import Run
 
 
 def test_put_writes_what_it_is_told(run: Run, tmp_path: Path) -> None:
@@ -106,6 +106,12 @@ def test_a_record_with_an_unknown_field_is_refused(run: Run) -> None:
     assert answer.code == 2
     assert "colour" in answer.stderr
     assert "try: " in answer.stderr
+
+
+def test_a_record_that_is_no_text_is_refused(run: Run) -> None:
+    answer = run("put", "--from-json", "-", stdin=b'{"id": "\xff"}')
+    assert answer.code == 2
+    assert "UTF-8" in answer.stderr
 
 
 def test_get_shows_provenance(run: Run) -> None:

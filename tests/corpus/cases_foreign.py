@@ -38,6 +38,7 @@ def snapshots() -> list[Case]:
         folder_case("foreign_missing", lines, {}, "missing", "the only base is gone", missing),
         on_snapshot("foreign_cut", before[:-9], "missing", "cut short", missing),
         on_snapshot("foreign_comma", two.replace(b"},", b"}"), "missing", "a comma is missing", missing),
+        on_snapshot("foreign_key", before.replace(b"records", b"entries"), "missing", "no records", missing),
         on_snapshot("foreign_shape", b'{"seq":1}', "missing", "JSON, but no snapshot", missing),
         on_snapshot(
             "foreign_seq_bool", before.replace(b":6,", b":true,"), "missing", "true is not 1", missing

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from chronomemory.cli.options import HERE, AsJson, Project
-from chronomemory.cli.output import clean, counted, size
+from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import session
 from chronomemory.cli.tables import damage_table, pairs
 from chronomemory.layout import log_path
@@ -49,7 +49,7 @@ def backup(project: Project = HERE, as_json: AsJson = False) -> None:
         with here.out.progress("copying") as progress:
             folder = here.store.backup(progress=progress)
         if as_json:
-            here.out.document({"path": str(folder)})
+            here.out.document({"path": spelled(folder)})
         else:
             here.out.done("backup made; bring it back with")
             here.out.console.print(f"  chronomemory restore {clean(folder)}", soft_wrap=True)
@@ -71,7 +71,7 @@ def restore(
             here.store.restore(source)
         seq, records = here.store.wal_seq(), here.store.record_count()
         if as_json:
-            here.out.document({"path": str(source), "seq": seq, "records": records})
+            here.out.document({"path": spelled(source), "seq": seq, "records": records})
         else:
             here.out.done(f"restored: {counted(records, 'active record')} as of event {seq:,}")
 

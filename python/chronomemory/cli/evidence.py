@@ -11,7 +11,7 @@ from rich.text import Text
 
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.options import HERE, MAX_SEQ, AsJson, Project, RecordId
-from chronomemory.cli.output import Output, clean, counted, size
+from chronomemory.cli.output import Output, clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, NotFoundError, Session, session
 from chronomemory.cli.tables import damage_table, event_table, history_table, kind_table, pairs, table
 from chronomemory.event import WalEvent
@@ -72,7 +72,7 @@ def _status(
     project: Path, backend: str, records: int, kinds: dict[str, dict[str, int]], report: VerifyReport
 ) -> dict[str, Any]:
     told = report.to_dict()
-    named = {"project": str(project), "backend": backend, "records": records, "kinds": kinds}
+    named = {"project": spelled(project), "backend": backend, "records": records, "kinds": kinds}
     return {**named, **{name: told[name] for name in _TOLD}}
 
 
@@ -136,7 +136,7 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
     rungs = table("rung", "verdict", "what it would mean")
     for name, said in report.rungs.items():
         style = {"ok": "green", "corrupt": "bold red"}.get(said, "yellow")
-        rungs.add_row(name, Text(said, style=style), Text(_RUNGS.get(name, ""), style="bright_black"))
+        rungs.add_row(name, Text(said, style=style), Text(_RUNGS.get(name, ""), style="dim"))
     out.show("", rungs)
     if report.damage:
         out.show("", "Every good line can still be read. There are two ways to go on:")

@@ -14,7 +14,7 @@ import typer
 
 from chronomemory.cli.carry import bring_history, bring_records, history_of, records_of
 from chronomemory.cli.options import HERE, STDIN, AsJson, InputFile, InputFiles, Project
-from chronomemory.cli.output import clean, counted, size
+from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, RefusedError, session
 from chronomemory.cli.tables import pairs
 
@@ -36,7 +36,7 @@ def ingest(
         with here.out.progress("loading") as progress:
             report = here.store.ingest(sources, progress=progress)
         if as_json:
-            here.out.document({**report.to_dict(), "files": [str(path) for path in files]})
+            here.out.document({**report.to_dict(), "files": [spelled(path) for path in files]})
         else:
             here.out.done(f"loaded {counted(report.records, 'record')} from {size(report.bytes)}")
             if report.records:
@@ -104,7 +104,7 @@ def export(
         else:
             count, written = _write(file, lines)
             if as_json:
-                here.out.document({"path": str(file), "lines": count, "bytes": written})
+                here.out.document({"path": spelled(file), "lines": count, "bytes": written})
             else:
                 what = counted(count, "event" if history else "record")
                 here.out.done(f"wrote {what}, {size(written)}, to ", (clean(file), "cyan"))

@@ -95,10 +95,12 @@ def share(value: float) -> float:
     return value
 
 
-def json_object(spelled: str, name: str) -> dict[str, Any]:
+def json_object(spelled: str | bytes, name: str) -> dict[str, Any]:
     """Read one JSON object as strictly as the log does."""
+    if isinstance(spelled, str):
+        spelled = spelled.encode("utf-8", "surrogatepass")
     try:
-        value = parse_json(spelled.encode("utf-8", "surrogatepass"))
+        value = parse_json(spelled)
     except ValueError as error:
         raise typer.BadParameter(f"{name} is not JSON: {error}") from None
     if not isinstance(value, dict):

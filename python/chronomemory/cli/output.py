@@ -21,7 +21,7 @@ from rich.text import Text
 from chronomemory._core import canonical_json
 from chronomemory.types import Progress
 
-__all__ = ["Output", "clean", "counted", "size"]
+__all__ = ["Output", "clean", "counted", "size", "spelled"]
 
 _LINES_AT_ONCE = 2_000
 
@@ -58,7 +58,7 @@ class Output:
 
     def hint(self, text: str) -> None:
         """Say something in passing."""
-        self.console.print(Text(text, style="bright_black"))
+        self.console.print(Text(text, style="dim"))
 
     def done(self, *parts: str | tuple[str, str]) -> None:
         """Say in one line what was done."""
@@ -81,9 +81,7 @@ class Output:
             _say(self.errors, Text.assemble(("  try: ", "bold"), clean(recovery)))
 
     def _complain(self, value: Mapping[str, str]) -> None:
-        # A path may hold bytes that are no text; they must not hide the message they are in.
-        plain = {key: text.encode("utf-8", "backslashreplace").decode() for key, text in value.items()}
-        typer.echo(canonical_json(plain), err=True)
+        typer.echo(canonical_json({key: spelled(text) for key, text in value.items()}), err=True)
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress | None]:
@@ -105,6 +103,11 @@ class Output:
 def _say(console: Console, text: Text) -> None:
     """Keep a line whole for those who search it; wrap it between words for those who read it."""
     console.print(text, soft_wrap=not console.is_terminal)
+
+
+def spelled(path: object) -> str:
+    """Spell a path so that JSON can carry it: it may hold bytes that are no text."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def clean(value: object, keep: str = "") -> str:

@@ -56,7 +56,7 @@ def put(
     data: Annotated[str | None, typer.Option(metavar="JSON", help="Anything else, an object.")] = None,
     depth: Annotated[int | None, typer.Option(help="How many agents deep the writer is.")] = None,
     from_json: Annotated[
-        typer.FileText | None,
+        typer.FileBinaryRead | None,
         typer.Option(metavar="FILE", help="The whole record as one JSON object; - is stdin."),
     ] = None,
     project: Project = HERE,
@@ -140,8 +140,8 @@ def delete(record_id: RecordId, project: Project = HERE, as_json: AsJson = False
 
 
 def query(
-    kind: Annotated[str | None, typer.Option(help="Only this kind.")] = None,
-    status: Annotated[str, typer.Option(help="Only this status.")] = "active",
+    kind: Annotated[str | None, typer.Option(callback=text, help="Only this kind.")] = None,
+    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
     every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
     min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
     rag: Annotated[bool, typer.Option("--rag", help="Only what may reach a prompt.")] = False,

@@ -20,6 +20,7 @@ from chronomemory.types import Damage
 
 __all__ = [
     "change_table",
+    "confidence_step",
     "confidence_text",
     "damage_table",
     "event_table",
@@ -28,6 +29,7 @@ __all__ = [
     "pairs",
     "record_card",
     "record_table",
+    "status_step",
     "status_text",
     "table",
 ]
@@ -36,8 +38,8 @@ _STATUS_STYLES = {
     "active": "green",
     "hypothesis": "yellow",
     "invalidated": "red",
-    "deprecated": "bright_black",
-    "tombstone": "bright_black",
+    "deprecated": "dim",
+    "tombstone": "dim",
 }
 _OP_STYLES = {"upsert": "green", "migrate": "green", "patch": "cyan", "delete": "red"}
 _WHOLE = frozenset({"upsert", "migrate"})
@@ -61,7 +63,7 @@ def table(*headers: str, right: Sequence[str] = ()) -> Table:
 def pairs(facts: Mapping[str, str | Text]) -> Table:
     """Set names and values below each other."""
     made = Table.grid(padding=(0, 2))
-    made.add_column(style="bright_black", no_wrap=True)
+    made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in facts.items():
         made.add_row(name, value)
@@ -79,6 +81,18 @@ def confidence_text(value: object, digits: int | None = 2) -> Text:
         return Text(clean(value), style="magenta")
     style = "green" if value >= RAG_CONFIDENCE else "yellow" if value >= RAG_CONFIDENCE / 2 else "red"
     return Text(repr(value) if digits is None else f"{value:.{digits}f}", style=style)
+
+
+def status_step(before: object, now: object) -> Text:
+    """Show a status before and after."""
+    return Text.assemble(status_text(before), " → ", status_text(now))
+
+
+def confidence_step(before: object, now: object) -> Text:
+    """Show a confidence before and after, or once where it stayed."""
+    if before == now:
+        return confidence_text(now)
+    return Text.assemble(confidence_text(before), " → ", confidence_text(now))
 
 
 def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
@@ -131,10 +145,10 @@ def event_table(events: Iterable[WalEvent]) -> Table:
     for event in events:
         made.add_row(
             clean(event.seq),
-            Text(_time(event.ts), style="bright_black"),
+            Text(_time(event.ts), style="dim"),
             _op(event.op),
             Text(clean(event.record_id), style="cyan"),
-            Text(clean(event.hash)[:_HASH_SHOWN], style="bright_black"),
+            Text(clean(event.hash)[:_HASH_SHOWN], style="dim"),
         )
     return made
 
@@ -149,7 +163,7 @@ def history_table(events: Iterable[WalEvent]) -> Table:
         now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
         made.add_row(
             clean(event.seq),
-            Text(_time(event.ts), style="bright_black"),
+            Text(_time(event.ts), style="dim"),
             _op(event.op),
             _story(before, now),
         )
@@ -178,8 +192,8 @@ def change_table(changes: Iterable[RecordStatusChange]) -> Table:
     for change in changes:
         made.add_row(
             Text(clean(change.record_id), style="cyan"),
-            status_text(change.previous_status) + Text(" → ") + status_text(change.new_status),
-            _step(change.previous_confidence, change.new_confidence),
+            status_step(change.previous_status, change.new_status),
+            confidence_step(change.previous_confidence, change.new_confidence),
         )
     return made
 
@@ -193,12 +207,6 @@ def kind_table(kinds: Mapping[str, Mapping[str, int]]) -> Table:
         numbers = (f"{counts[status]:,}" if status in counts else "" for status in statuses)
         made.add_row(clean(kind), *numbers)
     return made
-
-
-def _step(before: object, now: object) -> Text:
-    if before == now:
-        return confidence_text(now)
-    return confidence_text(before) + Text(" → ") + confidence_text(now)
 
 
 def _items(values: Any) -> Text:
@@ -224,14 +232,14 @@ def _time(ts: object) -> str:
 def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
     if before is None:
         known = [(name, now[name]) for name in ("label", "status", "confidence") if name in now]
-        return Text("\n").join(Text.assemble((f"{name} ", "bright_black"), _short(v)) for name, v in known)
+        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known)
     old, new = _leaves(before), _leaves(now)
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if not changed:
-        return Text("nothing", style="bright_black")
+        return Text("nothing", style="dim")
     return Text("\n").join(
         Text.assemble(
-            (f"{clean(name)} ", "bright_black"), _short(old.get(name)), " → ", (_short(new.get(name)), "bold")
+            (f"{clean(name)} ", "dim"), _short(old.get(name)), " → ", (_short(new.get(name)), "bold")
         )
         for name in changed
     )

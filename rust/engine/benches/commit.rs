@@ -24,7 +24,10 @@ fn main() {
             bencher.iter_batched(
                 || fresh(count),
                 |draft| {
-                    let done = store.borrow_mut().commit(&draft, sample::START_MICROS).expect("a commit");
+                    let done = store
+                        .borrow_mut()
+                        .commit(&draft, sample::START_MICROS)
+                        .expect("a commit");
                     assert_eq!(done.next_seq - done.first_seq, u64::from(count));
                     draft
                 },
@@ -35,7 +38,11 @@ fn main() {
     }
     let mut store = store.into_inner();
     let last = format!("REC-{:07}", next.into_inner() - 1);
-    assert!(store.get(&last).is_some_and(|record| record.starts_with(b"{\"confidence\":")));
+    assert!(
+        store
+            .get(&last)
+            .is_some_and(|record| record.starts_with(b"{\"confidence\":"))
+    );
     store.close().expect("a close");
     criterion.final_summary();
 }

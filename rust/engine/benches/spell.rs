@@ -24,7 +24,9 @@ fn main() {
         });
     });
     assert_eq!(out, text.as_bytes());
-    group.bench_function("parse it", |bencher| bencher.iter(|| parse(black_box(text.as_bytes())).is_ok()));
+    group.bench_function("parse it", |bencher| {
+        bencher.iter(|| parse(black_box(text.as_bytes())).is_ok())
+    });
     group.finish();
 
     let mut group = criterion.benchmark_group("a scalar");

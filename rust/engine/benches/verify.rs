@@ -17,11 +17,16 @@ fn main() {
     let folder = sample::Folder::new("verify");
     let mut store = folder.store();
     for first in (0..EVENTS).step_by(BATCH as usize) {
-        store.commit(&sample::draft(first, BATCH), sample::START_MICROS).expect("a commit");
+        store
+            .commit(&sample::draft(first, BATCH), sample::START_MICROS)
+            .expect("a commit");
     }
     store.close().expect("a close");
     let log = std::fs::read(folder.layout().log()).expect("the log");
-    let lines: Vec<&[u8]> = log.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&[u8]> = log
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .collect();
     assert_eq!(lines.len() as u32, EVENTS + EVENTS / BATCH);
 
     let mut criterion = sample::criterion();

@@ -13,6 +13,8 @@ pub const SNAPSHOT: &str = "snapshot.json";
 #[derive(Clone, Debug)]
 pub struct Layout {
     folder: PathBuf,
+    log: PathBuf,
+    lock: PathBuf,
 }
 
 impl Layout {
@@ -23,7 +25,9 @@ impl Layout {
 
     /// A store whose files lie directly in `folder`, as in a backup.
     pub fn of_folder(folder: PathBuf) -> Self {
-        Self { folder }
+        // Every commit asks for these two.
+        let (log, lock) = (folder.join(LOG), folder.join("lock"));
+        Self { folder, log, lock }
     }
 
     /// The folder itself.
@@ -32,8 +36,8 @@ impl Layout {
     }
 
     /// The chained log.
-    pub fn log(&self) -> PathBuf {
-        self.folder.join(LOG)
+    pub fn log(&self) -> &Path {
+        &self.log
     }
 
     /// The log while it is being born or replaced.
@@ -57,8 +61,8 @@ impl Layout {
     }
 
     /// The writer lock.
-    pub fn lock(&self) -> PathBuf {
-        self.folder.join("lock")
+    pub fn lock(&self) -> &Path {
+        &self.lock
     }
 
     /// The states that compactions started from.

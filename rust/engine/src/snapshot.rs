@@ -162,7 +162,7 @@ pub fn peek(file: &dyn DiskFile) -> io::Result<Option<Header>> {
 }
 
 fn own_header(line: &[u8]) -> Option<Header> {
-    line.strip_suffix(b"[")?;
+    line.strip_suffix(b",\"records\":[")?;
     let closed = [line, b"]}"].concat();
     Header::of(&json::parse(&closed).ok()?)
 }

@@ -342,7 +342,7 @@ impl Holding {
 /// # Errors
 /// What the disk says.
 pub fn open_log(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Arc<dyn DiskFile>>> {
-    match disk.open(&layout.log(), Access::Read) {
+    match disk.open(layout.log(), Access::Read) {
         Ok(file) => Ok(Some(file)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault),

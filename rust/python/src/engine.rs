@@ -231,7 +231,7 @@ impl Engine {
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = Draft::default();
+        let mut draft = Draft::with_room(1);
         record::upsert(&mut draft, record, self.depth, face)?;
         Ok(line(py, &self.commit(py, &draft)?))
     }
@@ -243,7 +243,7 @@ impl Engine {
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut draft = Draft::default();
+        let mut draft = Draft::with_room(1);
         record::upsert(&mut draft, record, self.depth, face)?;
         let committed = self.change(py, |store| store.commit_new(&draft, now()))?;
         Ok(committed.map(|committed| line(py, &committed)))

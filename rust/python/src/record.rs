@@ -22,165 +22,169 @@ pub fn record_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
         .map(|class| class.bind(py))
 }
 
-/// Where the fields of a record come from.
-enum Source<'a, 'py> {
-    Object(&'a Bound<'py, PyAny>),
-    Dict(&'a Bound<'py, PyDict>),
-}
+/// The twelve fields of a record in canonical order; what is missing has its default.
+type Fields<'py> = [Option<Bound<'py, PyAny>>; 12];
 
-impl<'py> Source<'_, 'py> {
-    fn get(&self, name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self {
-            Self::Object(object) => object.getattr(name).map(Some),
-            Self::Dict(dict) => dict.get_item(name),
-        }
-    }
+const CONFIDENCE: usize = 0;
+const DATA: usize = 1;
+const EPISTEMIC_BOUNDARY: usize = 2;
+const EVIDENCE: usize = 3;
+const ID: usize = 4;
+const IS_HYPOTHESIS: usize = 5;
+const KIND: usize = 6;
+const LABEL: usize = 7;
+const MODEL_ASSUMPTIONS: usize = 8;
+const SOURCE_TYPE: usize = 10;
+const STATUS: usize = 11;
+
+/// The names of the fields as interned strings: most keys are the very same objects.
+fn names(py: Python<'_>) -> [&Bound<'_, PyString>; 12] {
+    [
+        intern!(py, "confidence"),
+        intern!(py, "data"),
+        intern!(py, "epistemic_boundary"),
+        intern!(py, "evidence"),
+        intern!(py, "id"),
+        intern!(py, "is_hypothesis"),
+        intern!(py, "kind"),
+        intern!(py, "label"),
+        intern!(py, "model_assumptions"),
+        intern!(py, "recursion_depth"),
+        intern!(py, "source_type"),
+        intern!(py, "status"),
+    ]
 }
 
 /// Puts a record into a draft; its recursion depth is the store's.
 pub fn upsert(draft: &mut Draft, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = record.py();
-    if let Ok(dict) = record.cast::<PyDict>() {
-        return from_dict(draft, dict, depth, face);
-    }
-    if record.is_instance(record_class(py)?)? {
-        return write(draft, py, &Source::Object(record), depth, face);
-    }
-    if record.cast::<PyMapping>().is_ok() {
+    let fields = if let Ok(dict) = record.cast::<PyDict>() {
+        from_dict(dict)?
+    } else if record.is_instance(record_class(py)?)? {
+        from_object(record)?
+    } else if let Ok(mapping) = record.cast::<PyMapping>() {
         let dict = PyDict::new(py);
-        dict.update(record.cast::<PyMapping>()?)?;
-        return from_dict(draft, &dict, depth, face);
-    }
-    let kind = record.get_type().name()?;
-    Err(invalid(
-        py,
-        "record",
-        &format!("a {kind} is neither a ChronoRecord nor a dict"),
-    ))
+        dict.update(mapping)?;
+        from_dict(&dict)?
+    } else {
+        let kind = record.get_type().name()?;
+        return Err(invalid(py, "record", &format!("a {kind} is neither a ChronoRecord nor a dict")));
+    };
+    write(draft, py, &fields, depth, face)
 }
 
-fn from_dict(draft: &mut Draft, dict: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
-    for key in dict.keys() {
-        let Ok(key) = key.cast_into::<PyString>() else {
-            return Err(invalid(dict.py(), "record", "the keys of a record are strings"));
+fn from_object<'py>(record: &Bound<'py, PyAny>) -> PyResult<Fields<'py>> {
+    let mut fields = Fields::default();
+    for (field, name) in fields.iter_mut().zip(names(record.py())) {
+        *field = Some(record.getattr(name)?);
+    }
+    Ok(fields)
+}
+
+fn from_dict<'py>(dict: &Bound<'py, PyDict>) -> PyResult<Fields<'py>> {
+    let py = dict.py();
+    let names = names(py);
+    let mut fields = Fields::default();
+    for (key, value) in dict.iter() {
+        let slot = match names.iter().position(|name| name.is(&key)) {
+            Some(slot) => slot,
+            None => slot_of(&key)?,
         };
-        let name = str_of(&key, "record")?;
-        if !RECORD_FIELDS.contains(&name) {
-            return Err(invalid(dict.py(), name, "not a field of a record; put it under data"));
-        }
+        fields[slot] = Some(value);
     }
-    write(draft, dict.py(), &Source::Dict(dict), depth, face)
+    Ok(fields)
 }
 
-fn write<'py>(
-    draft: &mut Draft,
-    py: Python<'py>,
-    source: &Source<'_, 'py>,
-    depth: i64,
-    face: Option<&str>,
-) -> PyResult<()> {
+fn slot_of(key: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let Ok(key) = key.cast::<PyString>() else {
+        return Err(invalid(key.py(), "record", "the keys of a record are strings"));
+    };
+    let name = str_of(key, "record")?;
+    RECORD_FIELDS
+        .iter()
+        .position(|field| *field == name)
+        .ok_or_else(|| invalid(key.py(), name, "not a field of a record; put it under data"))
+}
+
+fn write(draft: &mut Draft, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let fault = |error: Error| to_python(py, error);
     let mut writer = draft.upsert();
-    writer.confidence(confidence(source, py)?).map_err(fault)?;
-    write_raw(source, py, RawField::Data, writer.raw(RawField::Data))?;
-    write_raw(
-        source,
-        py,
-        RawField::EpistemicBoundary,
-        writer.raw(RawField::EpistemicBoundary),
-    )?;
-    write_raw(source, py, RawField::Evidence, writer.raw(RawField::Evidence))?;
-    let id = text(source, "id", intern!(py, "id"))?;
-    writer.id(or(&id, "id", "")?, face).map_err(fault)?;
-    writer.is_hypothesis(is_hypothesis(source, py)?);
-    let kind = text(source, "kind", intern!(py, "kind"))?;
-    writer.kind(or(&kind, "kind", defaults::KIND)?);
-    let label = text(source, "label", intern!(py, "label"))?;
-    writer.label(or(&label, "label", "")?);
-    write_raw(
-        source,
-        py,
-        RawField::ModelAssumptions,
-        writer.raw(RawField::ModelAssumptions),
-    )?;
+    writer.confidence(confidence(fields)?).map_err(fault)?;
+    write_dict(fields, DATA, writer.raw(RawField::Data))?;
+    write_list(fields, EPISTEMIC_BOUNDARY, writer.raw(RawField::EpistemicBoundary))?;
+    write_list(fields, EVIDENCE, writer.raw(RawField::Evidence))?;
+    writer.id(text(fields, ID, "")?, face).map_err(fault)?;
+    writer.is_hypothesis(is_hypothesis(fields)?);
+    writer.kind(text(fields, KIND, defaults::KIND)?);
+    writer.label(text(fields, LABEL, "")?);
+    write_dict(fields, MODEL_ASSUMPTIONS, writer.raw(RawField::ModelAssumptions))?;
     writer.recursion_depth(depth);
-    let source_type = text(source, "source_type", intern!(py, "source_type"))?;
-    writer.source_type(or(&source_type, "source_type", defaults::SOURCE_TYPE)?);
-    let status = text(source, "status", intern!(py, "status"))?;
-    writer.status(or(&status, "status", defaults::STATUS)?).map_err(fault)
+    writer.source_type(text(fields, SOURCE_TYPE, defaults::SOURCE_TYPE)?);
+    writer.status(text(fields, STATUS, defaults::STATUS)?).map_err(fault)
 }
 
-fn wrong_type(value: &Bound<'_, PyAny>, field: &str, wanted: &str) -> PyErr {
+fn wrong_type(value: &Bound<'_, PyAny>, slot: usize, wanted: &str) -> PyErr {
     let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    invalid(value.py(), field, &format!("a {kind} is not {wanted}"))
+    invalid(value.py(), RECORD_FIELDS[slot], &format!("a {kind} is not {wanted}"))
 }
 
-fn text<'py>(
-    source: &Source<'_, 'py>,
-    name: &str,
-    key: &Bound<'py, PyString>,
-) -> PyResult<Option<Bound<'py, PyString>>> {
-    match source.get(key)? {
-        None => Ok(None),
+fn text<'a>(fields: &'a Fields<'_>, slot: usize, default: &'static str) -> PyResult<&'a str> {
+    match &fields[slot] {
+        None => Ok(default),
         Some(value) => match value.cast::<PyString>() {
-            Ok(text) => Ok(Some(text.clone())),
-            Err(_) => Err(wrong_type(&value, name, "a string")),
+            Ok(text) => str_of(text, RECORD_FIELDS[slot]),
+            Err(_) => Err(wrong_type(value, slot, "a string")),
         },
     }
 }
 
-fn or<'a>(text: &'a Option<Bound<'_, PyString>>, name: &str, default: &'static str) -> PyResult<&'a str> {
-    text.as_ref().map_or(Ok(default), |text| str_of(text, name))
-}
-
-fn confidence(source: &Source<'_, '_>, py: Python<'_>) -> PyResult<f64> {
-    let Some(value) = source.get(intern!(py, "confidence"))? else {
+fn confidence(fields: &Fields<'_>) -> PyResult<f64> {
+    let Some(value) = &fields[CONFIDENCE] else {
         return Ok(defaults::CONFIDENCE);
     };
-    let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
-    if !is_number || value.is_instance_of::<PyBool>() {
-        return Err(wrong_type(&value, "confidence", "a number"));
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(number.value());
+    }
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        return Err(wrong_type(value, CONFIDENCE, "a number"));
     }
     // An integer too large for a float is no confidence either.
     Ok(value.extract::<f64>().unwrap_or(f64::INFINITY))
 }
 
-fn is_hypothesis(source: &Source<'_, '_>, py: Python<'_>) -> PyResult<bool> {
-    match source.get(intern!(py, "is_hypothesis"))? {
+fn is_hypothesis(fields: &Fields<'_>) -> PyResult<bool> {
+    match &fields[IS_HYPOTHESIS] {
         None => Ok(false),
         Some(value) => match value.cast::<PyBool>() {
             Ok(truth) => Ok(truth.is_true()),
-            Err(_) => Err(wrong_type(&value, "is_hypothesis", "True or False")),
+            Err(_) => Err(wrong_type(value, IS_HYPOTHESIS, "True or False")),
         },
     }
 }
 
-fn write_raw(source: &Source<'_, '_>, py: Python<'_>, field: RawField, out: &mut Vec<u8>) -> PyResult<()> {
-    let (key, is_list) = match field {
-        RawField::Data => (intern!(py, "data"), false),
-        RawField::EpistemicBoundary => (intern!(py, "epistemic_boundary"), true),
-        RawField::Evidence => (intern!(py, "evidence"), true),
-        RawField::ModelAssumptions => (intern!(py, "model_assumptions"), false),
-    };
-    let Some(value) = source.get(key)? else {
-        out.extend_from_slice(if is_list { b"[]" } else { b"{}" });
-        return Ok(());
-    };
-    let fits = if is_list {
-        value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
-    } else {
-        value.is_instance_of::<PyDict>()
-    };
-    if !fits {
-        return Err(wrong_type(
-            &value,
-            field.name(),
-            if is_list { "a list" } else { "a dict" },
-        ));
-    }
-    let place = Field {
-        name: field.name(),
+fn place(slot: usize) -> Field<'static> {
+    Field {
+        name: RECORD_FIELDS[slot],
         depth: FIELD_DEPTH,
-    };
-    value::write(&value, place, out)
+    }
+}
+
+fn write_dict(fields: &Fields<'_>, slot: usize, out: &mut Vec<u8>) -> PyResult<()> {
+    match &fields[slot] {
+        None => out.extend_from_slice(b"{}"),
+        Some(value) if value.is_instance_of::<PyDict>() => return value::write(value, place(slot), out),
+        Some(value) => return Err(wrong_type(value, slot, "a dict")),
+    }
+    Ok(())
+}
+
+fn write_list(fields: &Fields<'_>, slot: usize, out: &mut Vec<u8>) -> PyResult<()> {
+    match &fields[slot] {
+        None => out.extend_from_slice(b"[]"),
+        Some(value) if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
+            return value::write(value, place(slot), out);
+        }
+        Some(value) => return Err(wrong_type(value, slot, "a list")),
+    }
+    Ok(())
 }

@@ -3,8 +3,12 @@
 use chronomemory::json;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
 
 use crate::enter::invalid;
+
+/// Most dicts have no more keys: they are sorted without asking for memory.
+const USUAL_PAIRS: usize = 12;
 
 /// Where a value stands, for the error that names it.
 #[derive(Clone, Copy)]
@@ -17,33 +21,53 @@ pub struct Field<'a> {
 
 /// Writes any object that JSON can carry.
 pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
-    let refuse = |reason: &str| Err(invalid(object.py(), field.name, reason));
-    if let Ok(text) = object.cast::<PyString>() {
+    // Nearly all values are of these very classes, which one comparison tells.
+    if let Ok(text) = object.cast_exact::<PyString>() {
         json::write_string(str_of(text, field.name)?, out);
+    } else if let Ok(number) = object.cast_exact::<PyInt>() {
+        write_int(number, field, out)?;
+    } else if let Ok(number) = object.cast_exact::<PyFloat>() {
+        write_float(number, field, out)?;
+    } else if let Ok(dict) = object.cast_exact::<PyDict>() {
+        write_dict(dict, field, out)?;
+    } else if let Ok(list) = object.cast_exact::<PyList>() {
+        write_items(list.iter(), object.py(), field, out)?;
     } else if object.is_none() {
         out.extend_from_slice(b"null");
-    } else if let Ok(truth) = object.cast::<PyBool>() {
+    } else if let Ok(truth) = object.cast_exact::<PyBool>() {
         out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
-    } else if let Ok(number) = object.cast::<PyFloat>() {
-        let value = number.value();
-        if !value.is_finite() {
-            return refuse(&format!("{value} is not a number that JSON can carry"));
-        }
-        json::write_f64(value, out);
-    } else if let Ok(number) = object.cast::<PyInt>() {
-        write_int(number, field, out)?;
-    } else if let Ok(dict) = object.cast::<PyDict>() {
-        write_dict(dict, field, out)?;
-    } else if let Ok(list) = object.cast::<PyList>() {
-        write_items(list.iter(), object.py(), field, out)?;
-    } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        write_items(tuple.iter(), object.py(), field, out)?;
     } else {
-        return refuse(&format!(
-            "a {} is nothing that JSON can carry",
-            object.get_type().name()?
-        ));
+        write_subclass(object, field, out)?;
     }
+    Ok(())
+}
+
+fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+    if let Ok(text) = object.cast::<PyString>() {
+        json::write_string(str_of(text, field.name)?, out);
+        Ok(())
+    } else if let Ok(number) = object.cast::<PyFloat>() {
+        write_float(number, field, out)
+    } else if let Ok(number) = object.cast::<PyInt>() {
+        write_int(number, field, out)
+    } else if let Ok(dict) = object.cast::<PyDict>() {
+        write_dict(dict, field, out)
+    } else if let Ok(list) = object.cast::<PyList>() {
+        write_items(list.iter(), object.py(), field, out)
+    } else if let Ok(tuple) = object.cast::<PyTuple>() {
+        write_items(tuple.iter(), object.py(), field, out)
+    } else {
+        let kind = object.get_type().name()?;
+        Err(invalid(object.py(), field.name, &format!("a {kind} is nothing that JSON can carry")))
+    }
+}
+
+fn write_float(number: &Bound<'_, PyFloat>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+    let value = number.value();
+    if !value.is_finite() {
+        return Err(invalid(number.py(), field.name, &format!("{value} is not a number that JSON can carry")));
+    }
+    json::write_f64(value, out);
     Ok(())
 }
 
@@ -104,20 +128,22 @@ fn write_items<'py>(
 fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
     let py = dict.py();
     let inner = deeper(py, field)?;
-    let mut pairs = Vec::with_capacity(dict.len());
+    let mut pairs: SmallVec<[_; USUAL_PAIRS]> = SmallVec::new();
     for (key, value) in dict.iter() {
         let Ok(key) = key.cast_into::<PyString>() else {
             return Err(invalid(py, field.name, "JSON keys are strings"));
         };
         pairs.push((key, value));
     }
-    let mut sorted = Vec::with_capacity(pairs.len());
+    let mut sorted: SmallVec<[_; USUAL_PAIRS]> = SmallVec::new();
     for (key, value) in &pairs {
         sorted.push((str_of(key, field.name)?, value));
     }
-    sorted.sort_unstable_by_key(|(key, _)| *key);
-    if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-        return Err(invalid(py, field.name, "the same key twice"));
+    if !sorted.is_sorted_by(|(one, _), (next, _)| one < next) {
+        sorted.sort_unstable_by_key(|(key, _)| *key);
+        if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(invalid(py, field.name, "the same key twice"));
+        }
     }
     out.push(b'{');
     for (index, (key, value)) in sorted.into_iter().enumerate() {

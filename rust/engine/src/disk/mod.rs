@@ -33,6 +33,15 @@ pub struct Identity {
     pub inode: u64,
 }
 
+/// What one look at a name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Which file has the name.
+    pub identity: Identity,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
 /// A place for files.
 pub trait Disk: Send + Sync {
     /// Opens an existing file.
@@ -70,11 +79,11 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the system says.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
-    /// Which file has this name now.
+    /// Which file has this name now, and how long it is.
     ///
     /// # Errors
     /// What the system says.
-    fn identity(&self, path: &Path) -> io::Result<Identity>;
+    fn status(&self, path: &Path) -> io::Result<Status>;
     /// Opens, or creates, the permanent file that writers lock.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Access, Disk, DiskFile, Identity, LockFile};
+use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,8 +62,11 @@ impl Disk for RealDisk {
         Ok(names)
     }
 
-    fn identity(&self, path: &Path) -> io::Result<Identity> {
-        fs::metadata(path).map(|metadata| identity_of(&metadata))
+    fn status(&self, path: &Path) -> io::Result<Status> {
+        fs::metadata(path).map(|metadata| Status {
+            identity: identity_of(&metadata),
+            length: metadata.len(),
+        })
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {

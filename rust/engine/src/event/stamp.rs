@@ -5,17 +5,27 @@ pub const STAMP_BYTES: usize = 27;
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// Spells a moment in UTC with fixed-width microseconds.
+/// Spells a moment in UTC with fixed-width microseconds, from the year 0 to 9999.
 pub fn spell(micros: i64) -> String {
     let (days, time) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
     let (year, month, day) = civil(days);
     let (seconds, fraction) = (time / 1_000_000, time % 1_000_000);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{fraction:06}Z",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    // Every commit is stamped, so the digits are put in place by hand.
+    let mut put = |end: usize, digits: usize, mut number: i64| {
+        for place in text[end - digits..end].iter_mut().rev() {
+            *place = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+    };
+    put(4, 4, year.clamp(0, 9999));
+    put(7, 2, month);
+    put(10, 2, day);
+    put(13, 2, seconds / 3600);
+    put(16, 2, seconds / 60 % 60);
+    put(19, 2, seconds % 60);
+    put(26, 6, fraction);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Spells a moment as the name of a backup folder.

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
+use crate::event::draft::Draft;
 use crate::layout::Layout;
 use crate::options::Durability;
 use crate::origin::Origin;
@@ -13,6 +14,7 @@ use crate::verify::Walk;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
+use super::commit::take_in;
 use super::{Log, Store, Unsynced};
 
 /// What `normal` leaves unsynced at most.
@@ -21,8 +23,8 @@ const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
 const UNSYNCED_MICROS: i64 = 1_000_000;
 
 impl Store {
-    /// Puts lines behind the log, creating it if there is none; gives the offset they begin at.
-    pub(super) fn append(&mut self, bytes: &[u8], lines: &Lines, now: i64) -> Result<u64> {
+    /// Puts lines behind the log, creating it if there is none, and shows the state what they say.
+    pub(super) fn append(&mut self, lines: &Lines, draft: &Draft, now: i64) -> Result<()> {
         if i64::try_from(lines.link.next_seq).is_err() {
             return Err(Error::Unsupported {
                 what: "the last seq of the log is the largest there can be".to_owned(),
@@ -34,12 +36,32 @@ impl Store {
             .as_ref()
             .is_none_or(|log| log.walk.mark().events == 0 && self.report.damage.is_empty());
         if born {
-            self.create_log(bytes)?;
-            self.advance(bytes, lines, now);
-            return Ok(0);
+            self.create_log(&lines.bytes)?;
+            take_in(&mut self.state, draft, lines, 0);
+            self.advance(lines, now);
+            return Ok(());
         }
         self.make_ready()?;
-        let path = self.layout.log();
+        let base = self.write_behind(&lines.bytes)?;
+        self.advance(lines, now);
+        self.unsynced.bytes += lines.bytes.len() as u64;
+        let since = *self.unsynced.since.get_or_insert(now);
+        let due = match self.options.durability {
+            Durability::Full => true,
+            Durability::Normal => self.unsynced.bytes >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
+            Durability::Off => false,
+        };
+        if due && let Err(fault) = self.sync_log() {
+            // The bytes are in the file but nobody may rely on them: the memory must not either.
+            self.log = None;
+            return Err(fault);
+        }
+        take_in(&mut self.state, draft, lines, base);
+        Ok(())
+    }
+
+    /// One write of all lines; what cannot be written whole is taken back.
+    fn write_behind(&mut self, bytes: &[u8]) -> Result<u64> {
         let Some(log) = &self.log else {
             return Err(Error::Closed);
         };
@@ -48,45 +70,29 @@ impl Store {
             if let Err(worse) = log.file.truncate(base) {
                 self.poisoned = Some(format!("a failed write could not be undone: {worse}"));
             }
-            return Err(Error::io(&path, fault));
-        }
-        self.unsynced.bytes += bytes.len() as u64;
-        self.unsynced.since.get_or_insert(now);
-        let due = match self.options.durability {
-            Durability::Full => true,
-            Durability::Normal => {
-                self.unsynced.bytes >= UNSYNCED_BYTES
-                    || self.unsynced.since.is_some_and(|since| now - since >= UNSYNCED_MICROS)
-            }
-            Durability::Off => false,
-        };
-        self.advance(bytes, lines, now);
-        if due && let Err(fault) = self.sync_log() {
-            // The bytes are in the file but nobody may rely on them: the memory must not either.
-            self.log = None;
-            return Err(fault);
+            return Err(Error::io(self.layout.log(), fault));
         }
         Ok(base)
     }
 
-    fn advance(&mut self, bytes: &[u8], lines: &Lines, now: i64) {
-        let total_lines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+    fn advance(&mut self, lines: &Lines, now: i64) {
+        let count = lines.starts.len() as u64;
         if let Some(log) = &mut self.log {
             let mark = &mut log.walk.follower.mark;
             mark.head = lines.link.head;
-            mark.first = mark.first.or_else(|| bytes.get(9..73).and_then(Hex::read));
-            mark.first_seq.get_or_insert(lines.link.next_seq - total_lines);
+            mark.first = mark.first.or_else(|| lines.bytes.get(9..73).and_then(Hex::read));
+            mark.first_seq.get_or_insert(lines.link.next_seq - count);
             mark.last_seq = lines.link.next_seq - 1;
-            mark.events += total_lines;
+            mark.events += count;
             log.walk.latest = log.walk.latest.max(now);
-            log.walk.lines += total_lines;
-            log.walk.end += bytes.len() as u64;
+            log.walk.lines += count;
+            log.walk.end += lines.bytes.len() as u64;
         }
     }
 
     /// A log is born complete: written elsewhere, synced, and only then given its name.
     fn create_log(&mut self, bytes: &[u8]) -> Result<()> {
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         self.replace_log(bytes)?;
         let file = self.disk.open(&path, Access::Write).at(&path)?;
         self.log = Some(Log {
@@ -117,7 +123,7 @@ impl Store {
 
     /// Before the first append: a handle that writes, and a hint that tells a torn write from damage.
     fn make_ready(&mut self) -> Result<()> {
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let Some(log) = &mut self.log else {
             return Err(Error::Closed);
         };
@@ -155,7 +161,7 @@ impl Store {
 
     /// Syncs the log and remembers how far; a failure poisons the store.
     pub(super) fn sync_log(&mut self) -> Result<()> {
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let Some(log) = &self.log else {
             return Ok(());
         };

@@ -4,6 +4,8 @@ use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::{Known, Op, stamp};
 use crate::origin::ADOPT_ID;
+use crate::json::RecordSpans;
+use crate::state::State;
 use crate::verify::BaseState;
 use crate::wal::writer::{Lines, Link, Saying};
 
@@ -23,6 +25,41 @@ pub struct Committed {
     pub last_line: Vec<u8>,
 }
 
+/// An event of the log's own, as far as the state is concerned: it only has a place.
+pub(super) fn system_event(offset: u64, seq: u64) -> Known<'static> {
+    Known {
+        op: Op::Other,
+        id: b"",
+        record: b"{}",
+        fields: RecordSpans::default(),
+        hash: b"",
+        offset,
+        seq,
+    }
+}
+
+/// Shows the state what was written at `base`.
+pub(super) fn take_in(state: &mut State, draft: &Draft, lines: &Lines, base: u64) {
+    let (system, written) = lines.starts.split_at(lines.starts.len() - draft.changes().len());
+    let mut seq = lines.link.next_seq - lines.starts.len() as u64;
+    for start in system {
+        state.note(system_event(base + *start as u64, seq));
+        seq += 1;
+    }
+    for (change, start) in draft.changes().iter().zip(written) {
+        state.apply(Known {
+            op: change.op,
+            id: draft.id(change),
+            record: draft.record(change),
+            fields: change.fields,
+            hash: b"",
+            offset: base + *start as u64,
+            seq,
+        });
+        seq += 1;
+    }
+}
+
 impl Store {
     /// Writes a draft as one atomic batch. `now` is in microseconds since 1970.
     ///
@@ -31,7 +68,7 @@ impl Store {
     pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             store.check_patches(draft)?;
-            store.write_draft(draft, now)
+            store.write(draft, now)
         })
     }
 
@@ -45,7 +82,7 @@ impl Store {
             if ids.any(|id| store.state.length_of(id).is_some()) {
                 return Ok(None);
             }
-            store.write_draft(draft, now).map(Some)
+            store.write(draft, now).map(Some)
         })
     }
 
@@ -110,93 +147,39 @@ impl Store {
     /// Gives a foreign base its anchor, if it has none yet.
     pub(super) fn anchor(&mut self, now: i64) -> Result<()> {
         match self.report.base {
-            BaseState::Unanchored => self.write_draft(&Draft::default(), now).map(|_| ()),
+            BaseState::Unanchored => self.write(&Draft::default(), now).map(|_| ()),
             _ => Ok(()),
         }
     }
 
-    fn write_draft(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+    fn write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         let adoption = self.adopt()?;
+        let lines = self.spell(draft, adoption, now);
+        self.append(&lines, draft, now)?;
+        self.write_snapshot_if_due();
+        let last = lines.starts.len().checked_sub(1);
+        Ok(Committed {
+            first_seq: lines.link.next_seq - draft.changes().len() as u64,
+            next_seq: lines.link.next_seq,
+            last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+        })
+    }
+
+    fn spell(&self, draft: &Draft, adoption: Option<String>, now: i64) -> Lines {
         let ts = stamp::spell(now.max(self.latest()));
         let depth = self.options.recursion_depth;
-        let mut link = self.link();
-        let mut bytes = Vec::new();
-        if let Some(record) = &adoption {
-            let mut first = Lines::after(link);
-            first.push(Saying {
+        let mut lines = Lines::after(self.link());
+        if let Some(record) = adoption {
+            lines.push(Saying {
                 op: Op::Adopt,
                 id: ADOPT_ID,
                 record: record.as_bytes(),
                 ts: &ts,
                 depth,
             });
-            link = first.link;
-            bytes = first.bytes;
         }
-        let adopted = bytes.len();
-        let mut lines = Lines::of_draft(draft, link, &ts, depth);
-        let base = self.append(
-            if adopted == 0 {
-                &lines.bytes
-            } else {
-                bytes.extend_from_slice(&lines.bytes);
-                &bytes
-            },
-            &lines,
-            now,
-        )?;
-        if adopted > 0 {
-            // The adoption changes how the log is read; what it says is already in memory, its place is not.
-            let known = self.known_system_event(Op::Adopt, base, link.next_seq - 1);
-            self.state.note(known);
-        }
-        self.take_in(draft, &mut lines, base + adopted as u64);
-        self.write_snapshot_if_due();
-        let count = draft.changes().len() as u64;
-        Ok(Committed {
-            first_seq: lines.link.next_seq - count,
-            next_seq: lines.link.next_seq,
-            last_line: lines
-                .starts
-                .len()
-                .checked_sub(1)
-                .map(|last| lines.line(last).to_vec())
-                .unwrap_or_default(),
-        })
-    }
-
-    pub(super) fn known_system_event(&self, op: Op, offset: u64, seq: u64) -> Known<'static> {
-        Known {
-            op,
-            id: b"",
-            record: b"{}",
-            fields: crate::json::RecordSpans::default(),
-            hash: b"",
-            offset,
-            seq,
-        }
-    }
-
-    fn take_in(&mut self, draft: &Draft, lines: &mut Lines, base: u64) {
-        let system_lines = lines.starts.len() - draft.changes().len();
-        let mut seq = lines.link.next_seq - lines.starts.len() as u64;
-        for index in 0..system_lines {
-            let known = self.known_system_event(Op::Begin, base + lines.starts[index] as u64, seq);
-            self.state.apply(known);
-            seq += 1;
-        }
-        for (change, start) in draft.changes().iter().zip(&lines.starts[system_lines..]) {
-            self.state.apply(Known {
-                op: change.op,
-                id: draft.id(change),
-                record: draft.record(change),
-                fields: change.fields,
-                hash: b"",
-                offset: base + *start as u64,
-                seq,
-            });
-            seq += 1;
-        }
+        lines.add(draft, &ts, depth);
+        lines
     }
 
     pub(super) fn link(&self) -> Link {

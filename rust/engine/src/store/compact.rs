@@ -148,7 +148,7 @@ impl Store {
     /// The memory follows the new log: the records stay, the events are those of the sentinel.
     fn start_over(&mut self, lines: &Lines, now: i64) -> Result<()> {
         let latest = self.latest();
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let file = self.disk.open(&path, Access::Write).at(&path)?;
         let length = file.length().at(&path)?;
         let mut walk = crate::verify::Walk::new(None);
@@ -171,7 +171,7 @@ impl Store {
         });
         self.state.forget_events();
         let seq = lines.link.next_seq - 1;
-        self.state.note(self.known_system_event(Op::Compact, 0, seq));
+        self.state.note(super::commit::system_event(0, seq));
         self.report.base = crate::verify::BaseState::Anchored;
         self.report.damage.clear();
         self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);

@@ -114,7 +114,7 @@ impl Store {
             )?;
         }
         let snapshot = self.layout.snapshot();
-        if self.disk.identity(&snapshot).is_ok() {
+        if self.disk.status(&snapshot).is_ok() {
             copy_file(
                 &*self.disk,
                 &snapshot,
@@ -143,7 +143,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         if report.events == 0 {
-            return Err(Error::io(&source.log(), io::ErrorKind::NotFound.into()));
+            return Err(Error::io(source.log(), io::ErrorKind::NotFound.into()));
         }
         self.with_lock(now, |store| {
             store.bring_in(source, report.committed_end, now)?;
@@ -176,7 +176,7 @@ impl Store {
         }
         // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
         let snapshot = source.snapshot();
-        if self.disk.identity(&snapshot).is_ok() {
+        if self.disk.status(&snapshot).is_ok() {
             copy_file(&*self.disk, &snapshot, &self.layout.snapshot(), None)?;
             self.disk.sync_dir(&folder).at(&folder)?;
         }
@@ -184,8 +184,8 @@ impl Store {
         let file = self.disk.open(&path, Access::Read).at(&path)?;
         copy_bytes(&*self.disk, &*file, 0..committed_end, &self.layout.log_draft(), None)?;
         self.disk
-            .rename(&self.layout.log_draft(), &self.layout.log())
-            .at(&self.layout.log())?;
+            .rename(&self.layout.log_draft(), self.layout.log())
+            .at(self.layout.log())?;
         self.disk.sync_dir(&folder).at(&folder)
     }
 }

@@ -22,31 +22,36 @@ impl Store {
         if self.lock_held {
             return Ok(());
         }
-        let path = self.layout.lock();
         for _ in 0..LOCK_FILE_TRIES {
             if self.lock.is_none() {
-                self.create_folder()?;
-                self.lock = Some(self.disk.lock_file(&path).at(&path)?);
+                self.open_lock_file()?;
             }
-            let Some(lock) = &self.lock else { continue };
-            if !lock.acquire(self.options.lock_timeout).at(&path)? {
+            let path = self.layout.lock();
+            let Some((lock, identity)) = &self.lock else { continue };
+            if !lock.acquire(self.options.lock_timeout).at(path)? {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
-                    path,
+                    path: path.to_owned(),
                 });
             }
-            let identity = lock.identity().at(&path)?;
-            if self.disk.identity(&path).is_ok_and(|now| now == identity) {
+            if self.disk.status(path).is_ok_and(|now| now.identity == *identity) {
                 self.lock_held = true;
                 return Ok(());
             }
-            lock.release().at(&path)?;
+            lock.release().at(path)?;
             self.lock = None;
         }
-        Err(Error::io(
-            &path,
-            std::io::Error::other("the lock file keeps being replaced"),
-        ))
+        let fault = std::io::Error::other("the lock file keeps being replaced");
+        Err(Error::io(self.layout.lock(), fault))
+    }
+
+    fn open_lock_file(&mut self) -> Result<()> {
+        self.create_folder()?;
+        let path = self.layout.lock();
+        let lock = self.disk.lock_file(path).at(path)?;
+        let identity = lock.identity().at(path)?;
+        self.lock = Some((lock, identity));
+        Ok(())
     }
 
     pub(super) fn let_go_unless_exclusive(&mut self) {
@@ -59,7 +64,7 @@ impl Store {
         if self.lock_held {
             self.lock_held = false;
             self.prepared = false;
-            if let Some(lock) = &self.lock
+            if let Some((lock, _)) = &self.lock
                 && lock.release().is_err()
             {
                 // Closing the descriptor gives the lock back where unlocking did not.
@@ -70,7 +75,7 @@ impl Store {
 
     fn create_folder(&self) -> Result<()> {
         let folder = self.layout.folder();
-        if self.disk.identity(&self.layout.lock()).is_ok() {
+        if self.disk.status(self.layout.lock()).is_ok() {
             return Ok(());
         }
         self.disk.create_dir(folder).at(folder)?;
@@ -102,9 +107,9 @@ impl Store {
 
     /// Leaves a word for people in the lock file: the last writer is this one.
     fn sign(&self) -> Result<()> {
-        let path = self.layout.lock();
+        let path = self.layout.lock().to_owned();
         match &self.lock {
-            Some(lock) => lock.write_note(&self.options.signature).at(&path),
+            Some((lock, _)) => lock.write_note(&self.options.signature).at(&path),
             None => Ok(()),
         }
     }
@@ -114,7 +119,7 @@ impl Store {
         let (Some(tail), Some(log)) = (self.report.tail.clone(), &self.log) else {
             return Ok(());
         };
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let quarantine = self.layout.quarantine();
         self.disk.create_dir(&quarantine).at(&quarantine)?;
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;

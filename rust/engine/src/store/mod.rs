@@ -63,7 +63,7 @@ pub struct Store {
     log: Option<Log>,
     state: State,
     report: Report,
-    lock: Option<Box<dyn LockFile>>,
+    lock: Option<(Box<dyn LockFile>, Identity)>,
     lock_held: bool,
     /// Under the lock: others have nothing to add, no tail is pending.
     prepared: bool,
@@ -134,14 +134,14 @@ impl Store {
     pub fn is_behind(&self) -> Result<bool> {
         self.check_open()?;
         let path = self.layout.log();
-        Ok(match (&self.log, self.disk.identity(&path)) {
+        Ok(match (&self.log, self.disk.status(path)) {
             (None, Ok(_)) => true,
             (None, Err(_)) => false,
             (Some(_), Err(fault)) if fault.kind() == std::io::ErrorKind::NotFound => true,
-            (Some(_), Err(fault)) => return Err(Error::io(&path, fault)),
+            (Some(_), Err(fault)) => return Err(Error::io(path, fault)),
             // A pending tail may have been replaced by as many other bytes: it is always looked at again.
             (Some(_), Ok(_)) if self.report.tail.is_some() => true,
-            (Some(log), Ok(identity)) => identity != log.identity || log.file.length().at(&path)? != log.walk.end,
+            (Some(log), Ok(now)) => now.identity != log.identity || now.length != log.walk.end,
         })
     }
 
@@ -181,7 +181,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
-        let Some(file) = open_log(disk, layout).at(&layout.log())? else {
+        let Some(file) = open_log(disk, layout).at(layout.log())? else {
             return Ok(nothing());
         };
         let look = Look {
@@ -190,7 +190,7 @@ impl Store {
             archives: true,
         };
         let examined = examine(disk, layout, &*file, look, &mut Loader::checking(), progress);
-        Ok(examined.at(&layout.log())?.report)
+        Ok(examined.at(layout.log())?.report)
     }
 
     /// Makes what was written durable and lets go of everything. Closing twice is fine.
@@ -215,7 +215,7 @@ impl Store {
 
     /// Forgets the memory and loads base and log anew.
     fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let Some(file) = open_log(&*self.disk, &self.layout).at(&path)? else {
             self.log = None;
             self.state = State::default();
@@ -254,9 +254,9 @@ impl Store {
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
     fn catch_up(&mut self) -> Result<()> {
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let same = match &self.log {
-            Some(log) => self.disk.identity(&path).is_ok_and(|identity| identity == log.identity),
+            Some(log) => self.disk.status(&path).is_ok_and(|now| now.identity == log.identity),
             None => false,
         };
         let Some(log) = self.log.as_mut().filter(|_| same) else {

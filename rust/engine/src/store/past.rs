@@ -141,7 +141,7 @@ impl Store {
             archives: false,
         };
         let mut loader = Loader::up_to(moment);
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let found = examine(&*self.disk, &self.layout, &*segment, look, &mut loader, &mut |_, _| {}).at(&path)?;
         if let (false, Some(damage)) = (is_live, found.report.damage.first()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
@@ -154,7 +154,7 @@ impl Store {
 
     /// The segment of the log that a moment falls into: the live one, or one of those it names as its past.
     fn segment_at(&self, live: &Arc<dyn DiskFile>, moment: Moment) -> Result<Arc<dyn DiskFile>> {
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let mut segment = Arc::clone(live);
         loop {
             let length = segment.length().at(&path)?;
@@ -199,7 +199,7 @@ impl Store {
         let Some(log) = &self.log else {
             return Ok(());
         };
-        let path = self.layout.log();
+        let path = self.layout.log().to_owned();
         let timeline = self.state.timeline();
         let end_of = |index: usize| timeline.offset(index + 1).unwrap_or(log.walk.end);
         let mut window: Vec<u8> = Vec::new();

@@ -10,8 +10,11 @@ const HASH_KEY: &[u8] = b"{\"hash\":\"";
 /// The record id of the event that opens a batch.
 const BEGIN_ID: &[u8] = b"__begin__";
 
+/// What the rest of a line takes beside its record, ids of usual length included.
+const ENVELOPE_BYTES: usize = 320;
+
 /// Where the chain stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The hash of the last event; `None` at the beginning of a log.
     pub head: Option<Hex>,
@@ -56,13 +59,13 @@ impl Lines {
     }
 
     /// Spells a draft: one line for each change, and a `begin` before them if there are several.
-    pub fn of_draft(draft: &Draft, link: Link, ts: &str, depth: i64) -> Self {
-        let mut lines = Self::after(link);
+    pub fn add(&mut self, draft: &Draft, ts: &str, depth: i64) {
         let count = draft.changes().len();
-        lines.bytes.reserve(draft.bytes() + (count + 1) * 320);
+        self.bytes.reserve(draft.bytes() + (count + 1) * ENVELOPE_BYTES);
+        self.starts.reserve(count + 1);
         if count > 1 {
             let record = format!("{{\"events\":{count}}}");
-            lines.push(Saying {
+            self.push(Saying {
                 op: Op::Begin,
                 id: BEGIN_ID,
                 record: record.as_bytes(),
@@ -71,7 +74,7 @@ impl Lines {
             });
         }
         for change in draft.changes() {
-            lines.push(Saying {
+            self.push(Saying {
                 op: change.op,
                 id: draft.id(change),
                 record: draft.record(change),
@@ -79,7 +82,6 @@ impl Lines {
                 depth,
             });
         }
-        lines
     }
 
     /// Spells one event behind the others.

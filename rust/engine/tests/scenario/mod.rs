@@ -161,8 +161,8 @@ pub fn foreign_store(disk: &CrashDisk) {
         "{\n \"seq\": 4, \"last_hash\": \"\", \"ts\": \"2026-01-01T00:00:00Z\",\n",
         " \"records\": [{\"id\": \"R1\", \"label\": \"one\"}, {\"id\": \"OLD\", \"label\": \"old\"}]}"
     );
-    for (path, text) in [(layout().log(), line.as_str()), (layout().snapshot(), snapshot)] {
-        let file = disk.create(&path).expect("a file");
+    for (path, text) in [(layout().log(), line.as_str()), (&layout().snapshot(), snapshot)] {
+        let file = disk.create(path).expect("a file");
         file.write_at(text.as_bytes(), 0).expect("a write");
         file.sync().expect("a sync");
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use file::{CrashFile, CrashLock};
 use world::{Change, Contents, Dice, Entry, Folder, World, forget_unnamed_folders};
 
-use super::{Access, Disk, DiskFile, Identity, LockFile};
+use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
 
 /// A disk that can lose what was not synced.
 #[derive(Clone, Default)]
@@ -225,9 +225,14 @@ impl Disk for CrashDisk {
             .unwrap_or_default())
     }
 
-    fn identity(&self, path: &Path) -> io::Result<Identity> {
-        let inode = self.world().find(path)?;
-        Ok(Identity { device: 0, inode })
+    fn status(&self, path: &Path) -> io::Result<Status> {
+        let mut world = self.world();
+        let inode = world.find(path)?;
+        let length = world.files.get(&inode).map_or(0, |contents| contents.live.len() as u64);
+        Ok(Status {
+            identity: Identity { device: 0, inode },
+            length,
+        })
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {

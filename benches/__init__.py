@@ -1,0 +1,1 @@
+"""How fast is it, and how near to what the machine allows?"""

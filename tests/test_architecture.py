@@ -1,0 +1,179 @@
+"""Is the house built as ARCHITECTURE.md says? Paths exist, every room is named, arrows point one way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+ENGINE = ROOT / "rust" / "engine" / "src"
+PACKAGE = ROOT / "python" / "chronomemory"
+
+#: Where code lives, and what its files end with.
+CODE = ("rust", "python", "tests", "benches", "tools")
+SUFFIXES = {".rs", ".py", ".pyi"}
+#: A file that is longer has become a warehouse.
+LONGEST_FILE_LINES = 420
+
+#: Folders of a store: names in the text that begin so are no paths of this tree.
+STORE_FOLDERS = {".chronomemory", "archive", "backup", "base", "quarantine"}
+
+
+def code_files(*folders: str) -> list[Path]:
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
+    return sorted(path for path in found if "target" not in path.relative_to(ROOT).parts)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def paths_in_text() -> list[str]:
+    """Every word in backticks that looks like a path of this tree."""
+    words = re.findall(r"`([\w./-]+)`", PAGE)
+    slashed = [word for word in words if "/" in word and word.split("/")[0] not in STORE_FOLDERS]
+    return slashed + [word for word in words if re.fullmatch(r"[\w.-]+\.(md|toml)|Makefile", word)]
+
+
+def rooms() -> list[str]:
+    """The rooms of the engine, lowest floor first, as lib.rs lists them."""
+    return re.findall(r"^pub mod (\w+);$", (ENGINE / "lib.rs").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ENGINE).parts[0].removesuffix(".rs")
+
+
+def without_comments(source: str) -> str:
+    return re.sub(r"//[^\n]*", "", source)
+
+
+def used_rooms(source: str) -> set[str]:
+    """Every room that a file names, in a ``use`` or on the spot."""
+    code = without_comments(source)
+    used = set(re.findall(r"\bcrate::(\w+)", code))
+    for group in re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL):
+        flat = re.sub(r"\{[^{}]*\}", "", group)
+        used |= {part.strip().split("::")[0] for part in flat.split(",") if part.strip()}
+    return used
+
+
+class TestThePage:
+    def test_every_path_exists(self) -> None:
+        paths = paths_in_text()
+        assert len(paths) > 40
+        assert [path for path in paths if not (ROOT / path).exists()] == []
+
+    def test_every_room_of_the_engine_is_named(self) -> None:
+        missing = [
+            room
+            for room in rooms()
+            if not {f"rust/engine/src/{room}.rs", f"rust/engine/src/{room}"} & set(paths_in_text())
+        ]
+        assert missing == []
+
+    def test_lib_lists_every_room_there_is(self) -> None:
+        there = {room_of(path) for path in ENGINE.rglob("*.rs")} - {"lib"}
+        assert sorted(rooms()) == sorted(there)
+
+    def test_every_module_of_the_front_hall_is_named(self) -> None:
+        modules = [name_of(path) for path in PACKAGE.glob("*.py") if not path.name.startswith("__")]
+        assert [name for name in modules if name not in paths_in_text()] == []
+
+
+class TestTheEngine:
+    @pytest.mark.parametrize("path", sorted(ENGINE.rglob("*.rs")), ids=name_of)
+    def test_a_room_uses_only_rooms_above_it_in_the_list(self, path: Path) -> None:
+        if path.name == "lib.rs":
+            return
+        order = rooms()
+        own = order.index(room_of(path))
+        used = used_rooms(path.read_text(encoding="utf-8")) & set(order)
+        assert [room for room in sorted(used) if order.index(room) > own] == []
+
+    def test_groups_of_names_are_seen(self) -> None:
+        source = "use crate::{disk::{Disk, DiskFile}, error::Error}; // crate::json\nlet x = crate::wal::y();"
+        assert used_rooms(source) == {"disk", "error", "wal"}
+
+    def test_it_is_pure(self) -> None:
+        """No Python, no environment, no clock, no printing: all of that comes in through arguments."""
+        assert "pyo3" not in (ROOT / "rust" / "engine" / "Cargo.toml").read_text(encoding="utf-8")
+        worldly = re.compile(r"SystemTime|\benv::|\bpyo3\b|\be?println!|\bdbg!")
+        found = [
+            name_of(path)
+            for path in ENGINE.rglob("*.rs")
+            if worldly.search(without_comments(path.read_text(encoding="utf-8")))
+        ]
+        assert found == []
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.Module, known: set[str]) -> Iterator[str]:
+    """The modules of the package that a module imports; the package imports whole modules by their names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield from (name for name in (whole if whole in known else node.module,) if name in known)
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Some modules that import each other in a circle, or none."""
+    left = {name: set(targets) for name, targets in graph.items()}
+    while ends := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in ends:
+            del left[name]
+    return sorted(left)
+
+
+class TestPython:
+    def test_no_import_leads_back(self) -> None:
+        files = {module_of(path): path for path in PACKAGE.rglob("*.py")}
+        graph = {
+            name: set(imported(ast.parse(path.read_text(encoding="utf-8")), set(files))) - {name}
+            for name, path in files.items()
+        }
+        assert len(graph["chronomemory.store"]) > 5
+        assert cycle_in(graph) == []
+
+    def test_a_circle_is_seen(self) -> None:
+        assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
+
+    @pytest.mark.parametrize("folder", ["python", "tests", "benches", "tools"])
+    def test_no_import_hides_in_a_function(self, folder: str) -> None:
+        hidden = [
+            f"{name_of(path)} line {inner.lineno}"
+            for path in code_files(folder)
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Import | ast.ImportFrom)
+        ]
+        assert hidden == []
+
+
+class TestEveryFile:
+    def test_none_is_a_warehouse(self) -> None:
+        lengths = {name_of(path): len(path.read_bytes().splitlines()) for path in code_files(*CODE)}
+        assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE_LINES} == {}
+
+    def test_each_opens_with_the_question_it_answers(self) -> None:
+        opening = re.compile(r'\A(//! |""")[^\n]*\?')
+        files = code_files("rust/engine/src", "rust/python/src", "python")
+        files = [path for path in files if path.suffix != ".pyi"]
+        assert len(files) > 50
+        assert [
+            name_of(path) for path in files if not opening.match(path.read_text(encoding="utf-8"))
+        ] == []
