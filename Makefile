@@ -15,7 +15,7 @@ help:  ## list the targets
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --group dev "numpy>=1.26" "pydantic>=2.7" "typer>=0.12"
+	$(BIN)/pip install --quiet --disable-pip-version-check --group dev "numpy>=1.26" "pydantic>=2.7" "rich>=13" "typer>=0.12"
 	@touch $@
 
 build: $(STAMP)  ## build the engine into the virtual environment

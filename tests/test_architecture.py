@@ -148,6 +148,17 @@ class TestPython:
         assert len(graph["chronomemory.store"]) > 5
         assert cycle_in(graph) == []
 
+    def test_modules_import_only_those_above_them_in_the_page(self) -> None:
+        order = [path for path in paths_in_text() if path.startswith("python/chronomemory/")]
+        order = [path for path in order if not path.endswith(".pyi")]
+        for path in PACKAGE.glob("*.py"):
+            if path.name.startswith("__"):
+                continue
+            known = {module_of(other) for other in PACKAGE.glob("*.py")} - {"chronomemory"}
+            used = imported(ast.parse(path.read_text(encoding="utf-8")), known)
+            below = [f"python/{name.replace('.', '/')}.py" for name in used]
+            assert [name for name in below if order.index(name) >= order.index(name_of(path))] == []
+
     def test_a_circle_is_seen(self) -> None:
         assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
 
@@ -174,6 +185,4 @@ class TestEveryFile:
         files = code_files("rust/engine/src", "rust/python/src", "python")
         files = [path for path in files if path.suffix != ".pyi"]
         assert len(files) > 50
-        assert [
-            name_of(path) for path in files if not opening.match(path.read_text(encoding="utf-8"))
-        ] == []
+        assert [name_of(path) for path in files if not opening.match(path.read_text(encoding="utf-8"))] == []

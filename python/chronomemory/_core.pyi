@@ -1,75 +1,126 @@
-"""What the engine offers to Python; the library behind it is built from rust/python."""
+"""What does the engine offer to Python? The library behind this page is built from rust/python.
+
+Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log
+lines come without their newline. ``face`` is None for plain records, else the name of the face that
+owns the id's prefix.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
 from typing import Any, final
 
 from chronomemory.record import ChronoRecord
 
+__all__ = [
+    "Engine",
+    "View",
+    "__version__",
+    "canonical_json",
+    "event_hash",
+    "parse_json",
+    "verify_path",
+]
+
 __version__: str
 
-Progress = Callable[[int, int], object]
+_Progress = Callable[[int, int], object]
+_Record = ChronoRecord | Mapping[str, Any]
+_Path = str | PathLike[str]
 
 @final
 class Engine:
-    """An open store. Every call may raise the errors of chronomemory.errors."""
+    """An open store; nothing is created before the first write."""
 
     def __new__(
         cls,
-        project_root: str,
+        project_root: _Path,
         *,
         recursion_depth: int = 0,
-        durability: str = "normal",        # full | normal | off
+        durability: str = "normal",
         exclusive: bool = False,
         lock_timeout: float = 5.0,
         strict: bool = False,
-        verify: str = "full",              # full | quick
+        verify: str = "full",
     ) -> Engine: ...
-    def close(self) -> None: ...                       # idempotent; later calls raise StoreClosed
-    def findings(self) -> dict[str, Any]: ...          # what open found: same dict shape as verify()
-    # writes. `face` is None for plain records, else the name of the face ("blocks", "graph", ...), which allows its id prefixes.
-    def upsert(self, record: ChronoRecord | Mapping[str, Any], face: str | None = None) -> bytes: ...   # the log line, without newline
-    def insert(self, record: ChronoRecord | Mapping[str, Any], face: str | None = None) -> bytes | None: ...
-    def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]], face: str | None = None) -> tuple[int, int]: ...  # (first seq of records, last seq + 1)
+    def close(self) -> None: ...
+    def findings(self) -> dict[str, Any]:
+        """What opening found, in the shape of verify()."""
+    def upsert(self, record: _Record, face: str | None = None) -> bytes: ...
+    def insert(self, record: _Record, face: str | None = None) -> bytes | None:
+        """An upsert that writes nothing, and says None, if the id is taken."""
+    def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
+        """One atomic batch; the first seq of the records and the one after the last."""
     def delete(self, record_id: str, face: str | None = None) -> bytes: ...
     def patch(self, record_id: str, patch: Mapping[str, Any], face: str) -> bytes: ...
-    # one atomic batch of mixed changes: ("upsert", record) | ("delete", id) | ("patch", (id, mapping))
-    def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]: ...
-    def ingest(self, path: str, progress: Progress | None = None, batch: int = 10_000) -> dict[str, Any]: ...  # {"records", "bytes", "first_seq", "last_seq"}
+    def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]:
+        """One atomic batch of ("upsert", record), ("delete", id) and ("patch", (id, mapping))."""
+    def ingest(
+        self, path: _Path, progress: _Progress | None = None, *, faces: bool = False
+    ) -> dict[str, Any]:
+        """Load NDJSON: {"records", "bytes", "first_seq", "last_seq"}."""
     def sync(self) -> None: ...
-    # reads: records are fresh copies
     def get(self, record_id: str) -> ChronoRecord | None: ...
-    def query(self, *, kind: str | None = None, status: str | None = "active", min_confidence: float = 0.0,
-              limit: int | None = None, faces: bool = False) -> list[ChronoRecord]: ...   # insertion order; status None or "" = all
+    def query(
+        self,
+        *,
+        kind: str | None = None,
+        status: str | None = "active",
+        min_confidence: float = 0.0,
+        limit: int | None = None,
+        faces: bool = False,
+    ) -> list[ChronoRecord]: ...
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
-    def count(self, *, kind: str | None = None, status: str | None = "active", faces: bool = False) -> int: ...
-    def tally(self) -> list[tuple[str, str, bool, int]]: ...     # (kind, status, belongs to a face, how many)
+    def count(
+        self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
+    ) -> int: ...
+    def tally(self) -> list[tuple[str, str, bool, int]]:
+        """Kind, status, whether of a face, and how many."""
     def wal_seq(self) -> int: ...
     def head(self) -> str: ...
-    def replay(self, from_seq: int = 0) -> list[bytes]: ...     # log lines
+    def replay(self, from_seq: int = 0) -> list[bytes]: ...
     def history(self, record_id: str) -> list[bytes]: ...
-    def changed_since(self, seq: int, *, faces: bool = False) -> list[str]: ...          # ids upserted or patched at seq or later, each once, in order of first change
+    def changed_since(self, seq: int, *, faces: bool = False) -> list[str]:
+        """Ids upserted or patched at seq or later, each once, in order of their first change."""
     def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
-    # evidence and care
-    def verify(self, progress: Progress | None = None) -> dict[str, Any]: ...
-    def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> int: ...
-    def backup(self, progress: Progress | None = None) -> str: ...      # the new folder
-    def restore(self, source: str) -> None: ...
-    def repair(self) -> dict[str, Any]: ...
+    def verify(self, progress: _Progress | None = None) -> dict[str, Any]:
+        """The report of verify_path, after a sync of what this store wrote."""
+    def compact(self, *, keep_history: bool = True, progress: _Progress | None = None) -> int: ...
+    def backup(self, progress: _Progress | None = None) -> str: ...
+    def restore(self, source: _Path, progress: _Progress | None = None) -> None: ...
+    def repair(self, progress: _Progress | None = None) -> dict[str, Any]:
+        """{"damage", "kept", "records"}; the last two are None if nothing was damaged."""
 
 @final
 class View:
     """A read-only look at the store as it was."""
+
     @property
     def seq(self) -> int: ...
     def get(self, record_id: str) -> ChronoRecord | None: ...
-    def query(self, *, kind: str | None = None, status: str | None = "active", min_confidence: float = 0.0,
-              limit: int | None = None, faces: bool = False) -> list[ChronoRecord]: ...
-    def count(self, *, kind: str | None = None, status: str | None = "active", faces: bool = False) -> int: ...
+    def query(
+        self,
+        *,
+        kind: str | None = None,
+        status: str | None = "active",
+        min_confidence: float = 0.0,
+        limit: int | None = None,
+        faces: bool = False,
+    ) -> list[ChronoRecord]: ...
+    def count(
+        self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
+    ) -> int: ...
 
-def verify_path(log_folder: str, progress: Progress | None = None) -> dict[str, Any]: ...   # verify() of a `.chronomemory` folder without opening it
+def verify_path(log_folder: _Path, progress: _Progress | None = None) -> dict[str, Any]:
+    """Check the files of a store's folder without opening it.
+
+    {"valid", "events", "first_seq", "last_seq", "head", "fast_lines", "slow_lines", "blank_lines", "bytes",
+    "committed_end", "base", "damage": [{"path", "offset", "line", "seq", "kind", "reason"}],
+    "tail": None or {"offset", "length", "reason"}, "notes"}
+    """
+
 def canonical_json(value: object) -> bytes: ...
-def parse_json(text: bytes) -> Any: ...             # strict: what a log line may hold; ValueError otherwise
-def event_hash(fields: Mapping[str, Any]) -> str: ...   # hash of the seven payload fields
-# verify() returns {"valid": bool, "events": int, "first_seq": int|None, "last_seq": int, "head": str, "fast_lines": int, "slow_lines": int, "blank_lines": int,
-#   "bytes": int, "committed_end": int, "base": "none"|"anchored"|"adopted"|"unanchored"|"missing"|"damaged",
-#   "damage": [{"path","offset","line","seq","kind","reason"}], "tail": None|{"offset","length","reason"}, "notes": [str]}
+def parse_json(text: bytes) -> Any:
+    """Read JSON as strictly as a log line is read; ValueError otherwise."""
+
+def event_hash(fields: Mapping[str, Any]) -> str:
+    """The hash of an event: of all these fields but ``hash``."""

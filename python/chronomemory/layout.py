@@ -11,8 +11,12 @@ __all__ = ["log_folder", "log_path"]
 
 
 def log_folder(project_root: Path) -> Path:
-    """Return the folder that holds a project's store, whether it exists or not."""
-    return project_root / ".chronomemory"
+    """Return the folder that holds a project's store, whether it exists or not.
+
+    A folder that holds the files themselves, as a backup does, is a store's folder too.
+    """
+    folder = project_root / ".chronomemory"
+    return project_root if not folder.exists() and (project_root / "events.wal").is_file() else folder
 
 
 def log_path(project_root: Path) -> Path:

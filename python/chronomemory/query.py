@@ -13,7 +13,7 @@ from chronomemory.context_pack import ContextPackCompiler
 from chronomemory.deps import DepGraph
 from chronomemory.metrics import find_skills
 from chronomemory.record import INFRASTRUCTURE_KINDS, RAG_CONFIDENCE, ChronoRecord
-from chronomemory.types import FACE_PREFIXES, Journal, Readable
+from chronomemory.types import Journal, Readable
 
 __all__ = [
     "has_this_work_been_done",
@@ -61,7 +61,7 @@ def what_depends_on(store: Readable, record_id: str, dep_graph: DepGraph | None 
 def what_changed_since(store: Journal, seq: int) -> list[ChronoRecord]:
     """Return the plain records written at ``seq`` or later, each once, as they are now."""
     changed = store.changed_since(seq)
-    found = [store.get(name) for name in changed if not name.startswith(FACE_PREFIXES)]
+    found = [store.get(name) for name in changed]
     return [record for record in found if record is not None]
 
 

@@ -140,7 +140,7 @@ class ChronoStore:
         return WalEvent._of_line(line)
 
     def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None:
-        """Write a record unless its id is taken, by another process too: then nothing is written, None returned."""
+        """Write a record unless its id is taken, by another process too; return None if it is."""
         line = self.engine.insert(record)
         return None if line is None else WalEvent._of_line(line)
 
@@ -278,15 +278,15 @@ class ChronoStore:
         """Make a consistent copy inside the store's folder and return where it is."""
         return Path(self.engine.backup(progress))
 
-    def restore(self, source: str | os.PathLike[str]) -> None:
-        """Put the store back to a backup."""
+    def restore(self, source: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
+        """Put the store back to a backup; the log it had goes to ``quarantine/``."""
         with self._lenient_engine() as engine:
-            engine.restore(os.fspath(source))
+            engine.restore(os.fspath(source), progress)
 
-    def repair(self) -> dict[str, Any]:
+    def repair(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Put damaged bytes aside, leave an event that says so, and return what was done."""
         with self._lenient_engine() as engine:
-            return engine.repair()
+            return engine.repair(progress)
 
     @contextmanager
     def _lenient_engine(self) -> Iterator[Engine]:

@@ -14,7 +14,6 @@ from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
 __all__ = [
-    "FACE_PREFIXES",
     "Damage",
     "IngestReport",
     "Journal",
@@ -27,28 +26,6 @@ __all__ = [
 
 #: Called now and then with what is done and what there is to do.
 Progress = Callable[[int, int], object]
-
-#: Ids that begin so belong to another face of the store and are no plain records.
-FACE_PREFIXES = (
-    "block:",
-    "bedge:",
-    "contradiction:",
-    "frame:",
-    "session:",
-    "config:",
-    "episode:",
-    "fact:",
-    "rule:",
-    "profile:",
-    "node:",
-    "gedge:",
-    "path:",
-    "plan:",
-    "event:",
-    "audit:",
-    "page:",
-    "entry:",
-)
 
 _RUNGS = ("remembered", "signed", "witnessed")
 

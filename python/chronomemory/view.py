@@ -10,6 +10,7 @@ from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 
 __all__ = ["StoreView", "confidence_threshold", "look_back"]
 
+_LAST_SEQ = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -29,7 +30,7 @@ def look_back(engine: Engine, when: int | datetime) -> StoreView:
         return StoreView(engine.as_of(ts_us=(when - _EPOCH) // timedelta(microseconds=1)))
     if not isinstance(when, int) or isinstance(when, bool):
         raise TypeError(f"as_of() takes a seq or a datetime, not {type(when).__name__}")
-    return StoreView(engine.as_of(seq=when))
+    return StoreView(engine.as_of(seq=min(max(when, 0), _LAST_SEQ)))
 
 
 class StoreView:

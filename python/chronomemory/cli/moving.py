@@ -67,8 +67,7 @@ def import_(
         elif history:
             here.out.done(f"took over {counted(told['events'], 'event')}; the log is byte for byte the same")
         else:
-            faces = f", {told['of_faces']:,} of them of other faces" if told["of_faces"] else ""
-            here.out.done(f"imported {counted(told['records'], 'record')}{faces}")
+            here.out.done(f"imported {counted(told['records'], 'record')}")
 
 
 def export(
@@ -84,8 +83,7 @@ def export(
 ) -> None:
     """Write everything as NDJSON: every kind, status and face.
 
-    Plain records come first, then those of the other faces. A damaged log is exported as far as
-    it can be read, and the exit code is 1.
+    A damaged log is exported as far as it can be read, and the exit code is 1.
     """
     with session(project, as_json) as here:
         if file != STDIN and file.exists() and not force:

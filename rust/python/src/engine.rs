@@ -292,9 +292,15 @@ impl Engine {
         self.write_draft(py, &draft)
     }
 
-    #[pyo3(signature = (path, progress=None))]
-    fn ingest<'py>(&self, py: Python<'py>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = self.with_progress(py, progress, |store, report| store.ingest(&path, &now, report))?;
+    #[pyo3(signature = (path, progress=None, *, faces=false))]
+    fn ingest<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        progress: Option<Py<PyAny>>,
+        faces: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let report = self.with_progress(py, progress, |store, report| store.ingest(&path, faces, &now, report))?;
         let dict = PyDict::new(py);
         dict.set_item("records", report.records)?;
         dict.set_item("bytes", report.bytes)?;
@@ -314,7 +320,7 @@ impl Engine {
         found.map(|bytes| object::record(py, &bytes)).transpose()
     }
 
-    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false))]
+    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false), text_signature = "($self, *, kind=None, status='active', min_confidence=0.0, limit=None, faces=False)")]
     fn query<'py>(
         &self,
         py: Python<'py>,
@@ -329,14 +335,14 @@ impl Engine {
         found.records().map(|bytes| object::record(py, bytes)).collect()
     }
 
-    #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false))]
+    #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
     fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let query = query_of(None, status, 0.0, None, faces);
         let found = self.read(py, |store| Ok(Copied::of(&store.query(&query))))?;
         found.records().map(|bytes| object::dict(py, bytes)).collect()
     }
 
-    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false))]
+    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(kind, status, 0.0, None, faces);
         self.read(py, |store| Ok(store.count(&query)))

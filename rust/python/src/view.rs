@@ -24,7 +24,7 @@ impl View {
     }
 
     /// Records as they were, in insertion order.
-    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false))]
+    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false), text_signature = "($self, *, kind=None, status='active', min_confidence=0.0, limit=None, faces=False)")]
     fn query<'py>(
         &self,
         py: Python<'py>,
@@ -43,7 +43,7 @@ impl View {
     }
 
     /// How many records there were.
-    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false))]
+    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, kind: Option<String>, status: Option<String>, faces: bool) -> u64 {
         self.0.count(&query_of(kind, status, 0.0, None, faces))
     }

@@ -12,6 +12,8 @@ use crate::layout::{LOG, Layout};
 
 use super::{Progress, Store};
 
+/// What the system calls a missing file.
+const NO_SUCH_FILE: i32 = 2;
 /// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
@@ -143,7 +145,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         if report.events == 0 {
-            return Err(Error::io(source.log(), io::ErrorKind::NotFound.into()));
+            return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
         }
         self.with_lock(now, |store| {
             store.bring_in(source, report.committed_end, now)?;

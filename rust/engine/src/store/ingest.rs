@@ -8,7 +8,8 @@ use memchr::memchr;
 use crate::disk::{Access, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
-use crate::json;
+use crate::event::faces::face_of;
+use crate::json::{self, Value};
 use crate::ordered::in_order;
 
 use super::{Progress, Store};
@@ -43,11 +44,18 @@ struct Rows {
 
 impl Store {
     /// Loads a file of records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
-    /// is not a record everything before its part is kept and nothing of its part is.
+    /// is not a record everything before its part is kept and nothing of its part is. With `faces` the rows may be
+    /// records of any face, as an export writes them.
     ///
     /// # Errors
     /// `Invalid` names the line, the field and the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn ingest(&mut self, path: &Path, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Ingested> {
+    pub fn ingest(
+        &mut self,
+        path: &Path,
+        faces: bool,
+        now: &dyn Fn() -> i64,
+        progress: Progress<'_>,
+    ) -> Result<Ingested> {
         let file = self.disk.open(path, Access::Read).at(path)?;
         let length = file.length().at(path)?;
         let depth = self.options.recursion_depth;
@@ -74,7 +82,7 @@ impl Store {
             progress(done, length);
             Ok(true)
         };
-        let work = |index: u64, rows: &mut Rows| read_rows(&*file, index * PIECE_BYTES, length, depth, rows);
+        let work = |index: u64, rows: &mut Rows| read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows);
         match in_order(pieces, threads, work, take) {
             Ok(()) => Ok(report),
             Err(Stop::Refused(fault)) => Err(fault),
@@ -109,7 +117,12 @@ fn at_line(path: &Path, line: u64, fault: &Error, kept: u64) -> Error {
     )
 }
 
-fn read_rows(file: &dyn DiskFile, start: u64, length: u64, depth: i64, rows: &mut Rows) -> io::Result<()> {
+fn read_rows(
+    file: &dyn DiskFile,
+    (start, length): (u64, u64),
+    (depth, faces): (i64, bool),
+    rows: &mut Rows,
+) -> io::Result<()> {
     rows.draft.clear();
     (rows.lines, rows.refused) = (0, None);
     let origin = start.saturating_sub(1);
@@ -145,7 +158,11 @@ fn read_rows(file: &dyn DiskFile, start: u64, length: u64, depth: i64, rows: &mu
         }
         let outcome = json::parse(row)
             .map_err(|fault| Error::invalid("record", format!("not JSON: {fault}")))
-            .and_then(|record| rows.draft.upsert_value(&record, depth, None));
+            .and_then(|record| {
+                let id = record.get("id").and_then(Value::as_str).filter(|_| faces);
+                let face = id.and_then(|id| face_of(id.as_bytes()));
+                rows.draft.upsert_value(&record, depth, face)
+            });
         if let Err(fault) = outcome {
             rows.refused = Some((line, fault));
             return Ok(());
