@@ -114,7 +114,7 @@ def _shape_error(event: Any) -> str | None:
 def read_event(raw: bytes | None) -> tuple[Any, str, str]:
     """The value of a line, and if it cannot be loaded the kind of damage and the reason."""
     if raw is None:
-        return None, "unreadable", "longer than 16 MiB"
+        return None, "unreadable", "longer than 16 MiB, or its end is missing"
     try:
         event = parse(raw)
     except ValueError as error:
@@ -195,13 +195,16 @@ class Log:
         self._synced_first, self._synced_head = synced[24:56].hex(), synced[56:88].hex()
         stream.seek(0)
         for line in split(stream):
-            if not line.complete:
+            if not line.complete and self._was_whole(line.offset):
+                self._takes(line._replace(raw=None))
+            elif not line.complete:
                 self.committed_end, self.tail = line.offset, "incomplete last line"
             elif line.raw is not None and not line.raw.strip(b" \t\r"):
                 self.known.blank_lines += 1
             elif not self._takes(line):
                 break
-        if (batch := self._batch) and batch.begin_is_sound and not batch.damaged:
+        batch = self._batch
+        if batch and batch.begin_is_sound and not batch.damaged and not self._was_whole(batch.begin.offset):
             self.known, self.committed_end, self.tail = batch.before, batch.begin.offset, "half batch"
         elif batch:
             self._close(batch)
@@ -210,6 +213,10 @@ class Log:
             self.notes.append(f"unknown_fields: outside the hash in {self.known.unknown_fields} lines")
         if self._synced_is_ours and self._synced_end > self.bytes:
             self.notes.append("log is shorter than the last sync")
+
+    def _was_whole(self, offset: int) -> bool:
+        """Whether `synced` tells that what begins here had an end: without it, this is damage and no tail."""
+        return offset < self._synced_end and (self._synced_is_ours or self.known.lines == 0)
 
     def report(self, kind: str, reason: str, seq: Any, path: str = LOG, at: tuple[int, int] = (0, 0)) -> None:
         found = {"path": path, "offset": at[0], "line": at[1], "seq": None, "kind": kind, "reason": reason}

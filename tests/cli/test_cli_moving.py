@@ -76,7 +76,6 @@ def test_export_and_import_join_in_a_pipe(run: Run, tmp_path: Path, other: Path)
     lines = run("export", "--json").stdout.encode()
     answer = run("import", "-", project=other, stdin=lines)
     assert answer.code == 0
-    assert "of other faces" in answer.stdout
     assert len(everything(other)) == len(everything(tmp_path))
 
 
@@ -189,7 +188,6 @@ def rows(*records: dict[str, object]) -> bytes:
         (rows({"id": "block:9", "recursion_depth": "deep"}), "line 3"),
         (rows({"id": "block:9", "colour": 1}), "colour"),
         (b'{"id": "block:9"', "line 3"),
-        (b'{"id": "\\u0062lock:9"}\n', "blocks"),
         (rows({"id": ""}), "line 3"),
         (b"[]\n", "line 3"),
         (b'{"id": "X", "label": "\xff"}\n', "line 3"),

@@ -12,7 +12,7 @@ from rich.text import Text
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.options import HERE, MAX_SEQ, AsJson, Project, RecordId
 from chronomemory.cli.output import Output, clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, NotFoundError, Session, session
+from chronomemory.cli.session import FINDING, NotFoundError, session
 from chronomemory.cli.tables import damage_table, event_table, history_table, kind_table, pairs, table
 from chronomemory.event import WalEvent
 from chronomemory.layout import log_path
@@ -168,8 +168,6 @@ def history(record_id: RecordId, project: Project = HERE, as_json: AsJson = Fals
             return
         if lines:
             here.out.show(history_table(_events_of(lines)))
-        if _was_compacted(here):
-            here.out.warn("the log was compacted: earlier events, if any, are in its archive")
 
 
 def replay(
@@ -197,7 +195,3 @@ def replay(
 
 def _events_of(lines: list[bytes]) -> list[WalEvent]:
     return [WalEvent.from_json_line(line) for line in lines]
-
-
-def _was_compacted(here: Session) -> bool:
-    return bool(here.store.engine.findings()["base"] != "none")

@@ -153,8 +153,10 @@ impl Follower {
 
     /// At the end of the file: where an unfinished batch begins. The chain steps back to the event before it, so that
     /// the batch can be followed anew once more of it is there. An unfinished batch with damage in it is damage.
-    pub fn settle(&mut self) -> Option<Place> {
-        if self.batch.as_ref().is_some_and(|batch| batch.damaged || batch.flawed) {
+    /// `promised` is up to where the log was whole once: a batch that began before it was too.
+    pub fn settle(&mut self, promised: u64) -> Option<Place> {
+        let is_damage = |batch: &Batch| batch.damaged || batch.flawed || batch.place.offset < promised;
+        if self.batch.as_ref().is_some_and(is_damage) {
             // `None` would say that the tail began there, which `tail` tells too.
             let _ = self.end_batch();
             return None;

@@ -200,8 +200,19 @@ pub enum Hint {
     None,
     /// The log is on disk up to here.
     Synced(u64),
-    /// The log was longer once.
-    Shorter(Synced),
+    /// It speaks of this log, but the log ends before that place or has another line there.
+    Contradicted(Synced),
+}
+
+impl Hint {
+    /// Up to here the log was whole once: a write that seems unfinished before that place is no tail.
+    pub fn promised(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Synced(offset) => Some(*offset),
+            Self::Contradicted(synced) => Some(synced.offset),
+        }
+    }
 }
 
 /// Reads the hint and holds it against the log.
@@ -212,20 +223,22 @@ pub fn hint_for(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u6
     let Some(synced) = read_whole(disk, &layout.synced())?.and_then(|bytes| Synced::read(&bytes)) else {
         return Ok(Hint::None);
     };
-    let first = first_line(log, length)?;
-    if synced.offset > length {
-        let same_log = synced.fits_first(&first);
-        return Ok(if same_log { Hint::Shorter(synced) } else { Hint::None });
+    match first_line(log, length)? {
+        // A log is born complete: one without a whole line has lost the end of its first.
+        None => return Ok(Hint::Contradicted(synced)),
+        Some(first) if !synced.fits_first(&first) => return Ok(Hint::None),
+        Some(_) => {}
     }
-    let before = line_before(log, synced.offset)?;
-    Ok(match before {
-        Some(before) if synced.fits_first(&first) && synced.fits_head(&before) => Hint::Synced(synced.offset),
-        _ => Hint::None,
+    let fits = synced.offset <= length && line_before(log, synced.offset)?.is_some_and(|line| synced.fits_head(&line));
+    Ok(if fits {
+        Hint::Synced(synced.offset)
+    } else {
+        Hint::Contradicted(synced)
     })
 }
 
-/// The first line that is not blank, without its newline.
-fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Vec<u8>> {
+/// The first whole line that is not blank, without its newline; `None` if there is none.
+fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
     let mut offset = 0;
     let mut line = Vec::new();
     let mut window = Vec::new();
@@ -241,13 +254,14 @@ fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Vec<u8>> {
             if line.ends_with(b"\n") {
                 line.pop();
                 if !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
-                    return Ok(line);
+                    return Ok(Some(line));
                 }
                 line.clear();
             }
         }
     }
-    Ok(line)
+    // What is longer than any line is one that does not fit.
+    Ok((line.len() > json::MAX_LINE_BYTES).then_some(line))
 }
 
 /// The line whose newline stands just before `end`.

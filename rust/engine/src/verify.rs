@@ -11,7 +11,7 @@ use crate::chain::{Follower, Held, Mark, Place};
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
-use crate::event::line::Event;
+use crate::event::line::{Event, Fault};
 use crate::event::{Known, Op, stamp};
 use crate::json::RecordSpans;
 use crate::layout::Layout;
@@ -128,6 +128,10 @@ pub struct Walk {
     pub blank_lines: Vec<u64>,
     /// Lines with fields that the hash does not cover, the first of them with its line number.
     pub unknown_fields: Option<(u64, u64)>,
+    /// Up to here the log was whole once.
+    promised: u64,
+    /// The last line has no newline and is damage, not a tail: whoever writes next must end it first.
+    pub unterminated: bool,
     last_stamp: Vec<u8>,
 }
 
@@ -143,7 +147,18 @@ impl Walk {
             slow_lines: 0,
             blank_lines: Vec::new(),
             unknown_fields: None,
+            promised: 0,
+            unterminated: false,
             last_stamp: Vec::new(),
+        }
+    }
+
+    /// Takes the word of a hint that the log was whole up to some place.
+    #[must_use]
+    pub fn promised(self, until: Option<u64>) -> Self {
+        Self {
+            promised: until.unwrap_or(0),
+            ..self
         }
     }
 
@@ -203,7 +218,14 @@ impl Walk {
                 reason: reason.to_owned(),
             })
         };
-        let open = if ended { None } else { self.follower.settle() };
+        if !ended && !sink.is_satisfied() && self.end < until && self.end < self.promised {
+            self.lost_its_end(until, sink);
+        }
+        let open = if ended {
+            None
+        } else {
+            self.follower.settle(self.promised)
+        };
         let cut = match self.follower.tail {
             Some(place) => Some((place, "bytes after the last sync that are not whole")),
             None => open.map(|place| (place, "half a batch")),
@@ -220,6 +242,26 @@ impl Walk {
         } else {
             None
         })
+    }
+
+    /// The last line was whole once: its end was cut or overwritten.
+    fn lost_its_end(&mut self, until: u64, sink: &mut dyn Sink) {
+        let place = Place {
+            offset: self.end,
+            line: self.lines + 1,
+        };
+        let fault = Fault {
+            kind: DamageKind::Unreadable,
+            reason: "a line that was synced has lost its end".to_owned(),
+            seq: None,
+        };
+        if let Some(step) = self.follower.follow(place, b"", &Err(fault)) {
+            sink.settle_if(step.before);
+            sink.settle_if(step.after);
+        }
+        self.lines += 1;
+        self.end = until;
+        self.unterminated = true;
     }
 
     fn show(&mut self, event: &Event, line: &[u8], place: Place, counts: bool, sink: &mut dyn Sink) {

@@ -1,104 +1,27 @@
 //! What can Python ask of an open store?
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
 use chronomemory::disk::RealDisk;
-use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::event::stamp;
-use chronomemory::layout::{FOLDER, LOG, Layout};
 use chronomemory::options::{Checking, Durability, Options};
 use chronomemory::store::{Committed, Moment, Store};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 
-use crate::enter::{Reporter, bad_choice, enter, forked, invalid};
-use crate::flusher::Flusher;
+use crate::enter::{bad_choice, enter};
+use crate::handle::{Handle, layout_of, now, threads};
 use crate::view::{View, query_of};
-use crate::{object, record, report, value};
+use crate::{change, object, record, report, value};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
 pub struct Engine {
-    store: Arc<RwLock<Store>>,
-    flusher: Mutex<Option<Flusher>>,
+    handle: Handle,
     depth: i64,
-    process: u32,
-}
-
-/// Now, in microseconds since 1970.
-pub fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// How many threads read a log.
-pub fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(8)
-}
-
-/// A project's store; a folder that holds the files themselves, such as a backup, is one too.
-fn layout_of(root: PathBuf) -> Layout {
-    if !root.join(FOLDER).exists() && root.join(LOG).is_file() {
-        return Layout::of_folder(root);
-    }
-    Layout::of_project(&root)
-}
-
-impl Engine {
-    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() == self.process {
-            Ok(())
-        } else {
-            Err(forked(py))
-        }
-    }
-
-    fn writing(&self) -> RwLockWriteGuard<'_, Store> {
-        self.store.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs a question on a state that has caught up with other processes.
-    fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
-        self.check_process(py)?;
-        enter(py, || {
-            let store: RwLockReadGuard<'_, Store> = self.store.read().unwrap_or_else(PoisonError::into_inner);
-            if !store.is_behind()? {
-                return ask(&store);
-            }
-            drop(store);
-            let mut store = self.writing();
-            store.refresh()?;
-            ask(&store)
-        })
-    }
-
-    fn change<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Store) -> Result<T, Error> + Send) -> PyResult<T> {
-        self.check_process(py)?;
-        let outcome = enter(py, || act(&mut self.writing()))?;
-        if let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner) {
-            flusher.wake();
-        }
-        Ok(outcome)
-    }
-
-    fn commit(&self, py: Python<'_>, draft: &Draft) -> PyResult<Committed> {
-        self.change(py, |store| store.commit(draft, now()))
-    }
-
-    fn with_progress<T: Send>(
-        &self,
-        py: Python<'_>,
-        progress: Option<Py<PyAny>>,
-        act: impl FnOnce(&mut Store, &mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
-    ) -> PyResult<T> {
-        let mut reporter = Reporter::new(progress);
-        let outcome = self.change(py, |store| act(store, &mut |done, total| reporter.report(done, total)));
-        reporter.finish()?;
-        outcome
-    }
 }
 
 fn line<'py>(py: Python<'py>, committed: &Committed) -> Bound<'py, PyBytes> {
@@ -107,54 +30,6 @@ fn line<'py>(py: Python<'py>, committed: &Committed) -> Bound<'py, PyBytes> {
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
     lines.iter().map(|line| PyBytes::new(py, line)).collect()
-}
-
-/// Puts one entry of a mixed batch into a draft.
-fn add_change(draft: &mut Draft, verb: &str, what: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
-    let py = what.py();
-    match verb {
-        "upsert" => record::upsert(draft, what, depth, face),
-        "delete" => {
-            let id = record_id(what)?;
-            draft
-                .delete(value::str_of(&id, "id")?, face)
-                .map_err(|fault| crate::enter::to_python(py, fault))
-        }
-        "patch" => {
-            let (id, patch): (Bound<'_, PyAny>, Bound<'_, PyDict>) = what.extract()?;
-            add_patch(draft, &record_id(&id)?, &patch, face)
-        }
-        other => Err(bad_choice("verb", other, "upsert, delete, patch")),
-    }
-}
-
-fn add_patch(
-    draft: &mut Draft,
-    id: &Bound<'_, PyString>,
-    patch: &Bound<'_, PyDict>,
-    face: Option<&str>,
-) -> PyResult<()> {
-    let py = id.py();
-    let mut text = Vec::new();
-    // The patch stands where a record does: inside the event.
-    value::write(
-        patch.as_any(),
-        value::Field {
-            name: "patch",
-            depth: 1,
-        },
-        &mut text,
-    )?;
-    draft
-        .patch(value::str_of(id, "id")?, face.unwrap_or_default(), &text)
-        .map_err(|fault| crate::enter::to_python(py, fault))
-}
-
-fn record_id<'py>(id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    match id.cast::<PyString>() {
-        Ok(id) => Ok(id.clone()),
-        Err(_) => Err(invalid(id.py(), "id", "it must be a string")),
-    }
 }
 
 #[pymethods]
@@ -195,32 +70,20 @@ impl Engine {
         let flushes = options.durability == Durability::Normal;
         let layout = layout_of(project_root);
         let store = enter(py, || Store::open(Arc::new(RealDisk), layout, options, &mut |_, _| {}))?;
-        let store = Arc::new(RwLock::new(store));
         Ok(Self {
-            flusher: Mutex::new(flushes.then(|| Flusher::start(Arc::clone(&store)))),
-            store,
+            handle: Handle::new(store, flushes),
             depth: recursion_depth,
-            process: std::process::id(),
         })
     }
 
     /// Syncs and lets go; idempotent.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() != self.process {
-            return Ok(());
-        }
-        let flusher = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take();
-        enter(py, || {
-            if let Some(mut flusher) = flusher {
-                flusher.stop();
-            }
-            self.writing().close()
-        })
+        self.handle.close(py)
     }
 
     /// What opening found.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = self.read(py, |store| Ok(store.report().clone()))?;
+        let found = self.handle.read(py, |store| Ok(store.report().clone()))?;
         report::dict(py, &found)
     }
 
@@ -233,7 +96,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let mut draft = Draft::with_room(1);
         record::upsert(&mut draft, record, self.depth, face)?;
-        Ok(line(py, &self.commit(py, &draft)?))
+        Ok(line(py, &self.handle.commit(py, &draft)?))
     }
 
     #[pyo3(signature = (record, face=None))]
@@ -245,7 +108,7 @@ impl Engine {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut draft = Draft::with_room(1);
         record::upsert(&mut draft, record, self.depth, face)?;
-        let committed = self.change(py, |store| store.commit_new(&draft, now()))?;
+        let committed = self.handle.change(py, |store| store.commit_new(&draft, now()))?;
         Ok(committed.map(|committed| line(py, &committed)))
     }
 
@@ -266,8 +129,8 @@ impl Engine {
         face: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let mut draft = Draft::default();
-        add_change(&mut draft, "delete", record_id, self.depth, face)?;
-        Ok(line(py, &self.commit(py, &draft)?))
+        change::add_change(&mut draft, "delete", record_id, self.depth, face)?;
+        Ok(line(py, &self.handle.commit(py, &draft)?))
     }
 
     fn patch<'py>(
@@ -278,8 +141,8 @@ impl Engine {
         face: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let mut draft = Draft::default();
-        add_patch(&mut draft, &self::record_id(record_id)?, patch, Some(face))?;
-        Ok(line(py, &self.commit(py, &draft)?))
+        change::add_patch(&mut draft, &change::record_id(record_id)?, patch, Some(face))?;
+        Ok(line(py, &self.handle.commit(py, &draft)?))
     }
 
     #[pyo3(signature = (changes, face=None))]
@@ -287,7 +150,7 @@ impl Engine {
         let mut draft = Draft::default();
         for change in changes.try_iter()? {
             let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
-            add_change(&mut draft, &verb, &what, self.depth, face)?;
+            change::add_change(&mut draft, &verb, &what, self.depth, face)?;
         }
         self.write_draft(py, &draft)
     }
@@ -300,7 +163,9 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         faces: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let report = self.with_progress(py, progress, |store, report| store.ingest(&path, faces, &now, report))?;
+        let report = self
+            .handle
+            .with_progress(py, progress, |store, report| store.ingest(&path, faces, &now, report))?;
         let dict = PyDict::new(py);
         dict.set_item("records", report.records)?;
         dict.set_item("bytes", report.bytes)?;
@@ -310,13 +175,13 @@ impl Engine {
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, Store::sync)
+        self.handle.change(py, Store::sync)
     }
 
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let id = self::record_id(record_id)?;
+        let id = change::record_id(record_id)?;
         let id = value::str_of(&id, "id")?;
-        let found = self.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
+        let found = self.handle.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
         found.map(|bytes| object::record(py, &bytes)).transpose()
     }
 
@@ -331,25 +196,29 @@ impl Engine {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(kind, status, min_confidence, limit, faces);
-        let found = self.read(py, |store| Ok(Copied::of(&store.query(&query))))?;
+        let found = self
+            .handle
+            .read(py, |store| Ok(object::Copied::of(&store.query(&query))))?;
         found.records().map(|bytes| object::record(py, bytes)).collect()
     }
 
     #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
     fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let query = query_of(None, status, 0.0, None, faces);
-        let found = self.read(py, |store| Ok(Copied::of(&store.query(&query))))?;
+        let found = self
+            .handle
+            .read(py, |store| Ok(object::Copied::of(&store.query(&query))))?;
         found.records().map(|bytes| object::dict(py, bytes)).collect()
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(kind, status, 0.0, None, faces);
-        self.read(py, |store| Ok(store.count(&query)))
+        self.handle.read(py, |store| Ok(store.count(&query)))
     }
 
     fn tally(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool, u64)>> {
-        let tally = self.read(py, |store| Ok(store.tally()))?;
+        let tally = self.handle.read(py, |store| Ok(store.tally()))?;
         let word = |text: &[u8]| {
             let quoted = [b"\"", text, b"\""].concat();
             let value = chronomemory::json::parse(&quoted).ok();
@@ -364,25 +233,25 @@ impl Engine {
     }
 
     fn wal_seq(&self, py: Python<'_>) -> PyResult<u64> {
-        self.read(py, |store| Ok(store.last_seq()))
+        self.handle.read(py, |store| Ok(store.last_seq()))
     }
 
     fn head(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |store| Ok(store.head()))
+        self.handle.read(py, |store| Ok(store.head()))
     }
 
     #[pyo3(signature = (from_seq=0))]
     fn replay<'py>(&self, py: Python<'py>, from_seq: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.read(py, |store| store.replay(from_seq))?))
+        Ok(lines(py, self.handle.read(py, |store| store.replay(from_seq))?))
     }
 
     fn history<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.read(py, |store| store.history(record_id))?))
+        Ok(lines(py, self.handle.read(py, |store| store.history(record_id))?))
     }
 
     #[pyo3(signature = (seq, *, faces=false))]
     fn changed_since(&self, py: Python<'_>, seq: u64, faces: bool) -> PyResult<Vec<String>> {
-        self.read(py, |store| store.changed_since(seq, faces))
+        self.handle.read(py, |store| store.changed_since(seq, faces))
     }
 
     #[pyo3(signature = (seq=None, ts_us=None))]
@@ -392,13 +261,13 @@ impl Engine {
             (None, Some(micros)) => Moment::Time(micros),
             _ => return Err(bad_choice("as_of", "", "a seq or a moment")),
         };
-        self.read(py, |store| store.as_of(moment)).map(View)
+        self.handle.read(py, |store| store.as_of(moment)).map(View)
     }
 
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let layout = self.change(py, |store| {
+        let layout = self.handle.change(py, |store| {
             store.sync()?;
             Ok(store.layout().clone())
         })?;
@@ -407,24 +276,30 @@ impl Engine {
 
     #[pyo3(signature = (*, keep_history=true, progress=None))]
     fn compact(&self, py: Python<'_>, keep_history: bool, progress: Option<Py<PyAny>>) -> PyResult<u64> {
-        self.with_progress(py, progress, |store, report| store.compact(keep_history, now(), report))
+        self.handle
+            .with_progress(py, progress, |store, report| store.compact(keep_history, now(), report))
     }
 
     #[pyo3(signature = (progress=None))]
     fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
-        let folder = self.with_progress(py, progress, |store, report| store.backup(now(), report))?;
+        let folder = self
+            .handle
+            .with_progress(py, progress, |store, report| store.backup(now(), report))?;
         Ok(folder.to_string_lossy().into_owned())
     }
 
     #[pyo3(signature = (source, progress=None))]
     fn restore(&self, py: Python<'_>, source: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let source = layout_of(source);
-        self.with_progress(py, progress, |store, report| store.restore(&source, now(), report))
+        self.handle
+            .with_progress(py, progress, |store, report| store.restore(&source, now(), report))
     }
 
     #[pyo3(signature = (progress=None))]
     fn repair<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let repaired = self.with_progress(py, progress, |store, report| store.repair(now(), report))?;
+        let repaired = self
+            .handle
+            .with_progress(py, progress, |store, report| store.repair(now(), report))?;
         let dict = PyDict::new(py);
         let damage = repaired.as_ref().map(|done| done.damage.as_slice()).unwrap_or_default();
         dict.set_item("damage", report::damages(py, damage)?)?;
@@ -437,50 +312,10 @@ impl Engine {
 impl Engine {
     fn write_draft(&self, py: Python<'_>, draft: &Draft) -> PyResult<(u64, u64)> {
         if draft.is_empty() {
-            let next = self.read(py, |store| Ok(store.last_seq() + 1))?;
+            let next = self.handle.read(py, |store| Ok(store.last_seq() + 1))?;
             return Ok((next, next));
         }
-        let committed = self.commit(py, draft)?;
+        let committed = self.handle.commit(py, draft)?;
         Ok((committed.first_seq, committed.next_seq))
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        if std::process::id() == self.process {
-            if let Some(mut flusher) = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                flusher.stop();
-            }
-            // Nobody is left to hear of a failure; what was acknowledged is with the system already.
-            let _ = self.writing().close();
-        } else if let Ok(mut flusher) = self.flusher.try_lock() {
-            // The thread stayed in the parent; its handle means nothing here and must not be touched.
-            std::mem::forget(flusher.take());
-        }
-    }
-}
-
-/// Records copied out of the state in one piece.
-struct Copied {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Copied {
-    fn of(records: &[&[u8]]) -> Self {
-        let mut bytes = Vec::with_capacity(records.iter().map(|record| record.len()).sum());
-        let ends = records
-            .iter()
-            .map(|record| {
-                bytes.extend_from_slice(record);
-                bytes.len()
-            })
-            .collect();
-        Self { bytes, ends }
-    }
-
-    fn records(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
 }

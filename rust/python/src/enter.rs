@@ -77,7 +77,7 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
 pub fn invalid(py: Python<'_>, field: &str, reason: &str) -> PyErr {
     let made = raise(py, "InvalidRecord", &format!("{field}: {reason}"), |details| {
         details.set_item("field", field)?;
-        details.set_item("recovery", "Correct the value and write again; nothing was written.")
+        details.set_item("recovery", "Correct the value and write it again.")
     });
     made.unwrap_or_else(|fault| fault)
 }

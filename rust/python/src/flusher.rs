@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use chronomemory::error::Error;
 use chronomemory::store::Store;
 
 /// Writes wait at most a second for their sync; the thread looks a little earlier.
@@ -71,8 +72,9 @@ fn run(signal: &(Mutex<Signal>, Condvar), store: &RwLock<Store>) {
         }
         guard.written = false;
         drop(guard);
-        // A failed sync poisons the store: the next write says so.
-        let _ = store.write().unwrap_or_else(PoisonError::into_inner).sync();
+        // A failed sync poisons the store, and the next write says so; a lock that another process keeps is tried again.
+        let outcome = store.write().unwrap_or_else(PoisonError::into_inner).sync();
         guard = signal.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.written |= matches!(outcome, Err(Error::Locked { .. }));
     }
 }

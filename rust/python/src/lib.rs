@@ -1,8 +1,10 @@
 //! What does Python see of the engine? The export list of `chronomemory._core`.
 
+mod change;
 mod engine;
 mod enter;
 mod flusher;
+mod handle;
 mod object;
 mod record;
 mod report;

@@ -222,3 +222,30 @@ fn of_int<'py>(py: Python<'py>, number: &Int) -> PyResult<Bound<'py, PyAny>> {
         None => py.get_type::<PyInt>().call1((number.to_string(),)),
     }
 }
+
+/// Records copied out of the state in one piece.
+pub struct Copied {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Copied {
+    /// Copies records one behind the other.
+    pub fn of(records: &[&[u8]]) -> Self {
+        let mut bytes = Vec::with_capacity(records.iter().map(|record| record.len()).sum());
+        let ends = records
+            .iter()
+            .map(|record| {
+                bytes.extend_from_slice(record);
+                bytes.len()
+            })
+            .collect();
+        Self { bytes, ends }
+    }
+
+    /// The records again.
+    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}

@@ -68,7 +68,11 @@ pub fn upsert(draft: &mut Draft, record: &Bound<'_, PyAny>, depth: i64, face: Op
         from_dict(&dict)?
     } else {
         let kind = record.get_type().name()?;
-        return Err(invalid(py, "record", &format!("a {kind} is neither a ChronoRecord nor a dict")));
+        return Err(invalid(
+            py,
+            "record",
+            &format!("a {kind} is neither a ChronoRecord nor a dict"),
+        ));
     };
     write(draft, py, &fields, depth, face)
 }

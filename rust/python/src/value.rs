@@ -58,14 +58,22 @@ fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>
         write_items(tuple.iter(), object.py(), field, out)
     } else {
         let kind = object.get_type().name()?;
-        Err(invalid(object.py(), field.name, &format!("a {kind} is nothing that JSON can carry")))
+        Err(invalid(
+            object.py(),
+            field.name,
+            &format!("a {kind} is nothing that JSON can carry"),
+        ))
     }
 }
 
 fn write_float(number: &Bound<'_, PyFloat>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
     let value = number.value();
     if !value.is_finite() {
-        return Err(invalid(number.py(), field.name, &format!("{value} is not a number that JSON can carry")));
+        return Err(invalid(
+            number.py(),
+            field.name,
+            &format!("{value} is not a number that JSON can carry"),
+        ));
     }
     json::write_f64(value, out);
     Ok(())

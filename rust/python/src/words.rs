@@ -11,8 +11,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::engine::threads;
 use crate::enter::{Reporter, enter};
+use crate::handle::threads;
 use crate::value::{self, Field};
 use crate::{object, report};
 

@@ -42,6 +42,7 @@ impl Store {
             return Ok(());
         }
         self.make_ready()?;
+        self.end_last_line()?;
         let base = self.write_behind(&lines.bytes)?;
         self.advance(lines, now);
         self.unsynced.bytes += lines.bytes.len() as u64;
@@ -57,6 +58,18 @@ impl Store {
             return Err(fault);
         }
         take_in(&mut self.state, draft, lines, base);
+        Ok(())
+    }
+
+    /// A damaged last line without a newline stays as it is, but nothing may be glued to it.
+    fn end_last_line(&mut self) -> Result<()> {
+        if self.log.as_ref().is_some_and(|log| log.walk.unterminated) {
+            self.write_behind(b"\n")?;
+            if let Some(log) = &mut self.log {
+                log.walk.end += 1;
+                log.walk.unterminated = false;
+            }
+        }
         Ok(())
     }
 
@@ -117,7 +130,7 @@ impl Store {
         let file = self.disk.create(&draft).at(&draft)?;
         file.write_at(bytes, 0).at(&draft)?;
         file.sync().at(&draft)?;
-        self.disk.rename(&draft, &path).at(&path)?;
+        self.disk.rename(&draft, path).at(path)?;
         self.disk.sync_dir(&folder).at(&folder)
     }
 

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::{Known, Op, stamp};
-use crate::origin::ADOPT_ID;
 use crate::json::RecordSpans;
+use crate::origin::ADOPT_ID;
 use crate::state::State;
 use crate::verify::BaseState;
 use crate::wal::writer::{Lines, Link, Saying};

@@ -4,6 +4,7 @@
 //! `events.wal` is the only commit point. What no sentinel names is garbage, and removed only under the lock.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::disk::Access;
 use crate::error::{At, Error, Result};
@@ -60,6 +61,7 @@ impl Store {
                 more: Vec::new(),
             };
             store.retire(retirement, now, progress)?;
+            store.clear_out(None)?;
             Ok(events)
         })
     }
@@ -100,8 +102,7 @@ impl Store {
         self.start_over(&lines, now)?;
         // From here on everything is committed; what follows can be done again by the next writer.
         self.sync_log()?;
-        self.write_snapshot()?;
-        self.remove_garbage()
+        self.write_snapshot()
     }
 
     fn sentinel(&self, retirement: Retirement, base: &str, now: i64) -> Result<Lines> {
@@ -178,8 +179,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes bases and archives that no sentinel of this log or of its archives names.
-    fn remove_garbage(&mut self) -> Result<()> {
+    /// Removes bases and archives that no sentinel of this log or of its archives names, or puts them aside.
+    pub(super) fn clear_out(&mut self, aside: Option<&Path>) -> Result<()> {
         let mut named = BTreeSet::new();
         let mut origin = self.log.as_ref().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
@@ -201,7 +202,11 @@ impl Store {
             let path = self.layout.inside(folder);
             for name in self.disk.list(&path).at(&path)? {
                 if !named.contains(&format!("{folder}/{name}")) {
-                    self.disk.remove(&path.join(&name)).at(&path)?;
+                    let file = path.join(&name);
+                    match aside {
+                        Some(folder) => self.disk.rename(&file, &folder.join(&name)).at(&file)?,
+                        None => self.disk.remove(&file).at(&file)?,
+                    }
                 }
             }
         }

@@ -183,7 +183,7 @@ impl Store {
             self.disk.sync_dir(&folder).at(&folder)?;
         }
         let path = source.log();
-        let file = self.disk.open(&path, Access::Read).at(&path)?;
+        let file = self.disk.open(path, Access::Read).at(path)?;
         copy_bytes(&*self.disk, &*file, 0..committed_end, &self.layout.log_draft(), None)?;
         self.disk
             .rename(&self.layout.log_draft(), self.layout.log())

@@ -62,7 +62,7 @@ pub fn examine(
         Origin::Ours(sentinel) => base.anchored(disk, layout, sentinel.base_sha256, BaseState::Anchored, loader)?,
         Origin::Foreign => base.foreign(disk, layout, log, length, synced, loader)?,
     }
-    let mut walk = Walk::new(synced);
+    let mut walk = Walk::new(synced).promised(hint.promised());
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
             synced.unwrap_or(0)
@@ -75,7 +75,9 @@ pub fn examine(
     if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
         base.archives(disk, layout, sentinel)?;
     }
-    if let Hint::Shorter(lost) = hint {
+    if let Hint::Contradicted(lost) = hint
+        && lost.offset > length
+    {
         base.notes.push(format!(
             "the log ends before the last known sync: it had {} bytes and seq {} then",
             lost.offset, lost.seq
@@ -195,7 +197,12 @@ impl Base {
 
     fn archives(&mut self, disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel) -> io::Result<()> {
         let mut sentinel = sentinel.clone();
-        while sentinel.archive.is_some() {
+        loop {
+            if sentinel.archive.is_none() {
+                self.notes
+                    .push("history unavailable: a compaction did not keep it".to_owned());
+                return Ok(());
+            }
             let Some((name, digest)) = sentinel.safe_archive() else {
                 self.damage.push(finding(
                     "archive",
@@ -246,7 +253,6 @@ impl Base {
                 _ => return Ok(()),
             }
         }
-        Ok(())
     }
 
     fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {

@@ -64,10 +64,14 @@ impl Loader {
     }
 
     pub(super) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
-        match &mut self.state {
+        let contents = match &mut self.state {
             Some(state) => snapshot::read(file, state),
             None => snapshot::read(file, &mut snapshot::Nobody),
+        }?;
+        if let Ok(header) = &contents.header {
+            self.last_seq = header.seq;
         }
+        Ok(contents)
     }
 
     fn take(&mut self, known: Known<'_>, ts: i64) {

@@ -248,7 +248,7 @@ impl Store {
         });
         self.report = report;
         self.state = loader.state.unwrap_or_default();
-        self.snapshot_due = derived::next_snapshot(self.events());
+        self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
         Ok(())
     }
 

@@ -51,6 +51,9 @@ impl Store {
                 ],
             };
             store.retire(retirement, now, progress)?;
+            // The damaged log leads to history that the new one does not: kept beside it.
+            store.clear_out(Some(&quarantine))?;
+            store.disk.sync_dir(&quarantine).at(&quarantine)?;
             Ok(Some(Repaired {
                 damage,
                 kept,

@@ -51,11 +51,13 @@ impl Synced {
                 .fold(0, |sum, b| sum << 8 | u64::from(*b))
         };
         let digest = |at: usize| Some(Hex::spell(bytes[at..at + 32].try_into().ok()?));
-        Some(Self {
-            offset: number(8),
-            seq: number(16),
-            first: digest(24)?,
-            head: digest(56)?,
+        Some(number(8)).filter(|&offset| offset > 0).and_then(|offset| {
+            Some(Self {
+                offset,
+                seq: number(16),
+                first: digest(24)?,
+                head: digest(56)?,
+            })
         })
     }
 

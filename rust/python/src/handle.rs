@@ -1,0 +1,140 @@
+//! How is an open store held: shared between threads, closed once, useless after a fork?
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use chronomemory::error::Error;
+use chronomemory::event::draft::Draft;
+use chronomemory::layout::{FOLDER, LOG, Layout};
+use chronomemory::store::{Committed, Store};
+use pyo3::prelude::*;
+
+use crate::enter::{Reporter, enter, forked};
+use crate::flusher::Flusher;
+
+/// Now, in microseconds since 1970.
+pub fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// How many threads read a log.
+pub fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(8)
+}
+
+/// A project's store; a folder that holds the files themselves, such as a backup, is one too.
+pub fn layout_of(root: PathBuf) -> Layout {
+    if !root.join(FOLDER).exists() && root.join(LOG).is_file() {
+        return Layout::of_folder(root);
+    }
+    Layout::of_project(&root)
+}
+
+/// A store that any thread may use, and only the process that opened it.
+pub struct Handle {
+    store: Arc<RwLock<Store>>,
+    flusher: Mutex<Option<Flusher>>,
+    process: u32,
+}
+
+impl Handle {
+    /// Holds a store; one that syncs now and then gets a thread that does so.
+    pub fn new(store: Store, flushes: bool) -> Self {
+        let store = Arc::new(RwLock::new(store));
+        Self {
+            flusher: Mutex::new(flushes.then(|| Flusher::start(Arc::clone(&store)))),
+            store,
+            process: std::process::id(),
+        }
+    }
+
+    /// Syncs and lets go; closing twice is fine.
+    pub fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if std::process::id() != self.process {
+            return Ok(());
+        }
+        let flusher = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        enter(py, || {
+            if let Some(mut flusher) = flusher {
+                flusher.stop();
+            }
+            self.writing().close()
+        })
+    }
+
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        if std::process::id() == self.process {
+            Ok(())
+        } else {
+            Err(forked(py))
+        }
+    }
+
+    fn writing(&self) -> RwLockWriteGuard<'_, Store> {
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a question on a state that has caught up with other processes.
+    pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
+        self.check_process(py)?;
+        enter(py, || {
+            let store = self.store.read().unwrap_or_else(PoisonError::into_inner);
+            if !store.is_behind()? {
+                return ask(&store);
+            }
+            drop(store);
+            let mut store = self.writing();
+            store.refresh()?;
+            ask(&store)
+        })
+    }
+
+    /// Runs a change.
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Store) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.check_process(py)?;
+        let outcome = enter(py, || act(&mut self.writing()))?;
+        if let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner) {
+            flusher.wake();
+        }
+        Ok(outcome)
+    }
+
+    /// Writes a draft.
+    pub fn commit(&self, py: Python<'_>, draft: &Draft) -> PyResult<Committed> {
+        self.change(py, |store| store.commit(draft, now()))
+    }
+
+    /// Runs a change that says how far it has come.
+    pub fn with_progress<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        act: impl FnOnce(&mut Store, &mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let mut reporter = Reporter::new(progress);
+        let outcome = self.change(py, |store| act(store, &mut |done, total| reporter.report(done, total)));
+        reporter.finish()?;
+        outcome
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            if let Some(mut flusher) = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                flusher.stop();
+            }
+            // Nobody is left to hear of a failure; what was acknowledged is with the system already.
+            let _ = self.writing().close();
+        } else if let Ok(mut flusher) = self.flusher.try_lock() {
+            // The thread stayed in the parent; its handle means nothing here and must not be touched.
+            std::mem::forget(flusher.take());
+        }
+    }
+}
