@@ -134,7 +134,7 @@ class ChronoStore:
 
     def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent:
         """Write a record, replacing the one with its id; the store's depth is stamped on it."""
-        line = self.engine.upsert(record)
+        line = (self._engine or self.engine).upsert(record)
         if isinstance(record, ChronoRecord):
             record.recursion_depth = self.recursion_depth
         return WalEvent._of_line(line)

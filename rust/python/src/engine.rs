@@ -1,7 +1,7 @@
 //! What can Python ask of an open store?
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chronomemory::disk::RealDisk;
@@ -22,7 +22,12 @@ use crate::{change, object, record, report, value};
 pub struct Engine {
     handle: Handle,
     depth: i64,
+    /// Memory for the next draft.
+    spare: Mutex<Option<Draft>>,
 }
+
+/// A draft's memory is kept from one commit to the next, up to so much.
+const SPARE_BYTES: usize = 8 * 1024 * 1024;
 
 fn line<'py>(py: Python<'py>, committed: &Committed) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &committed.last_line)
@@ -67,12 +72,13 @@ impl Engine {
             threads: threads(),
             signature: format!("process {}, writing since {}", std::process::id(), stamp::spell(now())),
         };
-        let flushes = options.durability == Durability::Normal;
+        let syncs_later = options.durability == Durability::Normal;
         let layout = layout_of(project_root);
         let store = enter(py, || Store::open(Arc::new(RealDisk), layout, options, &mut |_, _| {}))?;
         Ok(Self {
-            handle: Handle::new(store, flushes),
+            handle: Handle::new(store, syncs_later),
             depth: recursion_depth,
+            spare: Mutex::default(),
         })
     }
 
@@ -94,9 +100,11 @@ impl Engine {
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = Draft::with_room(1);
+        let mut draft = self.draft();
         record::upsert(&mut draft, record, self.depth, face)?;
-        Ok(line(py, &self.handle.commit(py, &draft)?))
+        let committed = self.handle.commit(py, &draft)?;
+        self.keep(draft);
+        Ok(line(py, &committed))
     }
 
     #[pyo3(signature = (record, face=None))]
@@ -106,7 +114,7 @@ impl Engine {
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut draft = Draft::with_room(1);
+        let mut draft = self.draft();
         record::upsert(&mut draft, record, self.depth, face)?;
         let committed = self.handle.change(py, |store| store.commit_new(&draft, now()))?;
         Ok(committed.map(|committed| line(py, &committed)))
@@ -114,11 +122,13 @@ impl Engine {
 
     #[pyo3(signature = (records, face=None))]
     fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut draft = Draft::default();
+        let mut draft = self.draft();
         for record in records.try_iter()? {
             record::upsert(&mut draft, &record?, self.depth, face)?;
         }
-        self.write_draft(py, &draft)
+        let written = self.write_draft(py, &draft)?;
+        self.keep(draft);
+        Ok(written)
     }
 
     #[pyo3(signature = (record_id, face=None))]
@@ -128,9 +138,11 @@ impl Engine {
         record_id: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = Draft::default();
+        let mut draft = self.draft();
         change::add_change(&mut draft, "delete", record_id, self.depth, face)?;
-        Ok(line(py, &self.handle.commit(py, &draft)?))
+        let committed = self.handle.commit(py, &draft)?;
+        self.keep(draft);
+        Ok(line(py, &committed))
     }
 
     fn patch<'py>(
@@ -140,19 +152,23 @@ impl Engine {
         patch: &Bound<'py, PyDict>,
         face: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = Draft::default();
+        let mut draft = self.draft();
         change::add_patch(&mut draft, &change::record_id(record_id)?, patch, Some(face))?;
-        Ok(line(py, &self.handle.commit(py, &draft)?))
+        let committed = self.handle.commit(py, &draft)?;
+        self.keep(draft);
+        Ok(line(py, &committed))
     }
 
     #[pyo3(signature = (changes, face=None))]
     fn write(&self, py: Python<'_>, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut draft = Draft::default();
+        let mut draft = self.draft();
         for change in changes.try_iter()? {
             let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
             change::add_change(&mut draft, &verb, &what, self.depth, face)?;
         }
-        self.write_draft(py, &draft)
+        let written = self.write_draft(py, &draft)?;
+        self.keep(draft);
+        Ok(written)
     }
 
     #[pyo3(signature = (path, progress=None, *, faces=false))]
@@ -310,6 +326,18 @@ impl Engine {
 }
 
 impl Engine {
+    fn draft(&self) -> Draft {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        spare.unwrap_or_default()
+    }
+
+    fn keep(&self, mut draft: Draft) {
+        if draft.room() <= SPARE_BYTES {
+            draft.clear();
+            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(draft);
+        }
+    }
+
     fn write_draft(&self, py: Python<'_>, draft: &Draft) -> PyResult<(u64, u64)> {
         if draft.is_empty() {
             let next = self.handle.read(py, |store| Ok(store.last_seq() + 1))?;

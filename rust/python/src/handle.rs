@@ -40,11 +40,11 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Holds a store; one that syncs now and then gets a thread that does so.
-    pub fn new(store: Store, flushes: bool) -> Self {
+    /// Holds a store and starts the thread that looks after it.
+    pub fn new(store: Store, syncs_later: bool) -> Self {
         let store = Arc::new(RwLock::new(store));
         Self {
-            flusher: Mutex::new(flushes.then(|| Flusher::start(Arc::clone(&store)))),
+            flusher: Mutex::new(Some(Flusher::start(Arc::clone(&store), syncs_later))),
             store,
             process: std::process::id(),
         }
@@ -98,9 +98,13 @@ impl Handle {
         act: impl FnOnce(&mut Store) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         self.check_process(py)?;
-        let outcome = enter(py, || act(&mut self.writing()))?;
+        let (outcome, unsynced) = enter(py, || {
+            let mut store = self.writing();
+            let outcome = act(&mut store)?;
+            Ok((outcome, store.unsynced_bytes()))
+        })?;
         if let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner) {
-            flusher.wake();
+            flusher.wake(unsynced);
         }
         Ok(outcome)
     }

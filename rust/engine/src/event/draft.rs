@@ -12,8 +12,6 @@ use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
 
 /// What the rest of a line may need beside record and id.
 const ENVELOPE_BYTES: usize = 512;
-/// Most records fit into so much.
-const USUAL_RECORD_BYTES: usize = 640;
 /// How many containers are open around a field of a record: the event and the record.
 pub const FIELD_DEPTH: usize = 2;
 
@@ -36,17 +34,14 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// An empty draft with room for so many usual records.
-    pub fn with_room(records: usize) -> Self {
-        Self {
-            text: Vec::with_capacity(records * USUAL_RECORD_BYTES),
-            changes: Vec::with_capacity(records),
-        }
-    }
-
     /// The changes, in order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// How much memory it keeps.
+    pub fn room(&self) -> usize {
+        self.text.capacity()
     }
 
     /// Forgets everything, to be filled anew.

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-const CHUNK_BYTES: usize = 1024 * 1024;
+/// The first chunk; a store of a few records stays small.
+const FIRST_CHUNK_BYTES: usize = 64 * 1024;
+/// Each further chunk is twice as large, up to this: the system can give it out in large pages.
+const LARGEST_CHUNK_BYTES: usize = 8 * 1024 * 1024;
 
 /// Where one record lies.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +30,12 @@ pub struct Arena {
 impl Arena {
     /// Puts bytes behind the others.
     pub fn push(&mut self, bytes: &[u8]) -> Address {
-        if self.open.len() + bytes.len() > CHUNK_BYTES && !self.open.is_empty() {
-            self.seal();
-        }
-        if self.open.capacity() == 0 {
-            self.open.reserve_exact(CHUNK_BYTES.max(bytes.len()));
+        if self.open.len() + bytes.len() > self.open.capacity() {
+            if !self.open.is_empty() {
+                self.seal();
+            }
+            let usual = self.total.clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES);
+            self.open.reserve_exact(usual.max(bytes.len()));
         }
         let start = self.open.len();
         self.open.extend_from_slice(bytes);
@@ -56,7 +60,7 @@ impl Arena {
 
     /// Whether more than half of the bytes are forgotten: worth moving the rest.
     pub fn is_wasteful(&self) -> bool {
-        self.dead > CHUNK_BYTES && self.dead > self.total / 2
+        self.dead > FIRST_CHUNK_BYTES && self.dead > self.total / 2
     }
 
     /// A view of all bytes so far that stays as it is.

@@ -7,11 +7,9 @@ use crate::digest::Hex;
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
-use crate::layout::Layout;
 use crate::options::Durability;
 use crate::origin::Origin;
 use crate::verify::Walk;
-use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
 use super::commit::take_in;
@@ -47,6 +45,7 @@ impl Store {
         self.advance(lines, now);
         self.unsynced.bytes += lines.bytes.len() as u64;
         let since = *self.unsynced.since.get_or_insert(now);
+        self.unsynced.last = Some(now);
         let due = match self.options.durability {
             Durability::Full => true,
             Durability::Normal => self.unsynced.bytes >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
@@ -141,9 +140,7 @@ impl Store {
             return Err(Error::Closed);
         };
         if !log.writable {
-            for leftover in [self.layout.log_draft(), self.layout.snapshot_draft()] {
-                remove_if_there(&*self.disk, &leftover)?;
-            }
+            remove_leftovers(&*self.disk, self.layout.folder())?;
             let file = self.disk.open(&path, Access::Write).at(&path)?;
             if file.identity().at(&path)? != log.identity {
                 return Err(Error::io(
@@ -171,46 +168,18 @@ impl Store {
         }
         Ok(())
     }
+}
 
-    /// Syncs the log and remembers how far; a failure poisons the store.
-    pub(super) fn sync_log(&mut self) -> Result<()> {
-        let path = self.layout.log().to_owned();
-        let Some(log) = &self.log else {
-            return Ok(());
-        };
-        if let Err(fault) = log.file.sync() {
-            self.poisoned = Some(fault.to_string());
+/// What an interrupted replacement left behind. A snapshot that another process is writing goes too: it is written again.
+fn remove_leftovers(disk: &dyn Disk, folder: &Path) -> Result<()> {
+    for name in disk.list(folder).at(folder)? {
+        let path = folder.join(&name);
+        if name.ends_with(".tmp")
+            && let Err(fault) = disk.remove(&path)
+            && fault.kind() != io::ErrorKind::NotFound
+        {
             return Err(Error::io(&path, fault));
         }
-        self.unsynced = Unsynced::default();
-        let mark = log.walk.mark();
-        let (Some(first), Some(head)) = (mark.first, mark.head) else {
-            return Ok(());
-        };
-        let synced = Synced {
-            offset: log.walk.end,
-            seq: mark.last_seq,
-            first,
-            head,
-        };
-        write_hint(&*self.disk, &self.layout, &synced)
     }
-}
-
-/// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
-fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
-    let path = layout.synced();
-    let file = match disk.open(&path, Access::Write) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
-        Err(fault) => return Err(Error::io(&path, fault)),
-    };
-    file.write_at(&synced.spell(), 0).at(&path)
-}
-
-fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
-    match disk.remove(path) {
-        Err(fault) if fault.kind() != io::ErrorKind::NotFound => Err(Error::io(path, fault)),
-        _ => Ok(()),
-    }
+    Ok(())
 }

@@ -11,6 +11,8 @@ use crate::wal::writer::{Lines, Link, Saying};
 
 use super::Store;
 
+/// Memory for lines is kept from one commit to the next, up to so much.
+const SPARE_BYTES: usize = 8 * 1024 * 1024;
 /// What a record may grow to by patches, with room for the rest of its line.
 const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
 
@@ -86,22 +88,6 @@ impl Store {
         })
     }
 
-    /// Makes everything written so far durable.
-    ///
-    /// # Errors
-    /// `Io`, `Poisoned`, `Closed`.
-    pub fn sync(&mut self) -> Result<()> {
-        self.check_open()?;
-        self.check_poison()?;
-        if self.unsynced.bytes == 0 {
-            return Ok(());
-        }
-        self.hold_lock()?;
-        let outcome = self.sync_log();
-        self.let_go_unless_exclusive();
-        outcome
-    }
-
     /// Runs a change under the lock, on the newest state.
     pub(super) fn with_lock<T>(&mut self, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_open()?;
@@ -154,21 +140,29 @@ impl Store {
 
     fn write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         let adoption = self.adopt()?;
+        let adopts = adoption.is_some();
         let lines = self.spell(draft, adoption, now);
         self.append(&lines, draft, now)?;
+        if adopts {
+            self.report.base = BaseState::Adopted;
+        }
         self.write_snapshot_if_due();
         let last = lines.starts.len().checked_sub(1);
-        Ok(Committed {
+        let committed = Committed {
             first_seq: lines.link.next_seq - draft.changes().len() as u64,
             next_seq: lines.link.next_seq,
             last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
-        })
+        };
+        if lines.bytes.capacity() <= SPARE_BYTES {
+            self.spare = lines;
+        }
+        Ok(committed)
     }
 
-    fn spell(&self, draft: &Draft, adoption: Option<String>, now: i64) -> Lines {
+    fn spell(&mut self, draft: &Draft, adoption: Option<String>, now: i64) -> Lines {
         let ts = stamp::spell(now.max(self.latest()));
         let depth = self.options.recursion_depth;
-        let mut lines = Lines::after(self.link());
+        let mut lines = std::mem::take(&mut self.spare).reusing(self.link());
         if let Some(record) = adoption {
             lines.push(Saying {
                 op: Op::Adopt,

@@ -1,10 +1,15 @@
 //! What is written beside the log, for those who read no log?
 
-use crate::disk::Access;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::{Access, Disk, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::base_name;
 use crate::snapshot::{self, Header};
+use crate::state::Frozen;
 use crate::verify::BaseState;
 
 use super::Store;
@@ -21,6 +26,35 @@ pub(super) fn next_snapshot(events: u64) -> u64 {
         due *= SNAPSHOT_GROWTH;
     }
     due
+}
+
+/// A state of so many records is written down at once; a larger one by whoever looks after the store, while others go on.
+const AT_ONCE_RECORDS: usize = 10_000;
+
+/// A snapshot that is being written while others go on.
+pub struct Snapshotting {
+    disk: Arc<dyn Disk>,
+    draft: PathBuf,
+    header: Header,
+    state: Frozen,
+    identity: Identity,
+}
+
+impl Snapshotting {
+    /// Writes the file under a temporary name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn run(&self) -> io::Result<()> {
+        snapshot::write(
+            &*self.disk,
+            &self.draft,
+            &self.header,
+            self.state.records(),
+            &mut |_, _| {},
+        )
+        .map(|_| ())
+    }
 }
 
 impl Store {
@@ -41,7 +75,6 @@ impl Store {
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
         super::copies::copy_file(&*self.disk, &path, &self.layout.inside(&base_name(sha256.text())), None)?;
         self.disk.sync_dir(&bases).at(&bases)?;
-        self.report.base = BaseState::Adopted;
         let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
         crate::json::write_string(&header.last_hash, &mut record);
         record.extend_from_slice(format!(",\"seq\":{}}}", header.seq).as_bytes());
@@ -54,9 +87,48 @@ impl Store {
             return;
         }
         self.snapshot_due = next_snapshot(self.events());
-        if self.write_snapshot().is_err() {
+        if self.state.len() > AT_ONCE_RECORDS {
+            self.snapshot_wanted = true;
+        } else if self.write_snapshot().is_err() {
             self.report.notes.push("snapshot.json could not be written".to_owned());
         }
+    }
+
+    /// A large snapshot that is due, to be written while others go on; `None` if none is.
+    pub fn start_snapshot(&mut self) -> Option<Snapshotting> {
+        if !std::mem::take(&mut self.snapshot_wanted) {
+            return None;
+        }
+        let identity = self.log.as_ref()?.identity;
+        let header = self.header();
+        Some(Snapshotting {
+            disk: Arc::clone(&self.disk),
+            draft: self.layout.inside(&format!("snapshot.json.{}.tmp", header.seq)),
+            state: self.state.freeze(),
+            header,
+            identity,
+        })
+    }
+
+    /// Gives a snapshot its name, unless the log was replaced meanwhile and has a newer one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`.
+    pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
+        let (path, folder) = (self.layout.snapshot(), self.layout.folder().to_owned());
+        self.hold_lock()?;
+        let here = self.disk.status(self.layout.log());
+        let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
+        let outcome = if is_current {
+            self.disk
+                .rename(&snapshot.draft, &path)
+                .at(&path)
+                .and_then(|()| self.disk.sync_dir(&folder).at(&folder))
+        } else {
+            self.disk.remove(&snapshot.draft).at(&snapshot.draft)
+        };
+        self.let_go_unless_exclusive();
+        outcome
     }
 
     /// Writes the state down for people and other tools.

@@ -1,5 +1,7 @@
 //! Who may write now, and on top of what?
 
+use std::time::Duration;
+
 use crate::disk::Access;
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
@@ -19,6 +21,10 @@ impl Store {
 
     /// Takes the writer lock and makes sure that it is the one at the path.
     pub(super) fn hold_lock(&mut self) -> Result<()> {
+        self.hold_lock_within(self.options.lock_timeout)
+    }
+
+    pub(super) fn hold_lock_within(&mut self, patience: Duration) -> Result<()> {
         if self.lock_held {
             return Ok(());
         }
@@ -28,7 +34,7 @@ impl Store {
             }
             let path = self.layout.lock();
             let Some((lock, identity)) = &self.lock else { continue };
-            if !lock.acquire(self.options.lock_timeout).at(path)? {
+            if !lock.acquire(patience).at(path)? {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
                     path: path.to_owned(),

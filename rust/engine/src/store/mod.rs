@@ -14,6 +14,7 @@ mod loader;
 mod lock;
 mod past;
 mod repair;
+mod sync;
 
 use std::sync::Arc;
 
@@ -24,12 +25,15 @@ use crate::options::{Checking, Options};
 use crate::origin::Origin;
 use crate::state::{Query, State, Tally};
 use crate::verify::{Report, Walk, open_log};
+use crate::wal::writer::Lines;
 
 pub use commit::Committed;
+pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
 pub use past::View;
 pub use repair::Repaired;
+pub use sync::Syncing;
 
 use load::{Examined, Look, examine, nothing};
 use loader::Loader;
@@ -52,7 +56,10 @@ struct Log {
 #[derive(Clone, Copy, Default)]
 struct Unsynced {
     bytes: u64,
+    /// When the first of them was written.
     since: Option<i64>,
+    /// When the last of them was.
+    last: Option<i64>,
 }
 
 /// An open store.
@@ -69,11 +76,15 @@ pub struct Store {
     prepared: bool,
     /// The note in the lock file is this store's.
     signed: bool,
+    /// Memory for the lines of the next commit.
+    spare: Lines,
     unsynced: Unsynced,
     poisoned: Option<String>,
     closed: bool,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
+    /// One is due that is too large to be written on the way.
+    snapshot_wanted: bool,
 }
 
 impl Store {
@@ -93,10 +104,12 @@ impl Store {
             lock_held: false,
             prepared: false,
             signed: false,
+            spare: Lines::default(),
             unsynced: Unsynced::default(),
             poisoned: None,
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
+            snapshot_wanted: false,
         };
         store.reload(progress)?;
         if store.options.exclusive {

@@ -14,7 +14,7 @@ const BEGIN_ID: &[u8] = b"__begin__";
 const ENVELOPE_BYTES: usize = 320;
 
 /// Where the chain stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// The hash of the last event; `None` at the beginning of a log.
     pub head: Option<Hex>,
@@ -38,7 +38,7 @@ pub struct Saying<'a> {
 }
 
 /// Lines that follow from one another, ready to be appended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lines {
     /// The bytes, newlines included.
     pub bytes: Vec<u8>,
@@ -123,6 +123,13 @@ impl Lines {
             head: Some(hash),
             next_seq: self.link.next_seq + 1,
         };
+    }
+
+    /// No lines behind `link`, in the memory of lines that nobody needs any more.
+    pub fn reusing(mut self, link: Link) -> Self {
+        self.bytes.clear();
+        self.starts.clear();
+        Self { link, ..self }
     }
 
     /// One of the lines, without its newline.

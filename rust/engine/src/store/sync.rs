@@ -1,0 +1,143 @@
+//! When is a write safe from a power failure?
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::disk::{Access, Disk, DiskFile};
+use crate::error::{At, Error, Result};
+use crate::layout::Layout;
+use crate::wal::synced::Synced;
+
+use super::{Store, Unsynced};
+
+/// A sync that runs while others go on writing.
+pub struct Syncing {
+    file: Arc<dyn DiskFile>,
+    reached: Option<Synced>,
+    bytes: u64,
+}
+
+impl Syncing {
+    /// Waits until the disk has everything that was written before the sync was started.
+    ///
+    /// # Errors
+    /// What the disk says; the store must hear of it.
+    pub fn run(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+impl Store {
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`, `Closed`.
+    pub fn sync(&mut self) -> Result<()> {
+        self.check_open()?;
+        self.check_poison()?;
+        match self.start_sync() {
+            None => Ok(()),
+            Some(syncing) => {
+                let outcome = syncing.run();
+                self.end_sync(&syncing, outcome)
+            }
+        }
+    }
+
+    /// How many bytes are written but not synced.
+    pub fn unsynced_bytes(&self) -> u64 {
+        self.unsynced.bytes
+    }
+
+    /// Begins a sync that can run without the store; `None` if there is nothing to do.
+    pub fn start_sync(&self) -> Option<Syncing> {
+        let log = self
+            .log
+            .as_ref()
+            .filter(|_| self.unsynced.bytes > 0 && self.poisoned.is_none())?;
+        Some(Syncing {
+            file: Arc::clone(&log.file),
+            reached: self.reached(),
+            bytes: self.unsynced.bytes,
+        })
+    }
+
+    /// Hears how a sync went: a failure poisons the store, success is remembered in the hint.
+    ///
+    /// # Errors
+    /// What the sync said.
+    pub fn end_sync(&mut self, syncing: &Syncing, outcome: io::Result<()>) -> Result<()> {
+        self.note_sync(outcome, syncing.bytes)?;
+        // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
+        let Some(reached) = syncing.reached.filter(|_| self.try_lock()) else {
+            return Ok(());
+        };
+        let outcome = if self.is_at_its_path(&*syncing.file) {
+            write_hint(&*self.disk, &self.layout, &reached)
+        } else {
+            Ok(())
+        };
+        self.let_go_unless_exclusive();
+        outcome
+    }
+
+    /// Under the lock: syncs the log and remembers how far.
+    pub(super) fn sync_log(&mut self) -> Result<()> {
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        let outcome = log.file.sync();
+        self.note_sync(outcome, self.unsynced.bytes)?;
+        match self.reached() {
+            Some(reached) => write_hint(&*self.disk, &self.layout, &reached),
+            None => Ok(()),
+        }
+    }
+
+    fn note_sync(&mut self, outcome: io::Result<()>, bytes: u64) -> Result<()> {
+        if let Err(fault) = outcome {
+            self.poisoned = Some(fault.to_string());
+            return Err(Error::io(self.layout.log(), fault));
+        }
+        let left = self.unsynced.bytes.saturating_sub(bytes);
+        self.unsynced = Unsynced {
+            bytes: left,
+            since: self.unsynced.last.filter(|_| left > 0),
+            last: self.unsynced.last,
+        };
+        Ok(())
+    }
+
+    /// Where the log ends now, as the hint spells it; `None` before the first event.
+    fn reached(&self) -> Option<Synced> {
+        let walk = &self.log.as_ref()?.walk;
+        let mark = walk.mark();
+        Some(Synced {
+            offset: walk.end,
+            seq: mark.last_seq,
+            first: mark.first?,
+            head: mark.head?,
+        })
+    }
+
+    fn try_lock(&mut self) -> bool {
+        self.hold_lock_within(Duration::ZERO).is_ok()
+    }
+
+    fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {
+        let here = self.disk.status(self.layout.log());
+        matches!((file.identity(), here), (Ok(file), Ok(now)) if file == now.identity)
+    }
+}
+
+/// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
+fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
+    let path = layout.synced();
+    let file = match disk.open(&path, Access::Write) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
+        Err(fault) => return Err(Error::io(&path, fault)),
+    };
+    file.write_at(&synced.spell(), 0).at(&path)
+}
