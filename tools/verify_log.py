@@ -296,13 +296,13 @@ def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
     return data if isinstance(data, dict) and "base_sha256" in data else {}
 
 
-def _check_named_base(folder: Path, log: Log, sha256: Any, seq: int, good: str) -> str:
+def _check_named_base(folder: Path, log: Log, sha256: Any, good: str) -> str:
     # The path comes from the digest and never from the log, which therefore cannot point outside its folder.
     name = f"base/{sha256}.json" if _is_digest(sha256) else "base"
     exists = (folder / name).is_file()
     if exists and _digest(folder / name) == sha256 and _read_state(folder / name) is not None:
         return good
-    log.report("base-altered" if exists else "base-missing", "not the base this log starts from", seq, name)
+    log.report("base-altered" if exists else "base-missing", "not the base this log starts from", None, name)
     return "damaged" if exists else "missing"
 
 
@@ -316,15 +316,30 @@ def _check_archives(folder: Path, log: Log, sentinel: dict[str, Any]) -> None:
             log.notes.append(f"history unavailable: before seq {seq}")
             return
         if path != name or _digest(folder / path) != data.get("archive_sha256"):
-            log.report("archive-altered", "not the segment that was retired", seq, path)
+            log.report("archive-altered", "not the segment that was retired", None, path)
             return
         with (folder / path).open("rb") as stream:
             segment = Log(stream)
         if segment.damage or segment.known.head != data.get("previous_head"):
             at = (segment.damage[0]["offset"], segment.damage[0]["line"]) if segment.damage else (0, 0)
-            log.report("archive-altered", "its chain does not lead to previous_head", seq, path, at)
+            log.report("archive-altered", "its chain does not lead to previous_head", None, path, at)
             return
         event = segment.known.first
+        _check_earlier_base(folder, log, segment)
+
+
+def _check_earlier_base(folder: Path, log: Log, segment: Log) -> None:
+    """Without the base it started from an archived segment says less; a different base is damage."""
+    first, adopt = segment.known.first, segment.known.adopt
+    if first and first["op"] == "compact" and not _sentinel_data(first):
+        sha256 = adopt["record"]["base_sha256"] if adopt else None
+    else:
+        sha256 = _sentinel_data(first).get("base_sha256")
+    name = f"base/{sha256}.json"
+    if _is_digest(sha256) and not (folder / name).is_file():
+        log.notes.append(f"history unavailable: {name} is not there")
+    elif _is_digest(sha256) and _digest(folder / name) != sha256:
+        log.report("base-altered", "not the base an archived segment started from", None, name)
 
 
 def _check_base(folder: Path, stream: BinaryIO, synced: bytes, log: Log) -> str:
@@ -333,9 +348,9 @@ def _check_base(folder: Path, stream: BinaryIO, synced: bytes, log: Log) -> str:
         return "none"
     if data := _sentinel_data(first):
         _check_archives(folder, log, first)
-        return _check_named_base(folder, log, data["base_sha256"], first["seq"], "anchored")
+        return _check_named_base(folder, log, data["base_sha256"], "anchored")
     if adopt := log.known.adopt:
-        return _check_named_base(folder, log, adopt["record"]["base_sha256"], adopt["seq"], "adopted")
+        return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted")
     state = _read_state(folder / "snapshot.json")
     if state is None:
         log.report("base-missing", "another tool's snapshot, the only base, is gone", None, "snapshot.json")

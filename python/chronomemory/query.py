@@ -85,7 +85,8 @@ def why_do_we_believe(store: Readable, record_id: str) -> list[ChronoRecord]:
     record = store.get(record_id)
     if record is None:
         return []
-    named = dict.fromkeys(name for name in record.evidence if name != record_id)
+    names = (name for name in record.evidence if isinstance(name, str))
+    named = dict.fromkeys(name for name in names if name != record_id)
     found = [store.get(name) for name in named if isinstance(name, str) and name]
     return [record, *(source for source in found if source is not None)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import warnings
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from chronomemory import metrics, migrate
 from chronomemory._core import Engine, verify_path
@@ -117,6 +118,12 @@ class ChronoStore:
             warnings.warn(f"unclosed store {self!r}", ResourceWarning, source=self, stacklevel=2)
             engine.close()
 
+    def __copy__(self) -> ChronoStore:
+        raise TypeError("a store cannot be copied: open the project again")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a store cannot be pickled: open the project again")
+
     def __repr__(self) -> str:
         state = "closed" if self._engine is None else "open"
         return f"<ChronoStore {os.fspath(self.project_root)!r}, {state}>"
@@ -162,6 +169,9 @@ class ChronoStore:
         sources = [source] if isinstance(source, str | os.PathLike) else list(source)
         paths = [Path(name) for name in sources]
         sizes = [path.stat().st_size for path in paths]
+        for path in paths:
+            if not path.is_file():
+                raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(path))
         records = done = 0
         seqs: list[int] = []
         for path, size in zip(paths, sizes, strict=True):

@@ -76,6 +76,8 @@ struct Batch {
 pub struct Follower {
     /// How far the chain has come.
     pub mark: Mark,
+    /// The last seq that a broken batch at the end of the log claims: what comes next must not seem to belong to it.
+    pub claimed: u64,
     /// All that is wrong.
     pub damage: Vec<Damage>,
     /// Where everything begins that no sync stands behind, if damage was found there.
@@ -156,7 +158,8 @@ impl Follower {
     /// `promised` is up to where the log was whole once: a batch that began before it was too.
     pub fn settle(&mut self, promised: u64) -> Option<Place> {
         let is_damage = |batch: &Batch| batch.damaged || batch.flawed || batch.place.offset < promised;
-        if self.batch.as_ref().is_some_and(is_damage) {
+        if let Some(batch) = self.batch.as_ref().filter(|batch| is_damage(batch)) {
+            self.claimed = batch.last;
             // `None` would say that the tail began there, which `tail` tells too.
             let _ = self.end_batch();
             return None;

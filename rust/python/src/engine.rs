@@ -52,6 +52,9 @@ impl Engine {
         strict: bool,
         verify: &str,
     ) -> PyResult<Self> {
+        if recursion_depth < 0 {
+            return Err(bad_choice("recursion_depth", &recursion_depth.to_string(), "0 or more"));
+        }
         let options = Options {
             recursion_depth,
             durability: match durability {

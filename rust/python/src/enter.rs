@@ -111,7 +111,7 @@ fn os_error(path: &Path, fault: &std::io::Error) -> PyErr {
         Some(code) => {
             let text = fault.to_string();
             let said = text.split(" (os error").next().unwrap_or(&text).to_owned();
-            PyOSError::new_err((code, said, path.to_path_buf()))
+            PyOSError::new_err((code, said, path.as_os_str().to_owned()))
         }
         None => PyOSError::new_err(format!("{}: {fault}", path.display())),
     }

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::thread::ThreadId;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
 use chronomemory::store::{Committed, Store};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::enter::{Reporter, enter, forked};
@@ -37,6 +39,8 @@ pub struct Handle {
     store: Arc<RwLock<Store>>,
     flusher: Mutex<Option<Flusher>>,
     process: u32,
+    /// The thread whose progress callback may be running: it holds the store and must not wait for it.
+    reporting: Mutex<Option<ThreadId>>,
 }
 
 impl Handle {
@@ -47,6 +51,7 @@ impl Handle {
             flusher: Mutex::new(Some(Flusher::start(Arc::clone(&store), syncs_later))),
             store,
             process: std::process::id(),
+            reporting: Mutex::default(),
         }
     }
 
@@ -64,12 +69,17 @@ impl Handle {
         })
     }
 
-    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() == self.process {
-            Ok(())
-        } else {
-            Err(forked(py))
+    fn check_caller(&self, py: Python<'_>) -> PyResult<()> {
+        if std::process::id() != self.process {
+            return Err(forked(py));
         }
+        let reporting = *self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        if reporting == Some(std::thread::current().id()) {
+            return Err(PyRuntimeError::new_err(
+                "a progress callback cannot use the store that calls it",
+            ));
+        }
+        Ok(())
     }
 
     fn writing(&self) -> RwLockWriteGuard<'_, Store> {
@@ -78,7 +88,7 @@ impl Handle {
 
     /// Runs a question on a state that has caught up with other processes.
     pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
-        self.check_process(py)?;
+        self.check_caller(py)?;
         enter(py, || {
             let store = self.store.read().unwrap_or_else(PoisonError::into_inner);
             if !store.is_behind()? {
@@ -97,7 +107,7 @@ impl Handle {
         py: Python<'_>,
         act: impl FnOnce(&mut Store) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        self.check_process(py)?;
+        self.check_caller(py)?;
         let (outcome, unsynced) = enter(py, || {
             let mut store = self.writing();
             let outcome = act(&mut store)?;
@@ -122,7 +132,13 @@ impl Handle {
         act: impl FnOnce(&mut Store, &mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let mut reporter = Reporter::new(progress);
-        let outcome = self.change(py, |store| act(store, &mut |done, total| reporter.report(done, total)));
+        let caller = std::thread::current().id();
+        let outcome = self.change(py, |store| {
+            *self.reporting.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller);
+            let outcome = act(store, &mut |done, total| reporter.report(done, total));
+            *self.reporting.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            outcome
+        });
         reporter.finish()?;
         outcome
     }

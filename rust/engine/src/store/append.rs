@@ -78,6 +78,11 @@ impl Store {
             return Err(Error::Closed);
         };
         let base = log.walk.end;
+        // Whoever keeps the lock does not look around: if someone got past it, nothing of theirs is overwritten.
+        if self.options.exclusive && log.file.length().at(self.layout.log())? != base {
+            let fault = io::Error::other("another process wrote while this store held the lock: reopen the store");
+            return Err(Error::io(self.layout.log(), fault));
+        }
         if let Err(fault) = log.file.write_at(bytes, base) {
             if let Err(worse) = log.file.truncate(base) {
                 self.poisoned = Some(format!("a failed write could not be undone: {worse}"));
@@ -134,7 +139,7 @@ impl Store {
     }
 
     /// Before the first append: a handle that writes, and a hint that tells a torn write from damage.
-    fn make_ready(&mut self) -> Result<()> {
+    pub(super) fn make_ready(&mut self) -> Result<()> {
         let path = self.layout.log().to_owned();
         let Some(log) = &mut self.log else {
             return Err(Error::Closed);

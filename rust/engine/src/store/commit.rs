@@ -177,10 +177,12 @@ impl Store {
     }
 
     pub(super) fn link(&self) -> Link {
-        let mark = self.log.as_ref().map(|log| *log.walk.mark()).unwrap_or_default();
+        let walk = self.log.as_ref().map(|log| &log.walk);
+        let mark = walk.map(|walk| *walk.mark()).unwrap_or_default();
+        let claimed = walk.map_or(0, |walk| walk.follower.claimed);
         Link {
             head: mark.head,
-            next_seq: mark.last_seq + 1,
+            next_seq: mark.last_seq.max(claimed) + 1,
         }
     }
 

@@ -46,7 +46,12 @@ impl Store {
                 return Ok(0);
             };
             let events = log.walk.mark().events;
-            if events <= 1 && matches!(log.origin, Origin::Ours(_)) {
+            // A log of one sentinel has nothing to retire, unless the history that it names is to be dropped.
+            let is_short = match &log.origin {
+                Origin::Ours(sentinel) => events <= 1 && (keep_history || sentinel.archive.is_none()),
+                _ => events == 0,
+            };
+            if is_short {
                 return Ok(0);
             }
             store.sync_log()?;

@@ -150,6 +150,8 @@ impl Store {
         self.with_lock(now, |store| {
             store.bring_in(source, report.committed_end, now)?;
             store.reload(&mut |_, _| {})?;
+            // The hint about the last sync spoke of the log that was there before.
+            store.make_ready()?;
             store.write_snapshot()
         })
     }

@@ -249,10 +249,34 @@ impl Base {
                 return Ok(());
             }
             match origin_of(&*file, length)? {
-                Origin::Ours(earlier) => sentinel = earlier,
-                _ => return Ok(()),
+                Origin::Ours(earlier) => {
+                    self.earlier_base(disk, layout, earlier.base_sha256)?;
+                    sentinel = earlier;
+                }
+                Origin::Foreign => {
+                    let adoption = foreign_traces(&*file, length, u64::MAX, None)?.adoption;
+                    return self.earlier_base(disk, layout, adoption.map(|adoption| adoption.base_sha256));
+                }
+                Origin::Nothing => return Ok(()),
             }
         }
+    }
+
+    /// The base that an archived segment started from: without it the segment says less, a different one is damage.
+    fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, sha256: Option<Hex>) -> io::Result<()> {
+        let Some(sha256) = sha256 else {
+            return Ok(());
+        };
+        let name = base_name(sha256.text());
+        match open(disk, layout, &name)? {
+            None => self.notes.push(format!("history unavailable: {name} is not there")),
+            Some(file) if snapshot::digest(&*file)? != sha256 => {
+                let reason = "it is not the base that an archived segment started from";
+                self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
+            }
+            Some(_) => {}
+        }
+        Ok(())
     }
 
     fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {

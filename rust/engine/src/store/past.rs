@@ -9,9 +9,10 @@ use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
 use crate::json;
+use crate::layout::LOG;
 use crate::origin::{ALONE, Origin, beginning_of, origin_of};
 use crate::state::{Query, State};
-use crate::verify::{Sink, Walk};
+use crate::verify::{BaseState, Sink, Walk};
 
 use super::load::{Look, examine, settled_seq};
 use super::loader::{Loader, Moment};
@@ -133,7 +134,7 @@ impl Store {
                 seq: 0,
             });
         };
-        let segment = self.segment_at(&log.file, moment)?;
+        let (name, segment) = self.segment_at(&log.file, moment)?;
         let is_live = Arc::ptr_eq(&segment, &log.file);
         let look = Look {
             threads: self.options.threads,
@@ -143,8 +144,20 @@ impl Store {
         let mut loader = Loader::up_to(moment);
         let path = self.layout.log().to_owned();
         let found = examine(&*self.disk, &self.layout, &*segment, look, &mut loader, &mut |_, _| {}).at(&path)?;
-        if let (false, Some(damage)) = (is_live, found.report.damage.first()) {
-            return Err(Error::Corrupted(Box::new(damage.clone())));
+        // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
+        let has_base = !matches!(found.report.base, BaseState::Missing | BaseState::Damaged);
+        if let Some(damage) = found.report.damage.first().filter(|_| !is_live || !has_base) {
+            let mut damage = found
+                .report
+                .damage
+                .iter()
+                .find(|found| found.path != LOG)
+                .unwrap_or(damage)
+                .clone();
+            if damage.path == LOG {
+                damage.path = name;
+            }
+            return Err(Error::Corrupted(Box::new(damage)));
         }
         Ok(View {
             seq: loader.last_seq,
@@ -153,14 +166,15 @@ impl Store {
     }
 
     /// The segment of the log that a moment falls into: the live one, or one of those it names as its past.
-    fn segment_at(&self, live: &Arc<dyn DiskFile>, moment: Moment) -> Result<Arc<dyn DiskFile>> {
+    fn segment_at(&self, live: &Arc<dyn DiskFile>, moment: Moment) -> Result<(String, Arc<dyn DiskFile>)> {
         let path = self.layout.log().to_owned();
         let mut segment = Arc::clone(live);
+        let mut segment_name = LOG.to_owned();
         loop {
             let length = segment.length().at(&path)?;
             let (origin, began) = beginning_of(&*segment, length).at(&path)?;
             let first_seq = match &origin {
-                Origin::Nothing => return Ok(segment),
+                Origin::Nothing => return Ok((segment_name, segment)),
                 Origin::Ours(sentinel) => sentinel.last_seq,
                 Origin::Foreign => settled_seq(&*self.disk, &self.layout, &*segment, length).at(&path)?,
             };
@@ -169,7 +183,7 @@ impl Store {
                 Moment::Time(micros) => micros >= began,
             };
             if reaches {
-                return Ok(segment);
+                return Ok((segment_name, segment));
             }
             let archive = match &origin {
                 Origin::Ours(sentinel) => sentinel.safe_archive(),
@@ -181,6 +195,7 @@ impl Store {
                     "the log was compacted there and its history not kept".to_owned(),
                 ));
             };
+            segment_name = name.to_owned();
             segment = self
                 .disk
                 .open(&self.layout.inside(name), Access::Read)

@@ -28,8 +28,9 @@ impl Store {
     /// `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn repair(&mut self, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
         self.with_lock(now, |store| {
-            store.reload(progress)?;
-            let damage = store.report.damage.clone();
+            store.sync_log()?;
+            let damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
+            store.reload(&mut |_, _| {})?;
             let (false, Some(log)) = (damage.is_empty(), &store.log) else {
                 return Ok(None);
             };

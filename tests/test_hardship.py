@@ -1,0 +1,167 @@
+"""What happens to a store after damage, rough handling and odd requests?"""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoRecord, ChronoStore
+from chronomemory.errors import HistoryUnavailable, LogCorrupted
+from chronomemory.query import why_do_we_believe
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def log_of(project: Path) -> Path:
+    return project / ".chronomemory" / "events.wal"
+
+
+def cut_batch(project: Path, size: int, kept: int, behind: bytes = b"") -> None:
+    """A store whose last batch lost its end."""
+    with ChronoStore(project) as store:
+        store.upsert({"id": "A"})
+        store.upsert_many([{"id": f"B{n}"} for n in range(size)])
+    lines = log_of(project).read_bytes().splitlines(keepends=True)
+    log_of(project).write_bytes(b"".join(lines[: 2 + kept]) + behind)
+
+
+@pytest.mark.parametrize(
+    ("size", "kept", "behind"), [(1000, 1, b"x\n"), (3, 1, b""), (3, 2, b"{\n"), (5, 0, b"")]
+)
+def test_writes_behind_a_broken_batch_are_kept_and_the_break_stays(
+    tmp_path: Path, size: int, kept: int, behind: bytes
+) -> None:
+    cut_batch(tmp_path, size, kept, behind)
+    with ChronoStore(tmp_path) as store:
+        for number in range(2 * size if size < 10 else 50):
+            store.upsert({"id": f"N{number}"})
+        written = {record.id for record in store.query()}
+    with ChronoStore(tmp_path) as store:
+        assert {record.id for record in store.query()} == written
+        assert "A" in written and "B0" not in written
+        assert "broken-batch" in [damage.kind for damage in store.verify().damage]
+        store.repair()
+        assert {record.id for record in store.query()} == written
+        assert store.verify().valid
+
+
+def test_a_progress_callback_cannot_use_its_store(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        with pytest.raises(RuntimeError, match="progress callback"):
+            store.compact(progress=lambda done, total: store.record_count())
+        assert store.record_count() == 1
+
+
+def test_other_threads_may_use_a_store_that_reports_progress(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R{number}"} for number in range(500)])
+        counts: list[int] = []
+        reader = threading.Thread(target=lambda: counts.append(store.record_count()))
+        store.compact(progress=lambda done, total: None if reader.ident else reader.start())
+        reader.join()
+        assert counts == [500]
+
+
+def compacted_thrice(project: Path) -> list[Path]:
+    with ChronoStore(project) as store:
+        for label in ("one", "two", "three"):
+            store.upsert({"id": "A", "label": label})
+            store.compact()
+    return sorted((project / ".chronomemory" / "base").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+
+
+def test_an_edited_older_base_is_found(tmp_path: Path) -> None:
+    oldest = compacted_thrice(tmp_path)[0]
+    oldest.write_bytes(oldest.read_bytes().replace(b"one", b"ONE"))
+    found = ChronoStore(tmp_path).verify().damage
+    assert [(damage.kind, damage.path) for damage in found] == [("base-altered", f"base/{oldest.name}")]
+
+
+def test_a_missing_older_base_is_noted(tmp_path: Path) -> None:
+    oldest = compacted_thrice(tmp_path)[0]
+    oldest.unlink()
+    report = ChronoStore(tmp_path).verify()
+    assert report.valid
+    assert any(oldest.name in note for note in report.notes)
+
+
+def test_history_can_be_dropped_from_a_store_that_is_compact_already(tmp_path: Path) -> None:
+    compacted_thrice(tmp_path)
+    with ChronoStore(tmp_path) as store:
+        assert store.as_of(1).get("A") is not None
+        store.compact(keep_history=False)
+        assert list((tmp_path / ".chronomemory" / "archive").iterdir()) == []
+        with pytest.raises(HistoryUnavailable) as refusal:
+            store.as_of(1)
+        assert store.as_of(refusal.value.first_seq).get("A") == store.get("A")
+        assert store.chain_valid()
+
+
+def test_a_damaged_archive_can_be_repaired_and_is_kept(tmp_path: Path) -> None:
+    compacted_thrice(tmp_path)
+    archive = sorted((tmp_path / ".chronomemory" / "archive").iterdir())[-1]
+    archive.write_bytes(archive.read_bytes() + b"x")
+    with ChronoStore(tmp_path) as store:
+        assert not store.chain_valid()
+        assert [damage["kind"] for damage in store.repair()["damage"]] == ["archive-altered"]
+        assert store.chain_valid()
+        assert (tmp_path / ".chronomemory" / "quarantine" / archive.name).exists()
+
+
+def test_a_restored_store_knows_its_own_end(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        saved = store.backup()
+        for number in range(5):
+            store.upsert({"id": f"B{number}"})
+        store.restore(saved)
+        assert store.verify().notes == ()
+    with log_of(tmp_path).open("ab") as log:
+        log.write(b'{"hash":"0123')
+    report = ChronoStore(tmp_path).verify()
+    assert report.valid
+    assert report.tail is not None
+
+
+def test_the_past_is_not_told_without_its_base(tmp_path: Path) -> None:
+    newest = compacted_thrice(tmp_path)[-1]
+    newest.unlink()
+    with ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match=newest.name):
+        store.as_of(store.wal_seq())
+
+
+def test_an_exclusive_store_overwrites_nothing_if_its_lock_is_taken_away(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path, exclusive=True) as holder:
+        holder.upsert({"id": "A"})
+        (tmp_path / ".chronomemory" / "lock").unlink()
+        with ChronoStore(tmp_path) as other:
+            other.upsert({"id": "B"})
+        with pytest.raises(OSError, match="held the lock"):
+            holder.upsert({"id": "C"})
+    with ChronoStore(tmp_path) as store:
+        assert {record.id for record in store.query()} == {"A", "B"}
+        assert store.chain_valid()
+
+
+def test_evidence_that_names_nothing_is_passed_over(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert(ChronoRecord(id="A", evidence=[{"page": 3}, "B", 7]))
+        store.upsert(ChronoRecord(id="B"))
+        assert [record.id for record in why_do_we_believe(store, "A")] == ["A", "B"]
+
+
+def test_a_pipe_is_refused_as_a_source(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with ChronoStore(tmp_path) as store, pytest.raises(OSError, match="regular file"):
+        store.ingest(tmp_path / "pipe")
+
+
+def test_a_store_is_neither_copied_nor_given_a_negative_depth(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store, pytest.raises(TypeError, match="copied"):
+        copy.copy(store)
+    with pytest.raises(ValueError, match="recursion_depth"):
+        ChronoStore(tmp_path, recursion_depth=-1).open()
