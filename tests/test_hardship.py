@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import threading
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore
+from chronomemory import ChronoRecord, ChronoStore, _core
 from chronomemory.errors import HistoryUnavailable, LogCorrupted
 from chronomemory.query import why_do_we_believe
 
@@ -165,3 +166,49 @@ def test_a_store_is_neither_copied_nor_given_a_negative_depth(tmp_path: Path) ->
         copy.copy(store)
     with pytest.raises(ValueError, match="recursion_depth"):
         ChronoStore(tmp_path, recursion_depth=-1).open()
+
+
+def test_a_snapshot_that_was_refused_is_not_replaced_by_less(tmp_path: Path) -> None:
+    folder = tmp_path / ".chronomemory"
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+    log = [json.loads(line) for line in log_of(tmp_path).read_bytes().splitlines()]
+    log[0]["op"] = "compact"
+    log[0]["hash"] = _core.event_hash(log[0])
+    log_of(tmp_path).write_text(json.dumps(log[0]) + "\n")
+    garbage = b'{"seq": 0, "records": ['
+    (folder / "snapshot.json").write_bytes(garbage)
+    with ChronoStore(tmp_path) as store:
+        for number in range(60):
+            store.upsert({"id": f"N{number}"})
+        assert (folder / "snapshot.json").read_bytes() == garbage
+        assert not store.chain_valid()
+        store.repair()
+        assert store.chain_valid()
+    kept = [path.read_bytes() for path in (folder / "quarantine").iterdir()]
+    assert garbage in kept
+
+
+def test_a_compaction_behind_a_damaged_archive_deletes_nothing(tmp_path: Path) -> None:
+    compacted_thrice(tmp_path)
+    folder = tmp_path / ".chronomemory"
+    newest = max((folder / "archive").iterdir(), key=lambda path: int(path.name.split("-")[0]))
+    newest.write_bytes(b"#" + newest.read_bytes()[1:])
+    before = {path.name for path in (folder / "archive").iterdir()}
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "B"})
+        store.compact()
+    assert before < {path.name for path in (folder / "archive").iterdir()}
+
+
+def test_two_restores_in_one_second_keep_both_logs(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        saved = store.backup()
+        store.upsert({"id": "B"})
+        store.restore(saved)
+        store.upsert({"id": "C"})
+        store.restore(saved)
+    kept = [path.read_bytes() for path in (tmp_path / ".chronomemory" / "quarantine").iterdir()]
+    assert any(b'"id":"B"' in log for log in kept)
+    assert any(b'"id":"C"' in log for log in kept)

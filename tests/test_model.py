@@ -70,6 +70,7 @@ class Model:
     events: list[list[Change]] = field(default_factory=list)
     seq: int = 0
     compacted: bool = False
+    archived: bool = False
 
     def write(self, *changes: Change) -> None:
         self.events.append(list(changes))
@@ -164,7 +165,10 @@ class StoreMachine(RuleBasedStateMachine):
         compacted = self.store.compact(keep_history=keep_history)
         if lines:
             assert compacted == lines + self.model.compacted
-            self.model = Model(self.model.state(), [], self.model.seq + 1, compacted=True)
+            self.model = Model(self.model.state(), [], self.model.seq + 1, True, archived=keep_history)
+        elif self.model.archived and not keep_history:
+            assert compacted == 1, "the sentinel alone is replaced by one that names no history"
+            self.model = Model(self.model.state(), [], self.model.seq + 1, True, archived=False)
         else:
             assert compacted == 0
 

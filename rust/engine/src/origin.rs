@@ -4,13 +4,13 @@ use std::io;
 
 use crate::chain::Held;
 use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile, read_upto, read_whole};
+use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::event::{Known, Op};
 use crate::json::{self, Value};
 use crate::layout::{Layout, is_archive_name};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
-use crate::wal::synced::Synced;
+use crate::wal::synced::{SYNCED_BYTES, Synced};
 
 /// The record id of an adoption.
 pub const ADOPT_ID: &[u8] = b"__adopt__";
@@ -45,18 +45,36 @@ pub enum Origin {
     Foreign,
 }
 
-/// Finds out what a log starts from, and when: the moment of its first event, in microseconds.
+/// How a log begins.
+#[derive(Clone, Debug)]
+pub struct Beginning {
+    /// What it starts from.
+    pub origin: Origin,
+    /// The moment of its first event, in microseconds.
+    pub ts: i64,
+    /// Where its first event stands: not at 0 if something else stands before it.
+    pub offset: u64,
+}
+
+/// Finds out how a log begins.
 ///
 /// # Errors
 /// What the disk says.
-pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<(Origin, i64)> {
+pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<Beginning> {
     let mut first = First::default();
     Walk::new(None).go(log, length, ALONE, &mut first, &mut |_, _| {})?;
-    Ok(match first.found {
-        Some((Op::Compact, record, ts)) => (sentinel(&record).map_or(Origin::Foreign, Origin::Ours), ts),
-        Some((_, _, ts)) => (Origin::Nothing, ts),
-        None => (Origin::Nothing, i64::MIN),
-    })
+    let nothing = Beginning {
+        origin: Origin::Nothing,
+        ts: i64::MIN,
+        offset: 0,
+    };
+    Ok(first.found.map_or(nothing, |(op, record, ts, offset)| {
+        let origin = match op {
+            Op::Compact => sentinel(&record).map_or(Origin::Foreign, Origin::Ours),
+            _ => Origin::Nothing,
+        };
+        Beginning { origin, ts, offset }
+    }))
 }
 
 /// Finds out what a log starts from.
@@ -64,7 +82,7 @@ pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<(Origin, i64)
 /// # Errors
 /// What the disk says.
 pub fn origin_of(log: &dyn DiskFile, length: u64) -> io::Result<Origin> {
-    beginning_of(log, length).map(|(origin, _)| origin)
+    beginning_of(log, length).map(|beginning| beginning.origin)
 }
 
 fn sentinel(record: &[u8]) -> Option<Sentinel> {
@@ -98,12 +116,13 @@ impl Sentinel {
 /// The first event of a log.
 #[derive(Default)]
 struct First {
-    found: Option<(Op, Vec<u8>, i64)>,
+    found: Option<(Op, Vec<u8>, i64, u64)>,
 }
 
 impl Sink for First {
     fn count(&mut self, known: Known<'_>, ts: i64) {
-        self.found.get_or_insert_with(|| (known.op, known.record.to_vec(), ts));
+        self.found
+            .get_or_insert_with(|| (known.op, known.record.to_vec(), ts, known.offset));
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
@@ -215,12 +234,28 @@ impl Hint {
     }
 }
 
-/// Reads the hint and holds it against the log.
+/// Reads the hint, whatever log it speaks of. It must be read before the length of the log is asked for: a writer that
+/// comes between makes the log longer, never the hint wrong.
 ///
 /// # Errors
 /// What the disk says.
-pub fn hint_for(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
-    let Some(synced) = read_whole(disk, &layout.synced())?.and_then(|bytes| Synced::read(&bytes)) else {
+pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
+    let file = match disk.open(&layout.synced(), Access::Read) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    let mut bytes = Vec::new();
+    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)?;
+    Ok(Synced::read(&bytes))
+}
+
+/// Holds the hint against the log.
+///
+/// # Errors
+/// What the disk says.
+pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
+    let Some(synced) = synced else {
         return Ok(Hint::None);
     };
     match first_line(log, length)? {

@@ -10,7 +10,7 @@ use scenario::{Action, Model, contents, draft, fresh_disk, layout, open, run};
 const MODES: [Durability; 3] = [Durability::Full, Durability::Normal, Durability::Off];
 
 fn actions() -> Vec<Action> {
-    use Action::{Backup, Batch, Compact, Delete, Put, Sync};
+    use Action::{Backup, Batch, Compact, Delete, Put, Restore, Sync};
     vec![
         Put(1),
         Put(2),
@@ -26,6 +26,8 @@ fn actions() -> Vec<Action> {
         Delete(12),
         Compact(false),
         Put(30),
+        Restore,
+        Put(31),
     ]
 }
 
@@ -93,6 +95,11 @@ fn crash_everywhere(prepare: impl Fn() -> CrashDisk, seeds: u64) -> u64 {
 #[test]
 fn from_an_empty_folder() {
     assert!(crash_everywhere(fresh_disk, 8) > 2000);
+}
+
+#[test]
+fn from_a_disk_without_the_project() {
+    assert!(crash_everywhere(scenario::bare_disk, 4) > 1000);
 }
 
 #[test]

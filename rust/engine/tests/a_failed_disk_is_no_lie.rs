@@ -2,8 +2,12 @@
 
 mod scenario;
 
+use std::sync::Arc;
+
+use chronomemory::disk::CrashDisk;
 use chronomemory::error::Error;
-use chronomemory::options::Durability;
+use chronomemory::event::draft::Draft;
+use chronomemory::options::{Durability, Options};
 use chronomemory::store::Store;
 use scenario::{Action, contents, draft, fresh_disk, layout, open};
 
@@ -24,7 +28,7 @@ fn a_fault_is_an_error_and_what_was_acknowledged_stays() {
         let mut acknowledged = 0;
         if let Ok(mut store) = open(&disk, Durability::Full) {
             for (index, action) in actions.iter().enumerate() {
-                if scenario::perform(&mut store, action, scenario::START + index as i64).is_err() {
+                if scenario::perform(&disk, &mut store, action, scenario::START + index as i64).is_err() {
                     break;
                 }
                 acknowledged = index + 1;
@@ -67,4 +71,84 @@ fn after_a_failed_sync_no_write_is_acknowledged() {
         failed && matches!(next, Err(Error::Poisoned { .. }))
     });
     assert!(refused, "no fault of a commit's operations poisoned the store");
+}
+
+/// Writes records of their own ids and compacts now and then, whatever fails; gives the ids that were acknowledged.
+fn write_on(disk: &CrashDisk, exclusive: bool, durability: Durability) -> Vec<String> {
+    let options = Options {
+        durability,
+        exclusive,
+        ..Options::default()
+    };
+    let mut acknowledged = Vec::new();
+    let Ok(mut store) = Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}) else {
+        return acknowledged;
+    };
+    for n in 0..12 {
+        let now = scenario::START + n;
+        let id = format!("K{n}");
+        let mut draft = Draft::default();
+        draft
+            .upsert_value(&scenario::record(&id, "kept"), 0, None)
+            .expect("a record");
+        if store.commit(&draft, now).is_ok() {
+            acknowledged.push(id);
+        }
+        if n % 5 == 4 {
+            // A compaction that fails must cost nothing.
+            let _ = store.compact(true, now, &mut |_, _| {});
+        }
+    }
+    // So must a close that fails.
+    let _ = store.close();
+    acknowledged
+}
+
+#[test]
+fn writing_on_after_a_fault_loses_nothing() {
+    for (exclusive, durability) in [
+        (false, Durability::Full),
+        (true, Durability::Full),
+        (true, Durability::Normal),
+    ] {
+        let whole = fresh_disk();
+        assert_eq!(write_on(&whole, exclusive, durability).len(), 12);
+        for step in 1..=whole.steps() {
+            let disk = fresh_disk();
+            disk.fail_at(step);
+            let acknowledged = write_on(&disk, exclusive, durability);
+            let disk = disk.after_kill();
+            let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
+            assert!(
+                report.valid(),
+                "exclusive {exclusive}, fault at {step}: {:?}",
+                report.damage
+            );
+            let found = contents(&open(&disk, Durability::Full).expect("open"));
+            let lost: Vec<_> = acknowledged.iter().filter(|id| !found.contains_key(*id)).collect();
+            assert!(lost.is_empty(), "exclusive {exclusive}, fault at {step}: lost {lost:?}");
+        }
+    }
+}
+
+#[test]
+fn syncs_may_overtake_one_another() {
+    let disk = fresh_disk();
+    let mut store = open(&disk, Durability::Normal).expect("open");
+    for n in 1..4 {
+        store.commit(&draft(&Action::Put(n)), scenario::START).expect("a write");
+    }
+    let slow = store.start_sync().expect("something to sync");
+    store.sync().expect("a sync that overtakes");
+    store.commit(&draft(&Action::Put(4)), scenario::START).expect("a write");
+    let outcome = slow.run();
+    store.commit(&draft(&Action::Put(5)), scenario::START).expect("a write");
+    store.end_sync(&slow, outcome).expect("the slow sync");
+    assert!(store.unsynced_bytes() > 0, "the last writes are not on disk yet");
+    store.close().expect("close");
+    let expected = contents(&open(&disk, Durability::Full).expect("open"));
+    for seed in 0..50 {
+        let after = open(&disk.after_crash(seed), Durability::Full).expect("open");
+        assert_eq!(contents(&after), expected, "seed {seed}");
+    }
 }

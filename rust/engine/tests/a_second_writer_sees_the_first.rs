@@ -25,7 +25,7 @@ fn writes_alternate_and_nobody_is_left_behind() {
             n if n % 2 == 0 => Action::Batch(round),
             _ => Action::Put(round),
         };
-        perform(writer, &action, now).expect("a write");
+        perform(&disk, writer, &action, now).expect("a write");
         reader.refresh().expect("a look");
         assert_eq!(contents(writer), contents(reader), "round {round}: {action:?}");
         assert_eq!(writer.last_seq(), reader.last_seq());

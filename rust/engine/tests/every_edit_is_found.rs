@@ -16,7 +16,7 @@ fn store() -> CrashDisk {
     let mut now = scenario::START;
     let mut write = |store: &mut Store, action: Action| {
         now += 1;
-        scenario::perform(store, &action, now).expect("a write");
+        scenario::perform(&disk, store, &action, now).expect("a write");
     };
     for action in [Action::Put(1), Action::Batch(2), Action::Compact(true)] {
         write(&mut store, action);

@@ -12,7 +12,7 @@ use chronomemory::store::{Committed, Store};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::enter::{Reporter, enter, forked};
+use crate::enter::{Reporter, enter, forked, to_python};
 use crate::flusher::Flusher;
 
 /// Now, in microseconds since 1970.
@@ -110,13 +110,13 @@ impl Handle {
         self.check_caller(py)?;
         let (outcome, unsynced) = enter(py, || {
             let mut store = self.writing();
-            let outcome = act(&mut store)?;
+            let outcome = act(&mut store);
             Ok((outcome, store.unsynced_bytes()))
         })?;
         if let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner) {
             flusher.wake(unsynced);
         }
-        Ok(outcome)
+        outcome.map_err(|fault| to_python(py, fault))
     }
 
     /// Writes a draft.

@@ -84,6 +84,8 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the system says.
     fn status(&self, path: &Path) -> io::Result<Status>;
+    /// Whether there is a file or folder of this name.
+    fn exists(&self, path: &Path) -> bool;
     /// Opens, or creates, the permanent file that writers lock.
     ///
     /// # Errors

@@ -69,6 +69,10 @@ impl Disk for RealDisk {
         })
     }
 
+    fn exists(&self, path: &Path) -> bool {
+        path.as_os_str().is_empty() || path.exists()
+    }
+
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
         let file = OpenOptions::new()
             .read(true)

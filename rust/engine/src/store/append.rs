@@ -13,7 +13,7 @@ use crate::verify::Walk;
 use crate::wal::writer::Lines;
 
 use super::commit::take_in;
-use super::{Log, Store, Unsynced};
+use super::{Log, Store};
 
 /// What `normal` leaves unsynced at most.
 const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
@@ -34,6 +34,7 @@ impl Store {
             .as_ref()
             .is_none_or(|log| log.walk.mark().events == 0 && self.report.damage.is_empty());
         if born {
+            self.check_absent()?;
             self.create_log(&lines.bytes)?;
             take_in(&mut self.state, draft, lines, 0);
             self.advance(lines, now);
@@ -43,12 +44,12 @@ impl Store {
         self.end_last_line()?;
         let base = self.write_behind(&lines.bytes)?;
         self.advance(lines, now);
-        self.unsynced.bytes += lines.bytes.len() as u64;
+        self.unsynced.written += lines.bytes.len() as u64;
         let since = *self.unsynced.since.get_or_insert(now);
         self.unsynced.last = Some(now);
         let due = match self.options.durability {
             Durability::Full => true,
-            Durability::Normal => self.unsynced.bytes >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
+            Durability::Normal => self.unsynced_bytes() >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
             Durability::Off => false,
         };
         if due && let Err(fault) = self.sync_log() {
@@ -107,6 +108,20 @@ impl Store {
         }
     }
 
+    /// INVARIANT: a log that holds anything is never replaced by a new one.
+    fn check_absent(&self) -> Result<()> {
+        let path = self.layout.log();
+        match (&self.log, self.disk.status(path)) {
+            (Some(_), _) => Ok(()),
+            (None, Err(fault)) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+            (None, Err(fault)) => Err(Error::io(path, fault)),
+            (None, Ok(_)) => Err(Error::io(
+                path,
+                io::Error::other("the log must be read before it is written"),
+            )),
+        }
+    }
+
     /// A log is born complete: written elsewhere, synced, and only then given its name.
     fn create_log(&mut self, bytes: &[u8]) -> Result<()> {
         let path = self.layout.log().to_owned();
@@ -120,7 +135,6 @@ impl Store {
             origin: Origin::Nothing,
             anchored: false,
         });
-        self.unsynced = Unsynced::default();
         Ok(())
     }
 

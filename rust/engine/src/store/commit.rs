@@ -94,6 +94,10 @@ impl Store {
         self.check_poison()?;
         self.hold_lock()?;
         let outcome = self.prepare(now).and_then(|()| change(self));
+        if outcome.is_err() {
+            // Whatever went wrong may have left the files other than the memory thinks.
+            self.prepared = false;
+        }
         self.let_go_unless_exclusive();
         outcome
     }

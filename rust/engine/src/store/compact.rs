@@ -12,7 +12,7 @@ use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
 use crate::layout::{archive_name, base_name};
-use crate::origin::{Origin, origin_of};
+use crate::origin::{Origin, beginning_of, origin_of};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
 
@@ -186,23 +186,9 @@ impl Store {
 
     /// Removes bases and archives that no sentinel of this log or of its archives names, or puts them aside.
     pub(super) fn clear_out(&mut self, aside: Option<&Path>) -> Result<()> {
-        let mut named = BTreeSet::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
-        while let Some(Origin::Ours(sentinel)) = origin {
-            named.extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
-            origin = None;
-            if let Some((name, _)) = sentinel.safe_archive() {
-                named.insert(name.to_owned());
-                if let Ok(file) = self.disk.open(&self.layout.inside(name), Access::Read) {
-                    let length = file.length().at(&self.layout.inside(name))?;
-                    origin = Some(origin_of(&*file, length).at(&self.layout.inside(name))?);
-                    if origin == Some(Origin::Foreign) {
-                        // Its adopted base is named somewhere inside; finding it is not worth losing it.
-                        return Ok(());
-                    }
-                }
-            }
-        }
+        let Some(named) = self.named_files()? else {
+            return Ok(());
+        };
         for folder in ["base", "archive"] {
             let path = self.layout.inside(folder);
             for name in self.disk.list(&path).at(&path)? {
@@ -216,5 +202,36 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// All files that this log and its past name; `None` if the past cannot be followed to its end: then nothing is garbage.
+    fn named_files(&self) -> Result<Option<BTreeSet<String>>> {
+        let mut named = BTreeSet::new();
+        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        while let Some(Origin::Ours(sentinel)) = origin {
+            named.extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
+            if sentinel.archive.is_none() {
+                return Ok(Some(named));
+            }
+            let Some((name, _)) = sentinel.safe_archive() else {
+                return Ok(None);
+            };
+            let path = self.layout.inside(name);
+            let Ok(file) = self.disk.open(&path, Access::Read) else {
+                return Ok(None);
+            };
+            named.insert(name.to_owned());
+            let length = file.length().at(&path)?;
+            let earlier = beginning_of(&*file, length).at(&path)?;
+            match &earlier.origin {
+                // Something else stands before the first event: who knows what that event was.
+                _ if earlier.offset > 0 => return Ok(None),
+                // Its adopted base is named somewhere inside; finding it is not worth losing it.
+                Origin::Foreign => return Ok(None),
+                Origin::Ours(before) if before.last_seq >= sentinel.last_seq => return Ok(None),
+                _ => origin = Some(earlier.origin),
+            }
+        }
+        Ok(Some(named))
     }
 }

@@ -73,6 +73,20 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// A name in a folder that nothing has yet: what is kept must not replace what was kept before.
+pub(super) fn free_name(disk: &dyn Disk, folder: &Path, wanted: &str) -> Result<PathBuf> {
+    let taken = disk.list(folder).at(folder)?;
+    let numbered = (1_u64..).map(|n| {
+        if n == 1 {
+            wanted.to_owned()
+        } else {
+            format!("{wanted}-{n}")
+        }
+    });
+    let free = numbered.into_iter().find(|name| !taken.contains(name));
+    Ok(folder.join(free.unwrap_or_else(|| wanted.to_owned())))
+}
+
 /// The folders whose files never change once they have their name.
 const IMMUTABLE: [&str; 2] = ["base", "archive"];
 
@@ -91,13 +105,11 @@ impl Store {
     fn copy_out(&self, now: i64, progress: Progress<'_>) -> Result<PathBuf> {
         let backups = self.layout.backups();
         self.make_folder(&backups, self.layout.folder())?;
-        let taken = self.disk.list(&backups).at(&backups)?;
-        let plain = stamp::spell_name(now);
-        let name = (1..)
-            .map(|n| if n == 1 { plain.clone() } else { format!("{plain}-{n}") })
-            .find(|name| !taken.contains(name))
-            .unwrap_or(plain);
-        let target = backups.join(&name);
+        let target = free_name(&*self.disk, &backups, &stamp::spell_name(now))?;
+        let name = target
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let draft = backups.join(format!("{name}.tmp"));
         self.make_folder(&draft, &backups)?;
         for folder in IMMUTABLE {
@@ -152,6 +164,10 @@ impl Store {
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.
             store.make_ready()?;
+            store.sync_log()?;
+            // Bases and archives of the log that was replaced lie beside it now.
+            let quarantine = store.layout.quarantine();
+            store.clear_out(Some(&quarantine))?;
             store.write_snapshot()
         })
     }
@@ -171,10 +187,12 @@ impl Store {
                 names.into_iter(),
             )?;
         }
+        let quarantine = self.layout.quarantine();
+        self.make_folder(&quarantine, &folder)?;
+        self.put_snapshot_aside(&quarantine, now)?;
         if let Some(log) = &self.log {
-            let quarantine = self.layout.quarantine();
-            self.make_folder(&quarantine, &folder)?;
-            let kept = quarantine.join(format!("{}-replaced-by-restore", stamp::spell_name(now)));
+            let name = format!("{}-replaced-by-restore", stamp::spell_name(now));
+            let kept = free_name(&*self.disk, &quarantine, &name)?;
             copy_range(&*self.disk, &*log.file, 0..log.walk.end, &kept, None)?;
             self.disk.sync_dir(&quarantine).at(&quarantine)?;
         }

@@ -1,18 +1,20 @@
 //! What is written beside the log, for those who read no log?
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Access, Disk, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::base_name;
+use crate::origin::Origin;
 use crate::snapshot::{self, Header};
 use crate::state::Frozen;
 use crate::verify::BaseState;
 
 use super::Store;
+use super::copies::{copy_file, free_name};
 
 /// The first snapshot is due at so many events.
 pub(super) const FIRST_SNAPSHOT_EVENTS: u64 = 50;
@@ -73,7 +75,7 @@ impl Store {
         let bases = self.layout.bases();
         self.disk.create_dir(&bases).at(&bases)?;
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
-        super::copies::copy_file(&*self.disk, &path, &self.layout.inside(&base_name(sha256.text())), None)?;
+        copy_file(&*self.disk, &path, &self.layout.inside(&base_name(sha256.text())), None)?;
         self.disk.sync_dir(&bases).at(&bases)?;
         let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
         crate::json::write_string(&header.last_hash, &mut record);
@@ -83,7 +85,7 @@ impl Store {
 
     /// `snapshot.json` is derived: if it cannot be written, the log is none the worse.
     pub(super) fn write_snapshot_if_due(&mut self) {
-        if self.events() < self.snapshot_due {
+        if self.events() < self.snapshot_due || self.stands_on_a_lost_snapshot() {
             return;
         }
         self.snapshot_due = next_snapshot(self.events());
@@ -92,6 +94,22 @@ impl Store {
         } else if self.write_snapshot().is_err() {
             self.report.notes.push("snapshot.json could not be written".to_owned());
         }
+    }
+
+    /// Another tool's snapshot is the base of this log and cannot be used: it must not be replaced by less.
+    fn stands_on_a_lost_snapshot(&self) -> bool {
+        let is_foreign = self.log.as_ref().is_some_and(|log| log.origin == Origin::Foreign);
+        is_foreign && matches!(self.report.base, BaseState::Missing | BaseState::Damaged)
+    }
+
+    /// Keeps a copy of a snapshot that could not be used, before it is replaced.
+    pub(super) fn put_snapshot_aside(&self, quarantine: &Path, now: i64) -> Result<()> {
+        let path = self.layout.snapshot();
+        if self.stands_on_a_lost_snapshot() && self.disk.exists(&path) {
+            let name = format!("{}-snapshot.json", stamp::spell_name(now));
+            copy_file(&*self.disk, &path, &free_name(&*self.disk, quarantine, &name)?, None)?;
+        }
+        Ok(())
     }
 
     /// A large snapshot that is due, to be written while others go on; `None` if none is.

@@ -1,15 +1,16 @@
 //! What do the files say, taken together?
 
 use std::io;
+use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::options::Checking;
-use crate::origin::{Hint, Origin, Sentinel, foreign_traces, hint_for, origin_of};
+use crate::origin::{Hint, Origin, Sentinel, foreign_traces, hint_for, origin_of, read_hint};
 use crate::snapshot;
-use crate::verify::{BaseState, Report, Walk, finding};
+use crate::verify::{BaseState, Report, Walk, finding, open_log};
 use crate::wal::reader::Reading;
 
 use super::loader::Loader;
@@ -49,8 +50,9 @@ pub fn examine(
     loader: &mut Loader,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Examined> {
+    let hint = read_hint(disk, layout)?;
     let length = log.length()?;
-    let hint = hint_for(disk, layout, log, length)?;
+    let hint = hint_for(hint, log, length)?;
     let synced = match hint {
         Hint::Synced(offset) => Some(offset),
         _ => None,
@@ -89,6 +91,52 @@ pub fn examine(
         walk,
         origin,
     })
+}
+
+/// An open log with all that was found and taken in.
+pub struct Seen {
+    /// The log.
+    pub file: Arc<dyn DiskFile>,
+    /// What was found.
+    pub found: Examined,
+    /// What was taken in.
+    pub taker: Loader,
+}
+
+/// How often files that others change are looked at again.
+const MOST_LOOKS: usize = 4;
+
+/// Opens the log and looks at all files; damage is believed only if a second look finds the same, for others may have
+/// swapped a file between two reads. `None` if there is no log.
+///
+/// # Errors
+/// What the disk says.
+pub fn look_twice(
+    disk: &dyn Disk,
+    layout: &Layout,
+    look: Look,
+    loader: impl Fn() -> Loader,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<Option<Seen>> {
+    let mut believed: Option<Vec<Damage>> = None;
+    for _ in 1..MOST_LOOKS {
+        let Some(file) = open_log(disk, layout)? else {
+            return Ok(None);
+        };
+        let mut taker = loader();
+        let found = examine(disk, layout, &*file, look, &mut taker, progress)?;
+        let damage = &found.report.damage;
+        if damage.is_empty() || believed.as_ref() == Some(damage) {
+            return Ok(Some(Seen { file, found, taker }));
+        }
+        believed = Some(damage.clone());
+    }
+    let Some(file) = open_log(disk, layout)? else {
+        return Ok(None);
+    };
+    let mut taker = loader();
+    let found = examine(disk, layout, &*file, look, &mut taker, progress)?;
+    Ok(Some(Seen { file, found, taker }))
 }
 
 /// What was found beside the log.
@@ -249,6 +297,11 @@ impl Base {
                 return Ok(());
             }
             match origin_of(&*file, length)? {
+                Origin::Ours(earlier) if earlier.last_seq >= sentinel.last_seq => {
+                    let reason = "it does not lead further back";
+                    self.damage.push(finding(name, DamageKind::ArchiveAltered, reason));
+                    return Ok(());
+                }
                 Origin::Ours(earlier) => {
                     self.earlier_base(disk, layout, earlier.base_sha256)?;
                     sentinel = earlier;
@@ -328,7 +381,7 @@ pub fn nothing() -> Report {
     Base::default().report(&Walk::new(None), None, 0)
 }
 
-fn open(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<std::sync::Arc<dyn DiskFile>>> {
+fn open(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
     match disk.open(&layout.inside(name), Access::Read) {
         Ok(file) => Ok(Some(file)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),

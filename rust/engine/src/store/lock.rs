@@ -1,5 +1,6 @@
 //! Who may write now, and on top of what?
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::disk::Access;
@@ -84,11 +85,18 @@ impl Store {
         if self.disk.status(self.layout.lock()).is_ok() {
             return Ok(());
         }
+        // Every folder that is new needs its name made durable in the one above.
+        let missing: Vec<&Path> = folder.ancestors().take_while(|path| !self.disk.exists(path)).collect();
         self.disk.create_dir(folder).at(folder)?;
-        match folder.parent() {
-            Some(parent) => self.disk.sync_dir(parent).at(parent),
-            None => Ok(()),
+        for parent in missing.iter().filter_map(|path| path.parent()) {
+            let parent = if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            };
+            self.disk.sync_dir(parent).at(parent)?;
         }
+        Ok(())
     }
 
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
@@ -104,10 +112,12 @@ impl Store {
             self.sign()?;
             self.signed = true;
         }
-        self.prepared = true;
         if self.report.tail.is_some() {
+            // What others have synced since this store was opened is no tail: only a fresh look may cut.
+            self.reload(&mut |_, _| {})?;
             self.cut_tail(now)?;
         }
+        self.prepared = true;
         Ok(())
     }
 
@@ -129,7 +139,11 @@ impl Store {
         let quarantine = self.layout.quarantine();
         self.disk.create_dir(&quarantine).at(&quarantine)?;
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
-        let kept = quarantine.join(format!("{}-tail-at-{}", stamp::spell_name(now), tail.offset));
+        let kept = super::copies::free_name(
+            &*self.disk,
+            &quarantine,
+            &format!("{}-tail-at-{}", stamp::spell_name(now), tail.offset),
+        )?;
         super::copies::copy_range(
             &*self.disk,
             &*log.file,
@@ -140,7 +154,10 @@ impl Store {
         self.disk.sync_dir(&quarantine).at(&quarantine)?;
         let file = self.disk.open(&path, Access::Write).at(&path)?;
         file.truncate(tail.offset).at(&path)?;
-        file.sync().at(&path)?;
+        if let Err(fault) = file.sync() {
+            self.poisoned = Some(fault.to_string());
+            return Err(Error::io(&path, fault));
+        }
         self.report.tail = None;
         self.report.notes.push(format!(
             "{} bytes that no commit stood behind were moved to {}",

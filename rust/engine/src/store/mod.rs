@@ -24,7 +24,7 @@ use crate::layout::Layout;
 use crate::options::{Checking, Options};
 use crate::origin::Origin;
 use crate::state::{Query, State, Tally};
-use crate::verify::{Report, Walk, open_log};
+use crate::verify::{Report, Walk};
 use crate::wal::writer::Lines;
 
 pub use commit::Committed;
@@ -35,7 +35,7 @@ pub use past::View;
 pub use repair::Repaired;
 pub use sync::Syncing;
 
-use load::{Examined, Look, examine, nothing};
+use load::{Examined, Look, Seen, look_twice, nothing};
 use loader::Loader;
 
 /// Shows how far a long task has come: done and total, in bytes or records.
@@ -55,7 +55,10 @@ struct Log {
 /// Writes that are not synced yet.
 #[derive(Clone, Copy, Default)]
 struct Unsynced {
-    bytes: u64,
+    /// How many bytes this store ever wrote.
+    written: u64,
+    /// How many of them are on disk.
+    synced: u64,
     /// When the first of them was written.
     since: Option<i64>,
     /// When the last of them was.
@@ -149,9 +152,8 @@ impl Store {
         let path = self.layout.log();
         Ok(match (&self.log, self.disk.status(path)) {
             (None, Ok(_)) => true,
-            (None, Err(_)) => false,
-            (Some(_), Err(fault)) if fault.kind() == std::io::ErrorKind::NotFound => true,
-            (Some(_), Err(fault)) => return Err(Error::io(path, fault)),
+            (log, Err(fault)) if fault.kind() == std::io::ErrorKind::NotFound => log.is_some(),
+            (_, Err(fault)) => return Err(Error::io(path, fault)),
             // A pending tail may have been replaced by as many other bytes: it is always looked at again.
             (Some(_), Ok(_)) if self.report.tail.is_some() => true,
             (Some(log), Ok(now)) => now.identity != log.identity || now.length != log.walk.end,
@@ -194,16 +196,13 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
-        let Some(file) = open_log(disk, layout).at(layout.log())? else {
-            return Ok(nothing());
-        };
         let look = Look {
             threads,
             checking: Checking::Full,
             archives: true,
         };
-        let examined = examine(disk, layout, &*file, look, &mut Loader::checking(), progress);
-        Ok(examined.at(layout.log())?.report)
+        let seen = look_twice(disk, layout, look, Loader::checking, progress).at(layout.log())?;
+        Ok(seen.map_or_else(nothing, |seen| seen.found.report))
     }
 
     /// Makes what was written durable and lets go of everything. Closing twice is fine.
@@ -214,7 +213,7 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let outcome = if self.poisoned.is_none() { self.sync() } else { Ok(()) };
+        let outcome = self.sync();
         self.closed = true;
         self.let_go();
         self.log = None;
@@ -229,25 +228,30 @@ impl Store {
     /// Forgets the memory and loads base and log anew.
     fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
         let path = self.layout.log().to_owned();
-        let Some(file) = open_log(&*self.disk, &self.layout).at(&path)? else {
+        let look = Look {
+            threads: self.options.threads,
+            checking: self.options.checking,
+            archives: false,
+        };
+        let seen = look_twice(&*self.disk, &self.layout, look, Loader::loading, progress).at(&path)?;
+        let Some(Seen {
+            file,
+            found,
+            taker: loader,
+        }) = seen
+        else {
             self.log = None;
             self.state = State::default();
             self.report = nothing();
             self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
             return Ok(());
         };
-        let mut loader = Loader::loading();
-        let look = Look {
-            threads: self.options.threads,
-            checking: self.options.checking,
-            archives: false,
-        };
         let Examined {
             walk,
             report,
             origin,
             anchored,
-        } = examine(&*self.disk, &self.layout, &*file, look, &mut loader, progress).at(&path)?;
+        } = found;
         if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }

@@ -10,7 +10,7 @@ use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
 use crate::json;
 use crate::layout::LOG;
-use crate::origin::{ALONE, Origin, beginning_of, origin_of};
+use crate::origin::{ALONE, Beginning, Origin, beginning_of, origin_of};
 use crate::state::{Query, State};
 use crate::verify::{BaseState, Sink, Walk};
 
@@ -71,7 +71,7 @@ impl Store {
         let mut found = Vec::new();
         let mut origin = self.log.as_ref().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
-            let Some((name, _)) = sentinel.safe_archive() else {
+            let Some((name, digest)) = sentinel.safe_archive() else {
                 break;
             };
             let path = self.layout.inside(name);
@@ -80,6 +80,7 @@ impl Store {
                 Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => break,
                 Err(fault) => return Err(Error::io(&path, fault)),
             };
+            check_digest(&*file, name, digest)?;
             let length = file.length().at(&path)?;
             origin = Some(origin_of(&*file, length).at(&path)?);
             found.push((name.to_owned(), file));
@@ -172,7 +173,7 @@ impl Store {
         let mut segment_name = LOG.to_owned();
         loop {
             let length = segment.length().at(&path)?;
-            let (origin, began) = beginning_of(&*segment, length).at(&path)?;
+            let Beginning { origin, ts: began, .. } = beginning_of(&*segment, length).at(&path)?;
             let first_seq = match &origin {
                 Origin::Nothing => return Ok((segment_name, segment)),
                 Origin::Ours(sentinel) => sentinel.last_seq,
@@ -190,7 +191,7 @@ impl Store {
                 _ => None,
             };
             let unavailable = |reason: String| Error::HistoryUnavailable { first_seq, reason };
-            let Some((name, _)) = archive else {
+            let Some((name, digest)) = archive else {
                 return Err(unavailable(
                     "the log was compacted there and its history not kept".to_owned(),
                 ));
@@ -200,6 +201,8 @@ impl Store {
                 .disk
                 .open(&self.layout.inside(name), Access::Read)
                 .map_err(|fault| unavailable(format!("{name}: {fault}")))?;
+            // The digest also keeps an archive from leading back to itself.
+            check_digest(&*segment, name, digest)?;
         }
     }
 
@@ -237,6 +240,17 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// An archive is believed only if it is the one that the log names.
+fn check_digest(segment: &dyn DiskFile, name: &str, digest: &str) -> Result<()> {
+    let found = crate::snapshot::digest(segment).at(std::path::Path::new(name))?;
+    if found.text() == digest {
+        return Ok(());
+    }
+    let reason = format!("its SHA-256 is {}", found.text());
+    let damage = crate::verify::finding(name, crate::damage::DamageKind::ArchiveAltered, reason);
+    Err(Error::Corrupted(Box::new(damage)))
 }
 
 /// The lines of an archive that speak of a record.

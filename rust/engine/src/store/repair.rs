@@ -6,8 +6,11 @@ use crate::event::stamp;
 use crate::json::Value;
 
 use super::compact::Retirement;
-use super::copies::copy_range;
+use super::copies::{copy_range, free_name};
 use super::{Progress, Store};
+
+/// How many findings the event names; the damaged log is kept whole.
+const MOST_FINDINGS: usize = 100;
 
 /// What a repair did.
 #[derive(Clone, Debug)]
@@ -38,10 +41,23 @@ impl Store {
             store.disk.create_dir(&quarantine).at(&quarantine)?;
             store.disk.sync_dir(store.layout.folder()).at(store.layout.folder())?;
             let name = format!("{}-damaged-log", stamp::spell_name(now));
-            let digest = copy_range(&*store.disk, &*log.file, 0..log.walk.end, &quarantine.join(&name), None)?;
+            let target = free_name(&*store.disk, &quarantine, &name)?;
+            let digest = copy_range(&*store.disk, &*log.file, 0..log.walk.end, &target, None)?;
+            let name = target
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            store.put_snapshot_aside(&quarantine, now)?;
             store.disk.sync_dir(&quarantine).at(&quarantine)?;
             let kept = format!("quarantine/{name}");
-            let findings = damage.iter().map(|damage| Value::Str(damage.to_string())).collect();
+            let mut findings: Vec<Value> = damage
+                .iter()
+                .take(MOST_FINDINGS)
+                .map(|damage| Value::Str(damage.to_string()))
+                .collect();
+            if damage.len() > MOST_FINDINGS {
+                findings.push(Value::Str(format!("and {} more", damage.len() - MOST_FINDINGS)));
+            }
             let retirement = Retirement {
                 label: format!("Repaired at seq={}", store.last_seq()),
                 archive: None,

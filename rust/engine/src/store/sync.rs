@@ -7,15 +7,16 @@ use std::time::Duration;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
-use crate::wal::synced::Synced;
+use crate::origin::read_hint;
+use crate::wal::synced::{SYNCED_BYTES, Synced};
 
-use super::{Store, Unsynced};
+use super::Store;
 
 /// A sync that runs while others go on writing.
 pub struct Syncing {
     file: Arc<dyn DiskFile>,
     reached: Option<Synced>,
-    bytes: u64,
+    written: u64,
 }
 
 impl Syncing {
@@ -47,7 +48,7 @@ impl Store {
 
     /// How many bytes are written but not synced.
     pub fn unsynced_bytes(&self) -> u64 {
-        self.unsynced.bytes
+        self.unsynced.written - self.unsynced.synced
     }
 
     /// Begins a sync that can run without the store; `None` if there is nothing to do.
@@ -55,11 +56,11 @@ impl Store {
         let log = self
             .log
             .as_ref()
-            .filter(|_| self.unsynced.bytes > 0 && self.poisoned.is_none())?;
+            .filter(|_| self.unsynced_bytes() > 0 && self.poisoned.is_none())?;
         Some(Syncing {
             file: Arc::clone(&log.file),
             reached: self.reached(),
-            bytes: self.unsynced.bytes,
+            written: self.unsynced.written,
         })
     }
 
@@ -68,18 +69,31 @@ impl Store {
     /// # Errors
     /// What the sync said.
     pub fn end_sync(&mut self, syncing: &Syncing, outcome: io::Result<()>) -> Result<()> {
-        self.note_sync(outcome, syncing.bytes)?;
+        self.note_sync(outcome, syncing.written)?;
         // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
         let Some(reached) = syncing.reached.filter(|_| self.try_lock()) else {
             return Ok(());
         };
-        let outcome = if self.is_at_its_path(&*syncing.file) {
-            write_hint(&*self.disk, &self.layout, &reached)
-        } else {
-            Ok(())
-        };
+        if self.is_at_its_path(&*syncing.file) && !self.is_known(&reached) {
+            self.remember(&reached);
+        }
         self.let_go_unless_exclusive();
-        outcome
+        Ok(())
+    }
+
+    /// Whether another process has synced as far already.
+    fn is_known(&self, reached: &Synced) -> bool {
+        let known = read_hint(&*self.disk, &self.layout);
+        matches!(known, Ok(Some(known)) if known.first == reached.first && known.offset >= reached.offset)
+    }
+
+    /// Writes the hint. It only tells a tail from damage: a write is no less safe without it.
+    fn remember(&mut self, reached: &Synced) {
+        if let Err(fault) = write_hint(&*self.disk, &self.layout, reached) {
+            self.report
+                .notes
+                .push(format!("the hint about the last sync could not be written: {fault}"));
+        }
     }
 
     /// Under the lock: syncs the log and remembers how far.
@@ -88,24 +102,21 @@ impl Store {
             return Ok(());
         };
         let outcome = log.file.sync();
-        self.note_sync(outcome, self.unsynced.bytes)?;
-        match self.reached() {
-            Some(reached) => write_hint(&*self.disk, &self.layout, &reached),
-            None => Ok(()),
+        self.note_sync(outcome, self.unsynced.written)?;
+        if let Some(reached) = self.reached() {
+            self.remember(&reached);
         }
+        Ok(())
     }
 
-    fn note_sync(&mut self, outcome: io::Result<()>, bytes: u64) -> Result<()> {
+    fn note_sync(&mut self, outcome: io::Result<()>, written: u64) -> Result<()> {
         if let Err(fault) = outcome {
             self.poisoned = Some(fault.to_string());
             return Err(Error::io(self.layout.log(), fault));
         }
-        let left = self.unsynced.bytes.saturating_sub(bytes);
-        self.unsynced = Unsynced {
-            bytes: left,
-            since: self.unsynced.last.filter(|_| left > 0),
-            last: self.unsynced.last,
-        };
+        // Offsets, not differences: syncs may overtake one another.
+        self.unsynced.synced = self.unsynced.synced.max(written);
+        self.unsynced.since = self.unsynced.last.filter(|_| self.unsynced_bytes() > 0);
         Ok(())
     }
 
@@ -139,5 +150,8 @@ fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
         Err(fault) => return Err(Error::io(&path, fault)),
     };
+    if file.length().at(&path)? > SYNCED_BYTES as u64 {
+        file.truncate(SYNCED_BYTES as u64).at(&path)?;
+    }
     file.write_at(&synced.spell(), 0).at(&path)
 }

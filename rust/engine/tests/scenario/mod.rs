@@ -43,6 +43,13 @@ pub fn open(disk: &CrashDisk, durability: Durability) -> Result<Store> {
     Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {})
 }
 
+/// A disk on which not even the project's folder exists.
+pub fn bare_disk() -> CrashDisk {
+    let disk = CrashDisk::new();
+    disk.create_dir(Path::new("/")).expect("a root");
+    disk
+}
+
 /// All records as text, by id.
 pub type Model = BTreeMap<String, String>;
 
@@ -77,6 +84,9 @@ pub enum Action {
     Delete(u32),
     Compact(bool),
     Backup,
+    /// Back to the latest backup.
+    Restore,
+    Repair,
     Sync,
 }
 
@@ -99,11 +109,19 @@ pub fn draft(action: &Action) -> Draft {
     draft
 }
 
-pub fn perform(store: &mut Store, action: &Action, now: i64) -> Result<()> {
+pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -> Result<()> {
     match action {
         Action::Put(_) | Action::Batch(_) | Action::Delete(_) => store.commit(&draft(action), now).map(|_| ()),
         Action::Compact(keep) => store.compact(*keep, now, &mut |_, _| {}).map(|_| ()),
         Action::Backup => store.backup(now, &mut |_, _| {}).map(|_| ()),
+        Action::Restore => {
+            let backups = layout().backups();
+            let mut names = disk.list(&backups).expect("a list");
+            names.retain(|name| !name.ends_with(".tmp"));
+            let source = Layout::of_folder(backups.join(names.last().expect("a backup")));
+            store.restore(&source, now, &mut |_, _| {})
+        }
+        Action::Repair => store.repair(now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
     }
 }
@@ -128,10 +146,13 @@ pub fn run(disk: &CrashDisk, durability: Durability, actions: &[Action]) -> Run 
         // A log is born synced, whatever the mode.
         let born = store.last_seq() == 0;
         for (index, action) in actions.iter().enumerate() {
-            perform(&mut store, action, START + index as i64 * 10)?;
+            perform(disk, &mut store, action, START + index as i64 * 10)?;
             acknowledged = index + 1;
             models.push(contents(&store));
-            let syncs = matches!(action, Action::Compact(_) | Action::Backup | Action::Sync);
+            let syncs = matches!(
+                action,
+                Action::Compact(_) | Action::Backup | Action::Restore | Action::Sync
+            );
             if durability == Durability::Full || syncs || (index == 0 && born) {
                 synced = index + 1;
             }

@@ -235,6 +235,11 @@ impl Disk for CrashDisk {
         })
     }
 
+    fn exists(&self, path: &Path) -> bool {
+        let mut world = self.world();
+        world.folders.contains_key(path) || world.find(path).is_ok()
+    }
+
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
         let inode = self.world().find(path);
         let inode = match inode {
