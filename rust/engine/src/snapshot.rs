@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memchr;
 
@@ -45,7 +46,7 @@ impl Header {
     }
 }
 
-/// Writes a state into a new file at `path` and syncs it; the name is the caller's to make durable.
+/// Writes a state into a new file at `path`; sync and name are the caller's to make durable.
 ///
 /// # Errors
 /// What the disk says.
@@ -55,7 +56,7 @@ pub fn write<'a>(
     header: &Header,
     records: impl ExactSizeIterator<Item = &'a [u8]>,
     progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Hex> {
+) -> io::Result<Written> {
     let file = disk.create(path)?;
     let mut hasher = Hasher::default();
     let mut buffer = header.spell();
@@ -78,9 +79,19 @@ pub fn write<'a>(
     }
     buffer.extend_from_slice(b"\n]}\n");
     flush(&mut buffer, &mut hasher)?;
-    file.sync()?;
     progress(total, total);
-    Ok(hasher.finish())
+    Ok(Written {
+        file,
+        sha256: hasher.finish(),
+    })
+}
+
+/// A state that was written down.
+pub struct Written {
+    /// The file.
+    pub file: Arc<dyn DiskFile>,
+    /// Its digest.
+    pub sha256: Hex,
 }
 
 /// What was found in a file.

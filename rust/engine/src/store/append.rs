@@ -10,9 +10,11 @@ use crate::event::draft::Draft;
 use crate::options::Durability;
 use crate::origin::Origin;
 use crate::verify::Walk;
+use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
 use super::commit::take_in;
+use super::sync::write_hint;
 use super::{Log, Store};
 
 /// What `normal` leaves unsynced at most.
@@ -35,7 +37,7 @@ impl Store {
             .is_none_or(|log| log.walk.mark().events == 0 && self.report.damage.is_empty());
         if born {
             self.check_absent()?;
-            self.create_log(&lines.bytes)?;
+            self.create_log(lines)?;
             take_in(&mut self.state, draft, lines, 0);
             self.advance(lines, now);
             return Ok(());
@@ -123,9 +125,22 @@ impl Store {
     }
 
     /// A log is born complete: written elsewhere, synced, and only then given its name.
-    fn create_log(&mut self, bytes: &[u8]) -> Result<()> {
+    fn create_log(&mut self, lines: &Lines) -> Result<()> {
         let path = self.layout.log().to_owned();
-        self.replace_log(bytes)?;
+        // The hint comes first: one sync of the folder then makes both names durable, and without its log it says nothing.
+        let first = lines.bytes.get(9..73).and_then(Hex::read);
+        if let (Some(first), Some(head)) = (first, lines.link.head) {
+            let reached = Synced {
+                offset: lines.bytes.len() as u64,
+                seq: lines.link.next_seq - 1,
+                first,
+                head,
+            };
+            write_hint(&*self.disk, &self.layout, &reached)?
+                .sync()
+                .at(&self.layout.synced())?;
+        }
+        self.replace_log(&lines.bytes)?;
         let file = self.disk.open(&path, Access::Write).at(&path)?;
         self.log = Some(Log {
             identity: file.identity().at(&path)?,
@@ -133,7 +148,7 @@ impl Store {
             writable: true,
             walk: Walk::new(None),
             origin: Origin::Nothing,
-            anchored: false,
+            anchored: true,
         });
         Ok(())
     }

@@ -96,7 +96,9 @@ impl Store {
         self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
         let draft = with_suffix(&bases.join("new.json"), ".tmp");
         let frozen = self.state.freeze();
-        let sha256 = snapshot::write(&*self.disk, &draft, &self.header(), frozen.records(), progress).at(&draft)?;
+        let written = snapshot::write(&*self.disk, &draft, &self.header(), frozen.records(), progress).at(&draft)?;
+        written.file.sync().at(&draft)?;
+        let sha256 = written.sha256;
         drop(frozen);
         let path = self.layout.base(sha256.text());
         self.disk.rename(&draft, &path).at(&path)?;
@@ -107,7 +109,7 @@ impl Store {
         self.start_over(&lines, now)?;
         // From here on everything is committed; what follows can be done again by the next writer.
         self.sync_log()?;
-        self.write_snapshot()
+        self.write_durable_snapshot()
     }
 
     fn sentinel(&self, retirement: Retirement, base: &str, now: i64) -> Result<Lines> {

@@ -133,15 +133,12 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`.
     pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
-        let (path, folder) = (self.layout.snapshot(), self.layout.folder().to_owned());
+        let path = self.layout.snapshot();
         self.hold_lock()?;
         let here = self.disk.status(self.layout.log());
         let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
         let outcome = if is_current {
-            self.disk
-                .rename(&snapshot.draft, &path)
-                .at(&path)
-                .and_then(|()| self.disk.sync_dir(&folder).at(&folder))
+            self.disk.rename(&snapshot.draft, &path).at(&path)
         } else {
             self.disk.remove(&snapshot.draft).at(&snapshot.draft)
         };
@@ -149,15 +146,25 @@ impl Store {
         outcome
     }
 
-    /// Writes the state down for people and other tools.
-    pub(super) fn write_snapshot(&mut self) -> Result<()> {
-        let (path, folder) = (self.layout.snapshot(), self.layout.folder().to_owned());
-        let draft = self.layout.snapshot_draft();
+    /// Writes the state down for people and other tools. It is not synced: whoever finds it torn after a power failure
+    /// reads the log instead.
+    fn write_snapshot(&mut self) -> Result<()> {
+        let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
         let header = self.header();
         let frozen = self.state.freeze();
         snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        self.disk.rename(&draft, &path).at(&path)
+    }
+
+    /// Writes the state down where the log alone no longer tells it: other tools have nothing else to read.
+    pub(super) fn write_durable_snapshot(&mut self) -> Result<()> {
+        let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
+        let header = self.header();
+        let frozen = self.state.freeze();
+        let written = snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        written.file.sync().at(&draft)?;
         self.disk.rename(&draft, &path).at(&path)?;
-        self.disk.sync_dir(&folder).at(&folder)
+        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())
     }
 
     /// What stands before the records of the state as it is now.

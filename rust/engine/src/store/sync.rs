@@ -143,7 +143,7 @@ impl Store {
 }
 
 /// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
-fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
+pub(super) fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<Arc<dyn DiskFile>> {
     let path = layout.synced();
     let file = match disk.open(&path, Access::Write) {
         Ok(file) => file,
@@ -153,5 +153,6 @@ fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
     if file.length().at(&path)? > SYNCED_BYTES as u64 {
         file.truncate(SYNCED_BYTES as u64).at(&path)?;
     }
-    file.write_at(&synced.spell(), 0).at(&path)
+    file.write_at(&synced.spell(), 0).at(&path)?;
+    Ok(file)
 }
