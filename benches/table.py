@@ -141,9 +141,9 @@ class Bench:
         self.folder, self.total, self.written, self.rounds = folder, total, written, rounds
         self.big = folder / "big"
 
-    def _ours(self, write: Callable[[ChronoStore], object], count: int, durability: str = "normal") -> float:
+    def _ours(self, write: Callable[[ChronoStore], object], count: int, exclusive: bool = False) -> float:
         with TemporaryDirectory(dir=self.folder) as project:
-            with ChronoStore(project, durability=durability) as store:
+            with ChronoStore(project, exclusive=exclusive) as store:
                 seconds = _timed(lambda: write(store))
                 assert store.record_count() == count
             assert verify_path(os.fspath(log_folder(Path(project))))["valid"]
@@ -182,17 +182,17 @@ class Bench:
                 hand_written.upsert(record)
 
         with ShaLimit(log) as sha:
-            normal, off, hand, hashed, written = _interleaved(
+            shared, alone, hand, hashed, written = _interleaved(
                 self.rounds,
                 lambda: self._ours(ours, count),
-                lambda: self._ours(ours, count, "off"),
+                lambda: self._ours(ours, count, exclusive=True),
                 lambda: self._loop(loop, count),
                 lambda: sha.seconds(count),
                 lambda: write_lines(lines, target),
             )
         return [
-            Line(f"upsert of {count:,}, one by one", count, normal, hand, sha=hashed, write=written, bar=1.3),
-            Line('the same, durability="off"', count, off, hand, sha=hashed, write=written),
+            Line(f"upsert of {count:,}, one by one", count, shared, hand, sha=hashed, write=written, bar=1.3),
+            Line("the same, exclusive=True", count, alone, hand, sha=hashed, write=written),
         ]
 
     def in_batches(self) -> list[Line]:

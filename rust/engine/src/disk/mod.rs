@@ -163,19 +163,32 @@ pub trait LockFile: Send + Sync {
 pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
     let start = buffer.len();
     buffer.resize(start + length, 0);
+    let filled = fill(file, &mut buffer[start..], offset);
+    buffer.truncate(start + filled.as_ref().copied().unwrap_or(0));
+    filled
+}
+
+/// The same, in place of what `buffer` held: memory that was filled before is not cleared first.
+///
+/// # Errors
+/// What the system says.
+pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
+    buffer.resize(length, 0);
+    let filled = fill(file, buffer, offset);
+    buffer.truncate(filled.as_ref().copied().unwrap_or(0));
+    filled
+}
+
+fn fill(file: &dyn DiskFile, target: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
-    while filled < length {
-        match file.read_at(&mut buffer[start + filled..], offset + filled as u64) {
+    while filled < target.len() {
+        match file.read_at(&mut target[filled..], offset + filled as u64) {
             Ok(0) => break,
             Ok(n) => filled += n,
             Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
-            Err(fault) => {
-                buffer.truncate(start);
-                return Err(fault);
-            }
+            Err(fault) => return Err(fault),
         }
     }
-    buffer.truncate(start + filled);
     Ok(filled)
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 use crate::damage::DamageKind;
-use crate::disk::{DiskFile, read_upto};
+use crate::disk::{DiskFile, read_over, read_upto};
 use crate::event::line::{Event, Fault, Trust};
 use crate::json::MAX_LINE_BYTES;
 use crate::ordered::in_order;
@@ -92,7 +92,6 @@ fn read_piece(
     trusted_until: u64,
     piece: &mut Piece,
 ) -> io::Result<()> {
-    piece.bytes.clear();
     piece.lines.clear();
     piece.blank.clear();
     (piece.physical, piece.end) = (0, None);
@@ -103,7 +102,7 @@ fn read_piece(
         span.start
     };
     let wanted = (span.end - origin) as usize;
-    read_upto(file, &mut piece.bytes, origin, wanted)?;
+    read_over(file, &mut piece.bytes, origin, wanted)?;
     let mut start = 0;
     if origin < span.start {
         match memchr(b'\n', &piece.bytes) {
