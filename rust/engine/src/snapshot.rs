@@ -162,16 +162,6 @@ fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Option<Con
     }))
 }
 
-/// Reads no further than the header, if the file begins with one as we write it.
-///
-/// # Errors
-/// What the disk says.
-pub fn peek(file: &dyn DiskFile) -> io::Result<Option<Header>> {
-    let mut start = Vec::new();
-    read_upto(file, &mut start, 0, 4096)?;
-    Ok(memchr(b'\n', &start).and_then(|end| own_header(&start[..end])))
-}
-
 fn own_header(line: &[u8]) -> Option<Header> {
     line.strip_suffix(b",\"records\":[")?;
     let closed = [line, b"]}"].concat();

@@ -8,6 +8,7 @@ use chronomemory::disk::RealDisk;
 use chronomemory::event::draft::Draft;
 use chronomemory::event::stamp;
 use chronomemory::options::{Checking, Durability, Options};
+use chronomemory::state::unspelled;
 use chronomemory::store::{Committed, Moment, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -238,16 +239,16 @@ impl Engine {
 
     fn tally(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool, u64)>> {
         let tally = self.handle.read(py, |store| Ok(store.tally()))?;
-        let word = |text: &[u8]| {
-            let quoted = [b"\"", text, b"\""].concat();
-            let value = chronomemory::json::parse(&quoted).ok();
-            value
-                .and_then(|value| value.as_str().map(str::to_owned))
-                .unwrap_or_default()
-        };
         Ok(tally
             .into_iter()
-            .map(|class| (word(&class.kind), word(&class.status), class.face, class.records))
+            .map(|class| {
+                (
+                    unspelled(&class.kind),
+                    unspelled(&class.status),
+                    class.face,
+                    class.records,
+                )
+            })
             .collect())
     }
 

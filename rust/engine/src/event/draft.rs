@@ -75,18 +75,6 @@ impl Draft {
         &self.text[change.record.clone()]
     }
 
-    /// Takes the changes of another draft behind its own.
-    pub fn append(&mut self, other: &Self) {
-        let shift = self.text.len();
-        let moved = |range: &Range<usize>| range.start + shift..range.end + shift;
-        self.text.extend_from_slice(&other.text);
-        self.changes.extend(other.changes.iter().map(|change| Change {
-            id: moved(&change.id),
-            record: moved(&change.record),
-            ..change.clone()
-        }));
-    }
-
     /// Begins a whole record; its fields follow in canonical order.
     pub fn upsert(&mut self) -> RecordWriter<'_> {
         let start = self.text.len();

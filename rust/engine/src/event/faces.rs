@@ -24,11 +24,6 @@ pub fn face_of(id: &[u8]) -> Option<&'static str> {
         .map(|(face, _)| *face)
 }
 
-/// Whether there is a face of this name.
-pub fn is_face(name: &str) -> bool {
-    FACES.iter().any(|(face, _)| *face == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

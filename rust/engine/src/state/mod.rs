@@ -10,5 +10,5 @@ mod records;
 mod timeline;
 
 pub use catalog::Tally;
-pub use records::{Frozen, Query, State, spelled};
+pub use records::{Frozen, Query, State, spelled, unspelled};
 pub use timeline::Timeline;

@@ -350,7 +350,8 @@ pub fn spelled(text: &str) -> Vec<u8> {
     out
 }
 
-fn unspelled(text: &[u8]) -> String {
+/// And back.
+pub fn unspelled(text: &[u8]) -> String {
     let quoted = [b"\"", text, b"\""].concat();
     match json::parse(&quoted) {
         Ok(Value::Str(text)) => text,

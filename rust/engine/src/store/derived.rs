@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, Identity};
+use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::base_name;
@@ -149,22 +149,22 @@ impl Store {
     /// Writes the state down for people and other tools. It is not synced: whoever finds it torn after a power failure
     /// reads the log instead.
     fn write_snapshot(&mut self) -> Result<()> {
-        let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
-        let header = self.header();
-        let frozen = self.state.freeze();
-        snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
-        self.disk.rename(&draft, &path).at(&path)
+        self.replace_snapshot(|_| Ok(()))
     }
 
-    /// Writes the state down where the log alone no longer tells it: other tools have nothing else to read.
+    /// The same where the log alone no longer tells the state: other tools have nothing else to read.
     pub(super) fn write_durable_snapshot(&mut self) -> Result<()> {
+        self.replace_snapshot(|file| file.sync())?;
+        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())
+    }
+
+    fn replace_snapshot(&mut self, sync: impl FnOnce(&dyn DiskFile) -> io::Result<()>) -> Result<()> {
         let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
         let header = self.header();
         let frozen = self.state.freeze();
         let written = snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
-        written.file.sync().at(&draft)?;
-        self.disk.rename(&draft, &path).at(&path)?;
-        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())
+        sync(&*written.file).at(&draft)?;
+        self.disk.rename(&draft, &path).at(&path)
     }
 
     /// What stands before the records of the state as it is now.

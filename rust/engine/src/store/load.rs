@@ -103,7 +103,7 @@ pub struct Seen {
     pub taker: Loader,
 }
 
-/// How often files that others change are looked at again.
+/// How often files that others keep changing are looked at.
 const MOST_LOOKS: usize = 4;
 
 /// Opens the log and looks at all files; damage is believed only if a second look finds the same, for others may have
@@ -119,24 +119,20 @@ pub fn look_twice(
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Option<Seen>> {
     let mut believed: Option<Vec<Damage>> = None;
-    for _ in 1..MOST_LOOKS {
+    let mut looks = 0;
+    loop {
         let Some(file) = open_log(disk, layout)? else {
             return Ok(None);
         };
         let mut taker = loader();
         let found = examine(disk, layout, &*file, look, &mut taker, progress)?;
         let damage = &found.report.damage;
-        if damage.is_empty() || believed.as_ref() == Some(damage) {
+        looks += 1;
+        if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {
             return Ok(Some(Seen { file, found, taker }));
         }
         believed = Some(damage.clone());
     }
-    let Some(file) = open_log(disk, layout)? else {
-        return Ok(None);
-    };
-    let mut taker = loader();
-    let found = examine(disk, layout, &*file, look, &mut taker, progress)?;
-    Ok(Some(Seen { file, found, taker }))
 }
 
 /// What was found beside the log.

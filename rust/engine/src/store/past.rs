@@ -8,10 +8,9 @@ use crate::error::{At, Error, Result};
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
-use crate::json;
 use crate::layout::LOG;
 use crate::origin::{ALONE, Beginning, Origin, beginning_of, origin_of};
-use crate::state::{Query, State};
+use crate::state::{Query, State, spelled, unspelled};
 use crate::verify::{BaseState, Sink, Walk};
 
 use super::load::{Look, examine, settled_seq};
@@ -115,8 +114,7 @@ impl Store {
                     let asked_for =
                         matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch) && (faces || face_of(id).is_none());
                     if asked_for && seen.insert(id.to_vec()) {
-                        let quoted = [b"\"", id, b"\""].concat();
-                        ids.extend(json::parse(&quoted).ok().and_then(|id| id.as_str().map(str::to_owned)));
+                        ids.push(unspelled(id));
                     }
                 }
             })?;
@@ -258,7 +256,7 @@ fn mentions(segment: &dyn DiskFile, name: &str, id: &str) -> Result<Vec<Vec<u8>>
     let path = std::path::Path::new(name);
     let length = segment.length().at(path)?;
     let mut found = Mentions {
-        id: crate::state::spelled(id),
+        id: spelled(id),
         ..Mentions::default()
     };
     let mut walk = Walk::new(None);
