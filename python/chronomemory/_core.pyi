@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, final
 
+from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -45,13 +46,13 @@ class Engine:
     def close(self) -> None: ...
     def findings(self) -> dict[str, Any]:
         """What opening found, in the shape of verify()."""
-    def upsert(self, record: _Record, face: str | None = None) -> bytes: ...
-    def insert(self, record: _Record, face: str | None = None) -> bytes | None:
+    def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
+    def insert(self, record: _Record, face: str | None = None) -> WalEvent | None:
         """An upsert that writes nothing, and says None, if the id is taken."""
     def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
         """One atomic batch; the first seq of the records and the one after the last."""
-    def delete(self, record_id: str, face: str | None = None) -> bytes: ...
-    def patch(self, record_id: str, patch: Mapping[str, Any], face: str) -> bytes: ...
+    def delete(self, record_id: str, face: str | None = None) -> WalEvent: ...
+    def patch(self, record_id: str, patch: Mapping[str, Any], face: str) -> WalEvent: ...
     def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]:
         """One atomic batch of ("upsert", record), ("delete", id) and ("patch", (id, mapping))."""
     def ingest(

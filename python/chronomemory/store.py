@@ -141,15 +141,11 @@ class ChronoStore:
 
     def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent:
         """Write a record, replacing the one with its id; the store's depth is stamped on it."""
-        line = (self._engine or self.engine).upsert(record)
-        if isinstance(record, ChronoRecord):
-            record.recursion_depth = self.recursion_depth
-        return WalEvent._of_line(line)
+        return (self._engine or self.engine).upsert(record)
 
     def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None:
         """Write a record unless its id is taken, by another process too; return None if it is."""
-        line = self.engine.insert(record)
-        return None if line is None else WalEvent._of_line(line)
+        return self.engine.insert(record)
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
         """Write records as one atomic batch, all or none; return the seqs they took."""
@@ -185,7 +181,7 @@ class ChronoStore:
 
     def delete(self, record_id: str) -> WalEvent:
         """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
-        return WalEvent._of_line(self.engine.delete(record_id))
+        return self.engine.delete(record_id)
 
     def sync(self) -> None:
         """Wait until everything written so far is on disk."""

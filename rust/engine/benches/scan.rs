@@ -17,7 +17,7 @@ fn main() {
         next_seq: 500_001,
     };
     let mut lines = Lines::after(link);
-    lines.add(&sample::draft(1, 1), "2026-05-18T12:00:00.000000Z", 0);
+    lines.add(&sample::draft(1, 1), b"2026-05-18T12:00:00.000000Z", 0);
     let line = lines.line(0);
     let spans = scan_event(line).expect("a canonical line");
     assert_eq!(spans.record.of(line), sample::record(1).as_bytes());

@@ -2,6 +2,18 @@
 
 use sha2::{Digest, Sha256};
 
+/// The two digits of every byte.
+const DIGIT_PAIRS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
 /// The 64 lower-case hexadecimal digits of a SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hex([u8; 64]);
@@ -18,11 +30,9 @@ impl Hex {
 
     /// Spells 32 raw bytes.
     pub fn spell(raw: &[u8; 32]) -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [0; 64];
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(raw) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(raw) {
+            *pair = DIGIT_PAIRS[usize::from(*byte)];
         }
         Self(digits)
     }

@@ -74,6 +74,33 @@ impl Error {
         }
     }
 
+    /// The same failure for another caller whom it concerns too.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        match self {
+            Self::Io { path, source } => Self::Io {
+                path: path.clone(),
+                source: match source.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                },
+            },
+            Self::Locked { path, holder } => Self::Locked {
+                path: path.clone(),
+                holder: holder.clone(),
+            },
+            Self::Closed => Self::Closed,
+            Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
+            Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
+            Self::Unsupported { what } => Self::Unsupported { what: what.clone() },
+            Self::Invalid { field, reason } => Self::invalid(field, reason),
+            Self::HistoryUnavailable { first_seq, reason } => Self::HistoryUnavailable {
+                first_seq: *first_seq,
+                reason: reason.clone(),
+            },
+        }
+    }
+
     /// A value that may not be written.
     pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Invalid {

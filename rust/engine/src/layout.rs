@@ -15,6 +15,7 @@ pub struct Layout {
     folder: PathBuf,
     log: PathBuf,
     lock: PathBuf,
+    turn: PathBuf,
 }
 
 impl Layout {
@@ -25,9 +26,13 @@ impl Layout {
 
     /// A store whose files lie directly in `folder`, as in a backup.
     pub fn of_folder(folder: PathBuf) -> Self {
-        // Every commit asks for these two.
-        let (log, lock) = (folder.join(LOG), folder.join("lock"));
-        Self { folder, log, lock }
+        // Every commit asks for these.
+        Self {
+            log: folder.join(LOG),
+            lock: folder.join("lock"),
+            turn: folder.join("turn"),
+            folder,
+        }
     }
 
     /// The folder itself.
@@ -63,6 +68,11 @@ impl Layout {
     /// The writer lock.
     pub fn lock(&self) -> &Path {
         &self.lock
+    }
+
+    /// Who gets the writer lock next.
+    pub fn turn(&self) -> &Path {
+        &self.turn
     }
 
     /// The states that compactions started from.

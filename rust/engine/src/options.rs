@@ -41,6 +41,9 @@ pub struct Options {
     pub threads: usize,
     /// What this writer leaves in the lock file for people.
     pub signature: String,
+    /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
+    /// because [`Store::end_lease`](crate::store::Store::end_lease) gives it back.
+    pub attended: bool,
 }
 
 impl Default for Options {
@@ -54,6 +57,7 @@ impl Default for Options {
             checking: Checking::Full,
             threads: 1,
             signature: String::new(),
+            attended: false,
         }
     }
 }

@@ -1,15 +1,15 @@
 //! How do the parts of a mixed batch become a draft?
 
-use chronomemory::event::draft::Draft;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::desk::Desk;
 use crate::enter::{bad_choice, invalid, to_python};
 use crate::{record, value};
 
 /// Puts one entry of a mixed batch into a draft.
 pub fn add_change(
-    draft: &mut Draft,
+    desk: &mut Desk,
     verb: &str,
     what: &Bound<'_, PyAny>,
     depth: i64,
@@ -17,16 +17,16 @@ pub fn add_change(
 ) -> PyResult<()> {
     let py = what.py();
     match verb {
-        "upsert" => record::upsert(draft, what, depth, face),
+        "upsert" => record::upsert(desk, what, depth, face),
         "delete" => {
             let id = record_id(what)?;
-            draft
+            desk.draft
                 .delete(value::str_of(&id, "id")?, face)
                 .map_err(|fault| to_python(py, fault))
         }
         "patch" => {
             let (id, patch): (Bound<'_, PyAny>, Bound<'_, PyDict>) = what.extract()?;
-            add_patch(draft, &record_id(&id)?, &patch, face)
+            add_patch(desk, &record_id(&id)?, &patch, face)
         }
         other => Err(bad_choice("verb", other, "upsert, delete, patch")),
     }
@@ -34,7 +34,7 @@ pub fn add_change(
 
 /// Puts a merge patch into a draft.
 pub fn add_patch(
-    draft: &mut Draft,
+    desk: &mut Desk,
     id: &Bound<'_, PyString>,
     patch: &Bound<'_, PyDict>,
     face: Option<&str>,
@@ -48,9 +48,10 @@ pub fn add_patch(
             name: "patch",
             depth: 1,
         },
+        &mut desk.shapes,
         &mut text,
     )?;
-    draft
+    desk.draft
         .patch(value::str_of(id, "id")?, face.unwrap_or_default(), &text)
         .map_err(|fault| to_python(py, fault))
 }

@@ -9,29 +9,23 @@ use chronomemory::event::draft::Draft;
 use chronomemory::event::stamp;
 use chronomemory::options::{Checking, Durability, Options};
 use chronomemory::state::unspelled;
-use chronomemory::store::{Committed, Moment, Store};
+use chronomemory::store::{Moment, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::desk::Desk;
 use crate::enter::{bad_choice, enter};
 use crate::handle::{Handle, layout_of, now, threads};
 use crate::view::{View, query_of};
-use crate::{change, object, record, report, value};
+use crate::{change, event, object, record, report, value};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
 pub struct Engine {
     handle: Handle,
     depth: i64,
-    /// Memory for the next draft.
-    spare: Mutex<Option<Draft>>,
-}
-
-/// A draft's memory is kept from one commit to the next, up to so much.
-const SPARE_BYTES: usize = 8 * 1024 * 1024;
-
-fn line<'py>(py: Python<'py>, committed: &Committed) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &committed.last_line)
+    /// For the next change.
+    spare: Mutex<Option<Desk>>,
 }
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
@@ -75,12 +69,13 @@ impl Engine {
             },
             threads: threads(),
             signature: format!("process {}, writing since {}", std::process::id(), stamp::spell(now())),
+            attended: true,
         };
         let syncs_later = options.durability == Durability::Normal;
         let layout = layout_of(project_root);
         let store = enter(py, || Store::open(Arc::new(RealDisk), layout, options, &mut |_, _| {}))?;
         Ok(Self {
-            handle: Handle::new(store, syncs_later),
+            handle: Handle::new(store, syncs_later)?,
             depth: recursion_depth,
             spare: Mutex::default(),
         })
@@ -103,12 +98,13 @@ impl Engine {
         py: Python<'py>,
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = self.draft();
-        record::upsert(&mut draft, record, self.depth, face)?;
-        let committed = self.handle.commit(py, &draft)?;
-        self.keep(draft);
-        Ok(line(py, &committed))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut desk = self.desk();
+        record::upsert(&mut desk, record, self.depth, face)?;
+        let committed = self.handle.commit(py, &mut desk.draft)?;
+        self.keep(desk);
+        record::stamp_depth(record, self.depth)?;
+        event::of_line(py, &committed.last_line)
     }
 
     #[pyo3(signature = (record, face=None))]
@@ -117,21 +113,23 @@ impl Engine {
         py: Python<'py>,
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut draft = self.draft();
-        record::upsert(&mut draft, record, self.depth, face)?;
-        let committed = self.handle.change(py, |store| store.commit_new(&draft, now()))?;
-        Ok(committed.map(|committed| line(py, &committed)))
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut desk = self.desk();
+        record::upsert(&mut desk, record, self.depth, face)?;
+        let committed = self.handle.change(py, |store| store.commit_new(&desk.draft, now()))?;
+        committed
+            .map(|committed| event::of_line(py, &committed.last_line))
+            .transpose()
     }
 
     #[pyo3(signature = (records, face=None))]
     fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut draft = self.draft();
+        let mut desk = self.desk();
         for record in records.try_iter()? {
-            record::upsert(&mut draft, &record?, self.depth, face)?;
+            record::upsert(&mut desk, &record?, self.depth, face)?;
         }
-        let written = self.write_draft(py, &draft)?;
-        self.keep(draft);
+        let written = self.write_draft(py, &mut desk.draft)?;
+        self.keep(desk);
         Ok(written)
     }
 
@@ -141,12 +139,12 @@ impl Engine {
         py: Python<'py>,
         record_id: &Bound<'py, PyAny>,
         face: Option<&str>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = self.draft();
-        change::add_change(&mut draft, "delete", record_id, self.depth, face)?;
-        let committed = self.handle.commit(py, &draft)?;
-        self.keep(draft);
-        Ok(line(py, &committed))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut desk = self.desk();
+        change::add_change(&mut desk, "delete", record_id, self.depth, face)?;
+        let committed = self.handle.commit(py, &mut desk.draft)?;
+        self.keep(desk);
+        event::of_line(py, &committed.last_line)
     }
 
     fn patch<'py>(
@@ -155,23 +153,23 @@ impl Engine {
         record_id: &Bound<'py, PyAny>,
         patch: &Bound<'py, PyDict>,
         face: &str,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut draft = self.draft();
-        change::add_patch(&mut draft, &change::record_id(record_id)?, patch, Some(face))?;
-        let committed = self.handle.commit(py, &draft)?;
-        self.keep(draft);
-        Ok(line(py, &committed))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut desk = self.desk();
+        change::add_patch(&mut desk, &change::record_id(record_id)?, patch, Some(face))?;
+        let committed = self.handle.commit(py, &mut desk.draft)?;
+        self.keep(desk);
+        event::of_line(py, &committed.last_line)
     }
 
     #[pyo3(signature = (changes, face=None))]
     fn write(&self, py: Python<'_>, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut draft = self.draft();
+        let mut desk = self.desk();
         for change in changes.try_iter()? {
             let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
-            change::add_change(&mut draft, &verb, &what, self.depth, face)?;
+            change::add_change(&mut desk, &verb, &what, self.depth, face)?;
         }
-        let written = self.write_draft(py, &draft)?;
-        self.keep(draft);
+        let written = self.write_draft(py, &mut desk.draft)?;
+        self.keep(desk);
         Ok(written)
     }
 
@@ -330,19 +328,16 @@ impl Engine {
 }
 
 impl Engine {
-    fn draft(&self) -> Draft {
+    fn desk(&self) -> Desk {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         spare.unwrap_or_default()
     }
 
-    fn keep(&self, mut draft: Draft) {
-        if draft.room() <= SPARE_BYTES {
-            draft.clear();
-            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(draft);
-        }
+    fn keep(&self, desk: Desk) {
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk.cleared());
     }
 
-    fn write_draft(&self, py: Python<'_>, draft: &Draft) -> PyResult<(u64, u64)> {
+    fn write_draft(&self, py: Python<'_>, draft: &mut Draft) -> PyResult<(u64, u64)> {
         if draft.is_empty() {
             let next = self.handle.read(py, |store| Ok(store.last_seq() + 1))?;
             return Ok((next, next));

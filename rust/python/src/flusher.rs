@@ -1,61 +1,81 @@
-//! Who syncs when nobody writes any more, and writes large snapshots while others go on? A thread of the store's own,
-//! asleep unless something was written.
+//! Who looks after a store between calls? A thread of its own, asleep unless something was written: it syncs when nobody
+//! writes any more, writes snapshots while others go on, and gives back a lock that was kept for commits that never came.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use chronomemory::store::Store;
+use chronomemory::store::{Needs, Shared};
+
+use crate::handle::now;
 
 /// Writes wait at most a second for their sync; the thread looks a little earlier.
 const PATIENCE: Duration = Duration::from_millis(900);
-
 /// `normal` leaves at most four mebibytes unsynced; from half of that on the thread does not wait.
 const URGENT_BYTES: u64 = 2 * 1024 * 1024;
+/// How soon a lock that was kept is looked at.
+const LEASE_LOOK: Duration = Duration::from_millis(1);
 
-#[derive(Default)]
-struct Signal {
-    written: bool,
-    /// So much is unsynced that a second is too long.
-    urgent: bool,
-    stopped: bool,
+/// Something was written.
+const WRITTEN: u8 = 1;
+/// So much that a second is too long.
+const URGENT: u8 = 2;
+/// A lock is kept.
+const LEASED: u8 = 4;
+/// A snapshot is due.
+const SNAPSHOT: u8 = 8;
+
+/// What the thread is asked for; a bit stays until the thread has begun to act on it.
+struct Wishes {
+    bits: AtomicU8,
+    stopped: Mutex<bool>,
+    moved: Condvar,
 }
 
 /// The thread and how to reach it.
 pub struct Flusher {
-    signal: Arc<(Mutex<Signal>, Condvar)>,
+    wishes: Arc<Wishes>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Flusher {
     /// Starts the thread; it syncs if the store leaves that to it.
-    pub fn start(store: Arc<RwLock<Store>>, syncs: bool) -> Self {
-        let signal = Arc::new((Mutex::new(Signal::default()), Condvar::new()));
-        let seen = Arc::clone(&signal);
+    pub fn start(store: Arc<Shared>, syncs: bool) -> std::io::Result<Self> {
+        let wishes = Arc::new(Wishes {
+            bits: AtomicU8::new(0),
+            stopped: Mutex::new(false),
+            moved: Condvar::new(),
+        });
+        let seen = Arc::clone(&wishes);
         let thread = std::thread::Builder::new()
             .name("chronomemory-sync".to_owned())
-            .spawn(move || run(&seen, &store, syncs))
-            .ok();
-        Self { signal, thread }
+            .spawn(move || run(&seen, &store, syncs))?;
+        Ok(Self {
+            wishes,
+            thread: Some(thread),
+        })
     }
 
-    /// Tells the thread that something was written, and how much is unsynced by now.
-    pub fn wake(&self, unsynced_bytes: u64) {
-        let (signal, moved) = &*self.signal;
-        let mut signal = signal.lock().unwrap_or_else(PoisonError::into_inner);
-        let urgent = unsynced_bytes >= URGENT_BYTES && !signal.urgent;
-        if urgent || !signal.written {
-            signal.written = true;
-            signal.urgent |= urgent;
-            moved.notify_one();
+    /// Tells the thread what the store needs.
+    pub fn tell(&self, needs: Needs) {
+        let wish = |bit: u8, wanted: bool| if wanted { bit } else { 0 };
+        let bits = wish(WRITTEN, needs.unsynced_bytes > 0)
+            | wish(URGENT, needs.unsynced_bytes >= URGENT_BYTES)
+            | wish(LEASED, needs.leased)
+            | wish(SNAPSHOT, needs.snapshot);
+        if bits & !self.wishes.bits.load(Ordering::Relaxed) != 0 {
+            // Under the mutex, or the thread could miss it between its look and its sleep.
+            let _stopped = self.wishes.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+            self.wishes.bits.fetch_or(bits, Ordering::Relaxed);
+            self.wishes.moved.notify_one();
         }
     }
 
     /// Ends the thread.
     pub fn stop(&mut self) {
-        let (signal, moved) = &*self.signal;
-        signal.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
-        moved.notify_one();
+        *self.wishes.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.wishes.moved.notify_one();
         if let Some(thread) = self.thread.take() {
             // A panic in the thread has been reported already; there is nothing to add.
             let _ = thread.join();
@@ -63,51 +83,94 @@ impl Flusher {
     }
 }
 
-fn run(signal: &(Mutex<Signal>, Condvar), store: &RwLock<Store>, syncs: bool) {
-    let (signal, moved) = signal;
-    let mut guard = signal.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        while !guard.written && !guard.stopped {
-            guard = moved.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        let (waited, _) = moved
-            .wait_timeout_while(guard, PATIENCE, |signal| !signal.stopped && !signal.urgent)
-            .unwrap_or_else(PoisonError::into_inner);
-        guard = waited;
-        if guard.stopped {
-            return;
-        }
-        (guard.written, guard.urgent) = (false, false);
-        drop(guard);
-        if syncs {
-            sync(store);
-        }
-        write_snapshot(store);
-        guard = signal.lock().unwrap_or_else(PoisonError::into_inner);
+impl Wishes {
+    /// Sleeps until there is a wish beside those that are known, or for so long; gives the wishes, `None` at the end.
+    fn wait(&self, known: u8, patience: Option<Duration>) -> Option<u8> {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let nothing_new = |stopped: &mut bool| !*stopped && self.bits.load(Ordering::Relaxed) & !known == 0;
+        let stopped = match patience {
+            None => self
+                .moved
+                .wait_while(stopped, nothing_new)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = self.moved.wait_timeout_while(stopped, patience, nothing_new);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        (!*stopped).then(|| self.bits.load(Ordering::Relaxed))
     }
+
+    fn taken_up(&self, bits: u8) {
+        self.bits.fetch_and(!bits, Ordering::Relaxed);
+    }
+}
+
+fn run(wishes: &Wishes, store: &Shared, syncs: bool) {
+    let mut known = 0;
+    let mut written_at = Instant::now();
+    loop {
+        let patience = if known & LEASED != 0 {
+            Some(LEASE_LOOK)
+        } else if known & WRITTEN != 0 {
+            Some(PATIENCE.saturating_sub(written_at.elapsed()))
+        } else {
+            None
+        };
+        let Some(wished) = wishes.wait(known, patience) else {
+            return;
+        };
+        if wished & !known & WRITTEN != 0 {
+            written_at = Instant::now();
+        }
+        known = wished;
+        let mut done = 0;
+        if known & LEASED != 0 && is_given_back(store, wishes) {
+            done |= LEASED;
+        }
+        if known & URGENT != 0 || known & WRITTEN != 0 && written_at.elapsed() >= PATIENCE {
+            done |= WRITTEN | URGENT;
+            wishes.taken_up(WRITTEN | URGENT);
+            if syncs {
+                sync(store);
+            }
+        }
+        if known & SNAPSHOT != 0 {
+            done |= SNAPSHOT;
+            wishes.taken_up(SNAPSHOT);
+            write_snapshot(store);
+        }
+        known &= !done;
+    }
+}
+
+/// Ends the lease unless commits go on; the wish is taken back while nobody can renew it.
+fn is_given_back(store: &Shared, wishes: &Wishes) -> bool {
+    let Some(mut store) = store.tending_at_once() else {
+        return false;
+    };
+    let ended = !store.end_lease(now());
+    if ended {
+        wishes.taken_up(LEASED);
+    }
+    ended
 }
 
 /// Syncs without keeping anyone from reading or writing meanwhile. A failure poisons the store: the next write says so.
-fn sync(store: &RwLock<Store>) {
-    let started = store.read().unwrap_or_else(PoisonError::into_inner).start_sync();
+fn sync(store: &Shared) {
+    let started = store.looking().start_sync();
     if let Some(syncing) = started {
         let outcome = syncing.run();
-        let _ = store
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .end_sync(&syncing, outcome);
+        let _ = store.tending().end_sync(&syncing, outcome);
     }
 }
 
-/// Writes a large snapshot that is due. It is derived: if that fails, nothing is lost.
-fn write_snapshot(store: &RwLock<Store>) {
-    let started = store.write().unwrap_or_else(PoisonError::into_inner).start_snapshot();
+/// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
+fn write_snapshot(store: &Shared) {
+    let started = store.tending().start_snapshot();
     if let Some(snapshot) = started
         && snapshot.run().is_ok()
     {
-        let _ = store
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .end_snapshot(&snapshot);
+        let _ = store.tending().end_snapshot(&snapshot);
     }
 }

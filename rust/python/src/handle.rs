@@ -1,18 +1,19 @@
 //! How is an open store held: shared between threads, closed once, useless after a fork?
 
+use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
-use std::thread::ThreadId;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{Committed, Store};
+use chronomemory::store::{Committed, Needs, Shared, Store};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::enter::{Reporter, enter, forked, to_python};
+use crate::enter::{Reporter, enter, forked};
 use crate::flusher::Flusher;
 
 /// Now, in microseconds since 1970.
@@ -34,30 +35,46 @@ pub fn layout_of(root: PathBuf) -> Layout {
     Layout::of_project(&root)
 }
 
+/// How many forks lie between this process and the one that loaded the module.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// The interpreter calls this in every child it forks: asking the system for the process at each call would cost more
+/// than many a call does.
+#[pyfunction]
+pub fn after_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+thread_local! {
+    /// The handle whose progress callback may be running on this thread: it holds the store and must not wait for it.
+    static REPORTING: Cell<usize> = const { Cell::new(0) };
+}
+
 /// A store that any thread may use, and only the process that opened it.
 pub struct Handle {
-    store: Arc<RwLock<Store>>,
+    store: Arc<Shared>,
     flusher: Mutex<Option<Flusher>>,
-    process: u32,
-    /// The thread whose progress callback may be running: it holds the store and must not wait for it.
-    reporting: Mutex<Option<ThreadId>>,
+    forks: u32,
 }
 
 impl Handle {
     /// Holds a store and starts the thread that looks after it.
-    pub fn new(store: Store, syncs_later: bool) -> Self {
-        let store = Arc::new(RwLock::new(store));
-        Self {
-            flusher: Mutex::new(Some(Flusher::start(Arc::clone(&store), syncs_later))),
+    pub fn new(store: Store, syncs_later: bool) -> std::io::Result<Self> {
+        let store = Arc::new(Shared::new(store));
+        Ok(Self {
+            flusher: Mutex::new(Some(Flusher::start(Arc::clone(&store), syncs_later)?)),
             store,
-            process: std::process::id(),
-            reporting: Mutex::default(),
-        }
+            forks: FORKS.load(Ordering::Relaxed),
+        })
+    }
+
+    fn is_forked(&self) -> bool {
+        FORKS.load(Ordering::Relaxed) != self.forks
     }
 
     /// Syncs and lets go; closing twice is fine.
     pub fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() != self.process {
+        if self.is_forked() {
             return Ok(());
         }
         let flusher = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -65,16 +82,15 @@ impl Handle {
             if let Some(mut flusher) = flusher {
                 flusher.stop();
             }
-            self.writing().close()
+            self.store.change(Store::close).0
         })
     }
 
     fn check_caller(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() != self.process {
+        if self.is_forked() {
             return Err(forked(py));
         }
-        let reporting = *self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
-        if reporting == Some(std::thread::current().id()) {
+        if REPORTING.get() == self.address() {
             return Err(PyRuntimeError::new_err(
                 "a progress callback cannot use the store that calls it",
             ));
@@ -82,23 +98,22 @@ impl Handle {
         Ok(())
     }
 
-    fn writing(&self) -> RwLockWriteGuard<'_, Store> {
-        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn tell(&self, needs: Needs) {
+        if needs != Needs::default()
+            && let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            flusher.tell(needs);
+        }
     }
 
     /// Runs a question on a state that has caught up with other processes.
     pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
         self.check_caller(py)?;
-        enter(py, || {
-            let store = self.store.read().unwrap_or_else(PoisonError::into_inner);
-            if !store.is_behind()? {
-                return ask(&store);
-            }
-            drop(store);
-            let mut store = self.writing();
-            store.refresh()?;
-            ask(&store)
-        })
+        enter(py, || self.store.read(ask))
     }
 
     /// Runs a change.
@@ -108,20 +123,21 @@ impl Handle {
         act: impl FnOnce(&mut Store) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         self.check_caller(py)?;
-        let (outcome, unsynced) = enter(py, || {
-            let mut store = self.writing();
-            let outcome = act(&mut store);
-            Ok((outcome, store.unsynced_bytes()))
-        })?;
-        if let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner) {
-            flusher.wake(unsynced);
-        }
-        outcome.map_err(|fault| to_python(py, fault))
+        enter(py, || {
+            let (outcome, needs) = self.store.change(act);
+            self.tell(needs);
+            outcome
+        })
     }
 
-    /// Writes a draft.
-    pub fn commit(&self, py: Python<'_>, draft: &Draft) -> PyResult<Committed> {
-        self.change(py, |store| store.commit(draft, now()))
+    /// Writes a draft; what it held may be gone then.
+    pub fn commit(&self, py: Python<'_>, draft: &mut Draft) -> PyResult<Committed> {
+        self.check_caller(py)?;
+        enter(py, || {
+            let (committed, needs) = self.store.commit(draft, &now)?;
+            self.tell(needs);
+            Ok(committed)
+        })
     }
 
     /// Runs a change that says how far it has come.
@@ -132,11 +148,10 @@ impl Handle {
         act: impl FnOnce(&mut Store, &mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let mut reporter = Reporter::new(progress);
-        let caller = std::thread::current().id();
         let outcome = self.change(py, |store| {
-            *self.reporting.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller);
+            let before = REPORTING.replace(self.address());
             let outcome = act(store, &mut |done, total| reporter.report(done, total));
-            *self.reporting.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            REPORTING.set(before);
             outcome
         });
         reporter.finish()?;
@@ -146,12 +161,12 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if std::process::id() == self.process {
+        if !self.is_forked() {
             if let Some(mut flusher) = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 flusher.stop();
             }
             // Nobody is left to hear of a failure; what was acknowledged is with the system already.
-            let _ = self.writing().close();
+            let _ = self.store.change(Store::close);
         } else if let Ok(mut flusher) = self.flusher.try_lock() {
             // The thread stayed in the parent; its handle means nothing here and must not be touched.
             std::mem::forget(flusher.take());

@@ -1,27 +1,45 @@
 //! What does Python see of the engine? The export list of `chronomemory._core`.
 
 mod change;
+mod desk;
 mod engine;
 mod enter;
+mod event;
 mod flusher;
 mod handle;
 mod object;
 mod record;
 mod report;
+mod shape;
 mod value;
 mod view;
 mod words;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 #[pymodule(gil_used = false)]
 mod _core {
+    use pyo3::prelude::*;
+    use pyo3::types::PyDict;
+
+    use crate::handle::after_fork;
+
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]
     use crate::words::{canonical_json, event_hash, parse_json, verify_path};
+
+    /// Children that the interpreter forks must open their stores themselves.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        let hooks = PyDict::new(py);
+        hooks.set_item("after_in_child", wrap_pyfunction!(after_fork, module)?)?;
+        PyModule::import(py, "os")?.call_method("register_at_fork", (), Some(&hooks))?;
+        Ok(())
+    }
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

@@ -1,14 +1,16 @@
 //! How does a ChronoRecord, or a dict like one, become a draft?
 
 use chronomemory::error::Error;
-use chronomemory::event::draft::{Draft, FIELD_DEPTH, RawField};
+use chronomemory::event::draft::{FIELD_DEPTH, RawField};
 use chronomemory::event::draft_value::{RECORD_FIELDS, defaults};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
+use crate::desk::Desk;
 use crate::enter::{invalid, to_python};
+use crate::shape::Shapes;
 use crate::value::{self, Field, str_of};
 
 /// The public class of records.
@@ -56,7 +58,7 @@ fn names(py: Python<'_>) -> [&Bound<'_, PyString>; 12] {
 }
 
 /// Puts a record into a draft; its recursion depth is the store's.
-pub fn upsert(draft: &mut Draft, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
+pub fn upsert(desk: &mut Desk, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = record.py();
     let fields = if let Ok(dict) = record.cast::<PyDict>() {
         from_dict(dict)?
@@ -74,7 +76,17 @@ pub fn upsert(draft: &mut Draft, record: &Bound<'_, PyAny>, depth: i64, face: Op
             &format!("a {kind} is neither a ChronoRecord nor a dict"),
         ));
     };
-    write(draft, py, &fields, depth, face)
+    write(desk, py, &fields, depth, face)
+}
+
+/// Tells a record which depth it was written with.
+pub fn stamp_depth(record: &Bound<'_, PyAny>, depth: i64) -> PyResult<()> {
+    let py = record.py();
+    let name = intern!(py, "recursion_depth");
+    if record.is_instance(record_class(py)?)? && record.getattr(name)?.extract::<i64>().ok() != Some(depth) {
+        record.setattr(name, depth)?;
+    }
+    Ok(())
 }
 
 fn from_object<'py>(record: &Bound<'py, PyAny>) -> PyResult<Fields<'py>> {
@@ -110,18 +122,29 @@ fn slot_of(key: &Bound<'_, PyAny>) -> PyResult<usize> {
         .ok_or_else(|| invalid(key.py(), name, "not a field of a record; put it under data"))
 }
 
-fn write(draft: &mut Draft, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
+fn write(desk: &mut Desk, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let fault = |error: Error| to_python(py, error);
+    let Desk { draft, shapes } = desk;
     let mut writer = draft.upsert();
     writer.confidence(confidence(fields)?).map_err(fault)?;
-    write_dict(fields, DATA, writer.raw(RawField::Data))?;
-    write_list(fields, EPISTEMIC_BOUNDARY, writer.raw(RawField::EpistemicBoundary))?;
-    write_list(fields, EVIDENCE, writer.raw(RawField::Evidence))?;
+    write_dict(fields, DATA, shapes, writer.raw(RawField::Data))?;
+    write_list(
+        fields,
+        EPISTEMIC_BOUNDARY,
+        shapes,
+        writer.raw(RawField::EpistemicBoundary),
+    )?;
+    write_list(fields, EVIDENCE, shapes, writer.raw(RawField::Evidence))?;
     writer.id(text(fields, ID, "")?, face).map_err(fault)?;
     writer.is_hypothesis(is_hypothesis(fields)?);
     writer.kind(text(fields, KIND, defaults::KIND)?);
     writer.label(text(fields, LABEL, "")?);
-    write_dict(fields, MODEL_ASSUMPTIONS, writer.raw(RawField::ModelAssumptions))?;
+    write_dict(
+        fields,
+        MODEL_ASSUMPTIONS,
+        shapes,
+        writer.raw(RawField::ModelAssumptions),
+    )?;
     writer.recursion_depth(depth);
     writer.source_type(text(fields, SOURCE_TYPE, defaults::SOURCE_TYPE)?);
     writer.status(text(fields, STATUS, defaults::STATUS)?).map_err(fault)
@@ -173,20 +196,20 @@ fn place(slot: usize) -> Field<'static> {
     }
 }
 
-fn write_dict(fields: &Fields<'_>, slot: usize, out: &mut Vec<u8>) -> PyResult<()> {
+fn write_dict(fields: &Fields<'_>, slot: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     match &fields[slot] {
         None => out.extend_from_slice(b"{}"),
-        Some(value) if value.is_instance_of::<PyDict>() => return value::write(value, place(slot), out),
+        Some(value) if value.is_instance_of::<PyDict>() => return value::write(value, place(slot), shapes, out),
         Some(value) => return Err(wrong_type(value, slot, "a dict")),
     }
     Ok(())
 }
 
-fn write_list(fields: &Fields<'_>, slot: usize, out: &mut Vec<u8>) -> PyResult<()> {
+fn write_list(fields: &Fields<'_>, slot: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     match &fields[slot] {
         None => out.extend_from_slice(b"[]"),
         Some(value) if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
-            return value::write(value, place(slot), out);
+            return value::write(value, place(slot), shapes, out);
         }
         Some(value) => return Err(wrong_type(value, slot, "a list")),
     }

@@ -3,12 +3,9 @@
 use chronomemory::json;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use smallvec::SmallVec;
 
 use crate::enter::invalid;
-
-/// Most dicts have no more keys: they are sorted without asking for memory.
-const USUAL_PAIRS: usize = 12;
+use crate::shape::{Pairs, Shapes};
 
 /// Where a value stands, for the error that names it.
 #[derive(Clone, Copy)]
@@ -20,7 +17,7 @@ pub struct Field<'a> {
 }
 
 /// Writes any object that JSON can carry.
-pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     // Nearly all values are of these very classes, which one comparison tells.
     if let Ok(text) = object.cast_exact::<PyString>() {
         json::write_string(str_of(text, field.name)?, out);
@@ -29,20 +26,20 @@ pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> 
     } else if let Ok(number) = object.cast_exact::<PyFloat>() {
         write_float(number, field, out)?;
     } else if let Ok(dict) = object.cast_exact::<PyDict>() {
-        write_dict(dict, field, out)?;
+        write_dict(dict, field, shapes, out)?;
     } else if let Ok(list) = object.cast_exact::<PyList>() {
-        write_items(list.iter(), object.py(), field, out)?;
+        write_items(list.iter(), object.py(), field, shapes, out)?;
     } else if object.is_none() {
         out.extend_from_slice(b"null");
     } else if let Ok(truth) = object.cast_exact::<PyBool>() {
         out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
     } else {
-        write_subclass(object, field, out)?;
+        write_subclass(object, field, shapes, out)?;
     }
     Ok(())
 }
 
-fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     if let Ok(text) = object.cast::<PyString>() {
         json::write_string(str_of(text, field.name)?, out);
         Ok(())
@@ -51,11 +48,11 @@ fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, out: &mut Vec<u8>
     } else if let Ok(number) = object.cast::<PyInt>() {
         write_int(number, field, out)
     } else if let Ok(dict) = object.cast::<PyDict>() {
-        write_dict(dict, field, out)
+        write_dict(dict, field, shapes, out)
     } else if let Ok(list) = object.cast::<PyList>() {
-        write_items(list.iter(), object.py(), field, out)
+        write_items(list.iter(), object.py(), field, shapes, out)
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        write_items(tuple.iter(), object.py(), field, out)
+        write_items(tuple.iter(), object.py(), field, shapes, out)
     } else {
         let kind = object.get_type().name()?;
         Err(invalid(
@@ -119,6 +116,7 @@ fn write_items<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     py: Python<'py>,
     field: Field<'_>,
+    shapes: &mut Shapes,
     out: &mut Vec<u8>,
 ) -> PyResult<()> {
     let inner = deeper(py, field)?;
@@ -127,41 +125,30 @@ fn write_items<'py>(
         if index > 0 {
             out.push(b',');
         }
-        write(&item, inner, out)?;
+        write(&item, inner, shapes, out)?;
     }
     out.push(b']');
     Ok(())
 }
 
-fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     let py = dict.py();
     let inner = deeper(py, field)?;
-    let mut pairs: SmallVec<[_; USUAL_PAIRS]> = SmallVec::new();
+    let mut pairs = Pairs::new();
     for (key, value) in dict.iter() {
         let Ok(key) = key.cast_into::<PyString>() else {
             return Err(invalid(py, field.name, "JSON keys are strings"));
         };
         pairs.push((key, value));
     }
-    let mut sorted: SmallVec<[_; USUAL_PAIRS]> = SmallVec::new();
-    for (key, value) in &pairs {
-        sorted.push((str_of(key, field.name)?, value));
+    if pairs.is_empty() {
+        out.extend_from_slice(b"{}");
+        return Ok(());
     }
-    if !sorted.is_sorted_by(|(one, _), (next, _)| one < next) {
-        sorted.sort_unstable_by_key(|(key, _)| *key);
-        if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(invalid(py, field.name, "the same key twice"));
-        }
-    }
-    out.push(b'{');
-    for (index, (key, value)) in sorted.into_iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        json::write_string(key, out);
-        out.push(b':');
-        write(value, inner, out)?;
-    }
-    out.push(b'}');
-    Ok(())
+    shapes.write(
+        &pairs,
+        out,
+        |shapes, value, out| write(value, inner, shapes, out),
+        |reason| invalid(py, field.name, reason),
+    )
 }

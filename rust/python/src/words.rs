@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::enter::{Reporter, enter};
 use crate::handle::threads;
+use crate::shape::Shapes;
 use crate::value::{self, Field};
 use crate::{object, report};
 
@@ -43,7 +44,7 @@ pub fn canonical_json<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResu
         name: "value",
         depth: 0,
     };
-    value::write(value, field, &mut out)?;
+    value::write(value, field, &mut Shapes::default(), &mut out)?;
     Ok(PyBytes::new(py, &out))
 }
 
@@ -68,6 +69,7 @@ pub fn event_hash(fields: &Bound<'_, PyDict>) -> PyResult<String> {
             name: "event",
             depth: 0,
         },
+        &mut Shapes::default(),
         &mut out,
     )?;
     Ok(sha256(&out).text().to_owned())

@@ -129,11 +129,11 @@ pub trait DiskFile: Send + Sync {
 
 /// The permanent file that writers lock.
 pub trait LockFile: Send + Sync {
-    /// Waits for the lock, at most `patience`; false if another kept it.
+    /// Waits for the lock, at most `patience`; gives what is left of that, `None` if another kept the lock.
     ///
     /// # Errors
     /// What the system says.
-    fn acquire(&self, patience: Duration) -> io::Result<bool>;
+    fn acquire(&self, patience: Duration) -> io::Result<Option<Duration>>;
     /// Gives the lock back.
     ///
     /// # Errors

@@ -123,25 +123,25 @@ struct RealLock(File);
 
 /// A waiting writer looks again after this long at first, and up to [`LONGEST_PAUSE`] later.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 impl LockFile for RealLock {
-    fn acquire(&self, patience: Duration) -> io::Result<bool> {
+    fn acquire(&self, patience: Duration) -> io::Result<Option<Duration>> {
         let mut began = None;
+        let mut left = patience;
         let mut pause = FIRST_PAUSE;
         loop {
             match self.0.try_lock() {
-                Ok(()) => return Ok(true),
+                Ok(()) => return Ok(Some(left)),
                 Err(TryLockError::Error(fault)) if fault.kind() == io::ErrorKind::Interrupted => continue,
                 Err(TryLockError::Error(fault)) => return Err(fault),
                 Err(TryLockError::WouldBlock) => {}
             }
-            let began = *began.get_or_insert_with(Instant::now);
-            let waited = began.elapsed();
-            if waited >= patience {
-                return Ok(false);
+            left = patience.saturating_sub(began.get_or_insert_with(Instant::now).elapsed());
+            if left.is_zero() {
+                return Ok(None);
             }
-            std::thread::sleep(pause.min(patience - waited));
+            std::thread::sleep(pause.min(left));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -151,7 +151,7 @@ impl LockFile for RealLock {
     }
 
     fn note(&self) -> io::Result<String> {
-        let mut bytes = vec![0; 512];
+        let mut bytes = vec![0; 1024];
         let n = self.0.read_at(&mut bytes, 0)?;
         bytes.truncate(n);
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', ' ']).to_owned())

@@ -7,6 +7,11 @@ const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Spells a moment in UTC with fixed-width microseconds, from the year 0 to 9999.
 pub fn spell(micros: i64) -> String {
+    String::from_utf8_lossy(&digits(micros)).into_owned()
+}
+
+/// The same as bytes.
+pub fn digits(micros: i64) -> [u8; STAMP_BYTES] {
     let (days, time) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
     let (year, month, day) = civil(days);
     let (seconds, fraction) = (time / 1_000_000, time % 1_000_000);
@@ -25,7 +30,7 @@ pub fn spell(micros: i64) -> String {
     put(16, 2, seconds / 60 % 60);
     put(19, 2, seconds % 60);
     put(26, 6, fraction);
-    String::from_utf8_lossy(&text).into_owned()
+    text
 }
 
 /// Spells a moment as the name of a backup folder.

@@ -63,7 +63,22 @@ fn next_special_near_end(bytes: &[u8], from: usize) -> usize {
     first.map_or(bytes.len(), |first| from + first)
 }
 
+/// Whether a text has no special byte at all.
+#[inline]
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    if text.len() < STEP {
+        return is_short_plain(text);
+    }
+    let none = |chunk: &[u8; STEP]| {
+        let Masks { quotes, others } = masks(chunk);
+        quotes | others == 0
+    };
+    // The last step overlaps the one before.
+    text.as_chunks().0.iter().all(none) && text.last_chunk().is_none_or(none)
+}
+
 /// Whether a text shorter than a step has no special byte: a few words that overlap instead of a loop.
+#[inline]
 fn is_short_plain(text: &[u8]) -> bool {
     let word = |bytes: &[u8; 8]| special_bits(u64::from_le_bytes(*bytes));
     let found = if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
@@ -168,6 +183,7 @@ mod tests {
                     bytes[place] = byte;
                     let expected = if is_special(byte) { place } else { length };
                     assert_eq!(next_special(&bytes, 0), expected, "{byte:#x} at {place} of {length}");
+                    assert_eq!(is_plain(&bytes), !is_special(byte), "{byte:#x} at {place} of {length}");
                     assert_eq!(
                         next_special(&bytes, place),
                         expected,

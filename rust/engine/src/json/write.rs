@@ -2,7 +2,7 @@
 
 use memchr::memchr2_iter;
 
-use super::special::next_special;
+use super::special::{is_plain, next_special};
 use super::{Value, write_f64};
 
 /// Writes a value in canonical form: sorted keys, no white space, characters raw unless JSON forbids it.
@@ -60,17 +60,25 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     out.reserve(bytes.len() + 2);
     out.push(b'"');
+    if is_plain(bytes) {
+        out.extend_from_slice(bytes);
+    } else {
+        write_escaped(bytes, out);
+    }
+    out.push(b'"');
+}
+
+fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut written = 0;
     loop {
         let special = next_special(bytes, written);
         out.extend_from_slice(&bytes[written..special]);
         let Some(&byte) = bytes.get(special) else {
-            break;
+            return;
         };
         write_escape(byte, out);
         written = special + 1;
     }
-    out.push(b'"');
 }
 
 #[cold]

@@ -4,11 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use roaring::RoaringBitmap;
 
 /// A kind and a status that some records share, and whether those belong to a face.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 struct Class {
     kind: Box<[u8]>,
     status: Box<[u8]>,
@@ -32,7 +35,8 @@ pub struct Tally {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     classes: Vec<(Class, RoaringBitmap)>,
-    numbers: HashMap<Class, u32, foldhash::fast::RandomState>,
+    numbers: HashTable<u32>,
+    hasher: RandomState,
     /// Neighbours in the log mostly share their class.
     last: u32,
 }
@@ -47,15 +51,34 @@ impl Catalog {
         {
             return self.last;
         }
-        let class = Class {
-            kind: kind.into(),
-            status: status.into(),
-            face,
+        let hash = self.hasher.hash_one((kind, status, face));
+        let Self {
+            classes,
+            numbers,
+            hasher,
+            ..
+        } = self;
+        let is_it = |number: &u32| {
+            let class = &classes[*number as usize].0;
+            class.face == face && *class.kind == *kind && *class.status == *status
         };
-        self.last = *self.numbers.entry(class).or_insert_with_key(|class| {
-            self.classes.push((class.clone(), RoaringBitmap::new()));
-            (self.classes.len() - 1) as u32
-        });
+        self.last = match numbers.find(hash, is_it) {
+            Some(number) => *number,
+            None => {
+                let number = classes.len() as u32;
+                let class = Class {
+                    kind: kind.into(),
+                    status: status.into(),
+                    face,
+                };
+                classes.push((class, RoaringBitmap::new()));
+                numbers.insert_unique(hash, number, |number| {
+                    let class = &classes[*number as usize].0;
+                    hasher.hash_one((&*class.kind, &*class.status, class.face))
+                });
+                number
+            }
+        };
         self.last
     }
 

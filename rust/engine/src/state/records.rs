@@ -29,6 +29,20 @@ struct Slot {
     last_event: u32,
 }
 
+/// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: u32,
+    slot: u32,
+}
+
+impl Entry {
+    /// All bits that the table wants, from those that are kept.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
@@ -49,7 +63,7 @@ pub struct Query {
 pub struct State {
     arena: Arena,
     slots: Vec<Slot>,
-    ids: HashTable<u32>,
+    ids: HashTable<Entry>,
     hasher: RandomState,
     catalog: Catalog,
     timeline: Timeline,
@@ -208,9 +222,14 @@ impl State {
         slot.last_event = self.timeline.push(known.offset, known.seq, earlier);
     }
 
+    fn hash(&self, id: &[u8]) -> u32 {
+        (self.hasher.hash_one(id) >> 32) as u32
+    }
+
     fn find(&self, id: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(id);
-        self.ids.find(hash, |&slot| self.id_of(slot) == id).copied()
+        let hash = self.hash(id);
+        let is_it = |entry: &Entry| entry.hash == hash && self.id_of(entry.slot) == id;
+        self.ids.find(Entry::spread(hash), is_it).map(|entry| entry.slot)
     }
 
     fn id_of(&self, slot: u32) -> &[u8] {
@@ -248,10 +267,10 @@ impl State {
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
                 let last_event = self.slots[mention as usize].last_event;
-                let hash = self.hasher.hash_one(id);
+                let hash = Entry::spread(self.hash(id));
                 let number = self.slots.len() as u32;
-                if let Some(entry) = self.ids.find_mut(hash, |&slot| slot == mention) {
-                    *entry = number;
+                if let Some(entry) = self.ids.find_mut(hash, |entry| entry.slot == mention) {
+                    entry.slot = number;
                 }
                 self.slots.push(Slot { last_event, ..slot });
                 self.catalog.add(class, number);
@@ -284,13 +303,10 @@ impl State {
     fn insert(&mut self, id: &[u8], slot: Slot) -> u32 {
         let number = self.slots.len() as u32;
         self.slots.push(slot);
-        let hash = self.hasher.hash_one(id);
-        let (slots, arena, hasher) = (&self.slots, &self.arena, &self.hasher);
-        let rehash = |&other: &u32| {
-            let slot = &slots[other as usize];
-            hasher.hash_one(slot.id.of(arena.get(slot.at)))
-        };
-        self.ids.insert_unique(hash, number, rehash);
+        let hash = self.hash(id);
+        let entry = Entry { hash, slot: number };
+        self.ids
+            .insert_unique(Entry::spread(hash), entry, |entry| Entry::spread(entry.hash));
         number
     }
 

@@ -7,7 +7,6 @@ use crate::digest::Hex;
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
-use crate::options::Durability;
 use crate::origin::Origin;
 use crate::verify::Walk;
 use crate::wal::synced::Synced;
@@ -16,11 +15,6 @@ use crate::wal::writer::Lines;
 use super::commit::take_in;
 use super::sync::write_hint;
 use super::{Log, Store};
-
-/// What `normal` leaves unsynced at most.
-const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
-/// And for how long, in microseconds.
-const UNSYNCED_MICROS: i64 = 1_000_000;
 
 impl Store {
     /// Puts lines behind the log, creating it if there is none, and shows the state what they say.
@@ -47,18 +41,8 @@ impl Store {
         let base = self.write_behind(&lines.bytes)?;
         self.advance(lines, now);
         self.unsynced.written += lines.bytes.len() as u64;
-        let since = *self.unsynced.since.get_or_insert(now);
+        self.unsynced.since.get_or_insert(now);
         self.unsynced.last = Some(now);
-        let due = match self.options.durability {
-            Durability::Full => true,
-            Durability::Normal => self.unsynced_bytes() >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
-            Durability::Off => false,
-        };
-        if due && let Err(fault) = self.sync_log() {
-            // The bytes are in the file but nobody may rely on them: the memory must not either.
-            self.log = None;
-            return Err(fault);
-        }
         take_in(&mut self.state, draft, lines, base);
         Ok(())
     }
@@ -81,14 +65,9 @@ impl Store {
             return Err(Error::Closed);
         };
         let base = log.walk.end;
-        // Whoever keeps the lock does not look around: if someone got past it, nothing of theirs is overwritten.
-        if self.options.exclusive && log.file.length().at(self.layout.log())? != base {
-            let fault = io::Error::other("another process wrote while this store held the lock: reopen the store");
-            return Err(Error::io(self.layout.log(), fault));
-        }
         if let Err(fault) = log.file.write_at(bytes, base) {
             if let Err(worse) = log.file.truncate(base) {
-                self.poisoned = Some(format!("a failed write could not be undone: {worse}"));
+                self.poison(&format!("a failed write could not be undone: {worse}"));
             }
             return Err(Error::io(self.layout.log(), fault));
         }

@@ -1,15 +1,18 @@
 //! How does a change become part of the log?
 
+use std::io;
+
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::{Known, Op, stamp};
 use crate::json::RecordSpans;
+use crate::options::Durability;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
 use crate::verify::BaseState;
 use crate::wal::writer::{Lines, Link, Saying};
 
-use super::Store;
+use super::{Store, Syncing};
 
 /// Memory for lines is kept from one commit to the next, up to so much.
 const SPARE_BYTES: usize = 8 * 1024 * 1024;
@@ -25,6 +28,23 @@ pub struct Committed {
     pub next_seq: u64,
     /// The line of the last change, without its newline.
     pub last_line: Vec<u8>,
+}
+
+/// Commits that are written and wait for their common sync.
+pub struct Group {
+    outcomes: Vec<Result<Committed>>,
+    syncing: Option<Syncing>,
+    rushed: bool,
+}
+
+impl Group {
+    /// Waits for the disk, if this group asks for it.
+    ///
+    /// # Errors
+    /// What the disk says; [`Store::end_group`] must hear of it.
+    pub fn run(&self) -> io::Result<()> {
+        self.syncing.as_ref().map_or(Ok(()), Syncing::run)
+    }
 }
 
 /// An event of the log's own, as far as the state is concerned: it only has a place.
@@ -69,8 +89,9 @@ impl Store {
     /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`; nothing is written then.
     pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
-            store.check_patches(draft)?;
-            store.write(draft, now)
+            let committed = store.check_and_write(draft, now)?;
+            store.sync_if_due(now)?;
+            Ok(committed)
         })
     }
 
@@ -84,22 +105,88 @@ impl Store {
             if ids.any(|id| store.state.length_of(id).is_some()) {
                 return Ok(None);
             }
-            store.write(draft, now).map(Some)
+            let committed = store.write(draft, now)?;
+            store.sync_if_due(now)?;
+            Ok(Some(committed))
         })
+    }
+
+    /// Writes several drafts, each an atomic batch of its own, under one lock and with one sync for all. In mode `full`
+    /// that sync is the caller's to run, without the store, and then to end with [`Store::end_group`].
+    ///
+    /// # Errors
+    /// As `commit`, for all of them.
+    pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
+        let rushed = self.begin(now)?;
+        let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
+        self.prepared &= outcomes.iter().all(Result::is_ok);
+        if self.syncs_every_commit() {
+            let syncing = self.start_sync();
+            return Ok(Group {
+                outcomes,
+                syncing,
+                rushed,
+            });
+        }
+        if let Err(fault) = self.sync_if_due(now) {
+            self.prepared = false;
+            self.rest(now, false);
+            return Err(fault);
+        }
+        Ok(Group {
+            outcomes,
+            syncing: None,
+            rushed,
+        })
+    }
+
+    /// Whether nothing is acknowledged before it is on disk.
+    pub fn syncs_every_commit(&self) -> bool {
+        self.options.durability == Durability::Full
+    }
+
+    /// Hears how the sync of a group went, and lets go.
+    ///
+    /// # Errors
+    /// What the sync said: none of the group is acknowledged then.
+    pub fn end_group(&mut self, group: Group, synced: io::Result<()>, now: i64) -> Result<Vec<Result<Committed>>> {
+        let told = match &group.syncing {
+            Some(syncing) => self.end_sync(syncing, synced),
+            None => Ok(()),
+        };
+        if told.is_err() {
+            (self.log, self.prepared) = (None, false);
+        }
+        self.rest(now, group.rushed);
+        told.map(|()| group.outcomes)
     }
 
     /// Runs a change under the lock, on the newest state.
     pub(super) fn with_lock<T>(&mut self, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let rushed = self.begin(now)?;
+        let outcome = change(self);
+        // Whatever went wrong may have left the files other than the memory thinks.
+        self.prepared &= outcome.is_ok();
+        self.rest(now, rushed);
+        outcome
+    }
+
+    /// Takes the lock and the newest state; says whether the last change is only just over.
+    fn begin(&mut self, now: i64) -> Result<bool> {
         self.check_open()?;
         self.check_poison()?;
-        self.hold_lock()?;
-        let outcome = self.prepare(now).and_then(|()| change(self));
-        if outcome.is_err() {
-            // Whatever went wrong may have left the files other than the memory thinks.
+        let rushed = self.take_lock(now)?;
+        if let Err(fault) = self.prepare(now) {
             self.prepared = false;
+            self.rest(now, false);
+            return Err(fault);
         }
-        self.let_go_unless_exclusive();
-        outcome
+        Ok(rushed)
+    }
+
+    fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+        self.check_patches(draft)?;
+        self.write(draft, now)
     }
 
     /// A patch needs a record to change, and the result must fit into a line.
@@ -164,7 +251,7 @@ impl Store {
     }
 
     fn spell(&mut self, draft: &Draft, adoption: Option<String>, now: i64) -> Lines {
-        let ts = stamp::spell(now.max(self.latest()));
+        let ts = stamp::digits(now.max(self.latest()));
         let depth = self.options.recursion_depth;
         let mut lines = std::mem::take(&mut self.spare).reusing(self.link());
         if let Some(record) = adoption {

@@ -147,7 +147,7 @@ impl Store {
             op: Op::Compact,
             id: SENTINEL_ID.as_bytes(),
             record: draft.record(change),
-            ts: &stamp::spell(now.max(self.latest())),
+            ts: &stamp::digits(now.max(self.latest())),
             depth,
         });
         Ok(lines)

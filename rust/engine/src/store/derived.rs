@@ -30,9 +30,6 @@ pub(super) fn next_snapshot(events: u64) -> u64 {
     due
 }
 
-/// A state of so many records is written down at once; a larger one by whoever looks after the store, while others go on.
-const AT_ONCE_RECORDS: usize = 10_000;
-
 /// A snapshot that is being written while others go on.
 pub struct Snapshotting {
     disk: Arc<dyn Disk>,
@@ -89,11 +86,22 @@ impl Store {
             return;
         }
         self.snapshot_due = next_snapshot(self.events());
-        if self.state.len() > AT_ONCE_RECORDS {
-            self.snapshot_wanted = true;
-        } else if self.write_snapshot().is_err() {
+        self.snapshot_wanted = true;
+        if !self.options.attended {
+            self.write_wanted_snapshot();
+        }
+    }
+
+    /// Writes a snapshot that is due and that nobody else has written.
+    pub(super) fn write_wanted_snapshot(&mut self) {
+        if std::mem::take(&mut self.snapshot_wanted) && self.write_snapshot().is_err() {
             self.report.notes.push("snapshot.json could not be written".to_owned());
         }
+    }
+
+    /// Whether a snapshot is due that whoever looks after the store should write.
+    pub fn wants_snapshot(&self) -> bool {
+        self.snapshot_wanted
     }
 
     /// Another tool's snapshot is the base of this log and cannot be used: it must not be replaced by less.
@@ -112,7 +120,7 @@ impl Store {
         Ok(())
     }
 
-    /// A large snapshot that is due, to be written while others go on; `None` if none is.
+    /// A snapshot that is due, to be written while others go on; `None` if none is.
     pub fn start_snapshot(&mut self) -> Option<Snapshotting> {
         if !std::mem::take(&mut self.snapshot_wanted) {
             return None;
@@ -134,16 +142,15 @@ impl Store {
     /// `Io`, `Locked`.
     pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
         let path = self.layout.snapshot();
-        self.hold_lock()?;
-        let here = self.disk.status(self.layout.log());
-        let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
-        let outcome = if is_current {
-            self.disk.rename(&snapshot.draft, &path).at(&path)
-        } else {
-            self.disk.remove(&snapshot.draft).at(&snapshot.draft)
-        };
-        self.let_go_unless_exclusive();
-        outcome
+        self.with_lock_for_a_moment(self.options.lock_timeout, |store| {
+            let here = store.disk.status(store.layout.log());
+            let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
+            if is_current {
+                store.disk.rename(&snapshot.draft, &path).at(&path)
+            } else {
+                store.disk.remove(&snapshot.draft).at(&snapshot.draft)
+            }
+        })
     }
 
     /// Writes the state down for people and other tools. It is not synced: whoever finds it torn after a power failure

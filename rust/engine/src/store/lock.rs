@@ -1,81 +1,165 @@
-//! Who may write now, and on top of what?
+//! Who may write now?
+//!
+//! Two permanent files are locked, never unlinked. `lock` is the writer's. Whoever wants it takes `turn` first and gives
+//! that back as soon as it has the other: so a writer that lets go and comes back at once finds itself behind the one who
+//! waits. Of many commits in a row only the first pays for all that: the lock is kept for a moment, see [`LEASE_MICROS`].
 
 use std::path::Path;
 use std::time::Duration;
 
-use crate::disk::Access;
+use crate::disk::{Identity, LockFile};
 use crate::error::{At, Error, Result};
-use crate::event::stamp;
 
 use super::Store;
 
 /// How often a lock file that was replaced under the lock is looked for anew.
 const LOCK_FILE_TRIES: usize = 8;
+/// Others wait no longer than this for a writer that goes on and on.
+const LEASE_MICROS: i64 = 2_000;
+/// A commit so soon after the one before is probably not the last.
+const RUSH_MICROS: i64 = 500;
+/// A lock file this long carries the mark of a failed sync.
+pub(super) const MARKED_BYTES: u64 = 1024;
+
+/// The writer lock as this store holds it.
+#[derive(Default)]
+pub(super) struct Lock {
+    file: Option<(Box<dyn LockFile>, Identity)>,
+    turn: Option<Box<dyn LockFile>>,
+    pub held: bool,
+    /// It carries the mark of a failed sync, which this store may remove.
+    pub marked: bool,
+    /// Held between commits, for a moment.
+    leased: bool,
+    /// When it was taken.
+    since: i64,
+    /// When it was needed last.
+    used: i64,
+}
+
+impl Lock {
+    /// The file, for people's notes.
+    pub fn file(&self) -> Option<&dyn LockFile> {
+        self.file.as_ref().map(|(file, _)| &**file)
+    }
+}
 
 impl Store {
-    pub(super) fn check_poison(&self) -> Result<()> {
-        match &self.poisoned {
-            Some(reason) => Err(Error::Poisoned { reason: reason.clone() }),
-            None => Ok(()),
+    /// Takes the writer lock for a change at this moment; says whether the last change is only just over.
+    pub(super) fn take_lock(&mut self, now: i64) -> Result<bool> {
+        let rushed = (0..RUSH_MICROS).contains(&(now - self.lock.used));
+        if !self.lock.held {
+            self.hold_lock_within(self.options.lock_timeout)?;
+            self.lock.since = now;
+        } else if !self.lock.leased {
+            self.look_around()?;
         }
+        self.lock.leased = false;
+        self.lock.used = now;
+        Ok(rushed)
+    }
+
+    /// Whoever keeps the lock for long looks whether someone got past it: nothing of theirs is overwritten.
+    fn look_around(&mut self) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        if log.file.length().at(self.layout.log())? != log.walk.end {
+            let fault = std::io::Error::other("another process wrote while this store held the lock: reopen the store");
+            return Err(Error::io(self.layout.log(), fault));
+        }
+        Ok(())
+    }
+
+    /// After a change: lets go, unless the lock is to be kept, for good or because more is likely to follow at once.
+    pub(super) fn rest(&mut self, now: i64, rushed: bool) {
+        if self.options.exclusive {
+            return;
+        }
+        if rushed && self.options.attended && (0..LEASE_MICROS).contains(&(now - self.lock.since)) {
+            self.lock.leased = true;
+        } else {
+            self.let_go();
+        }
+    }
+
+    /// Whether the lock is kept between commits; whoever looks after the store must end that soon.
+    pub fn is_leased(&self) -> bool {
+        self.lock.leased
+    }
+
+    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    pub fn end_lease(&mut self, now: i64) -> bool {
+        if self.lock.leased && !(0..RUSH_MICROS).contains(&(now - self.lock.used)) {
+            self.let_go();
+        }
+        self.lock.leased
+    }
+
+    /// Runs something short under the lock, whether this store has it already or not.
+    pub(super) fn with_lock_for_a_moment<T>(
+        &mut self,
+        patience: Duration,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.lock.held {
+            return act(self);
+        }
+        self.hold_lock_within(patience)?;
+        let outcome = act(self);
+        self.let_go();
+        outcome
     }
 
     /// Takes the writer lock and makes sure that it is the one at the path.
-    pub(super) fn hold_lock(&mut self) -> Result<()> {
-        self.hold_lock_within(self.options.lock_timeout)
-    }
-
     pub(super) fn hold_lock_within(&mut self, patience: Duration) -> Result<()> {
-        if self.lock_held {
-            return Ok(());
-        }
         for _ in 0..LOCK_FILE_TRIES {
-            if self.lock.is_none() {
-                self.open_lock_file()?;
-            }
+            self.open_lock_files()?;
             let path = self.layout.lock();
-            let Some((lock, identity)) = &self.lock else { continue };
-            if !lock.acquire(patience).at(path)? {
+            let (Some((lock, identity)), Some(turn)) = (&self.lock.file, &self.lock.turn) else {
+                continue;
+            };
+            if !wait_in_line(&**turn, &**lock, patience).at(path)? {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
                     path: path.to_owned(),
                 });
             }
-            if self.disk.status(path).is_ok_and(|now| now.identity == *identity) {
-                self.lock_held = true;
-                return Ok(());
+            match self.disk.status(path) {
+                Ok(now) if now.identity == *identity => {
+                    self.lock.held = true;
+                    return self.check_mark(now.length).inspect_err(|_| self.let_go());
+                }
+                _ => lock.release().at(path)?,
             }
-            lock.release().at(path)?;
-            self.lock = None;
+            self.lock.file = None;
         }
         let fault = std::io::Error::other("the lock file keeps being replaced");
         Err(Error::io(self.layout.lock(), fault))
     }
 
-    fn open_lock_file(&mut self) -> Result<()> {
-        self.create_folder()?;
-        let path = self.layout.lock();
-        let lock = self.disk.lock_file(path).at(path)?;
-        let identity = lock.identity().at(path)?;
-        self.lock = Some((lock, identity));
+    fn open_lock_files(&mut self) -> Result<()> {
+        if self.lock.file.is_none() {
+            self.create_folder()?;
+            let path = self.layout.lock();
+            let file = self.disk.lock_file(path).at(path)?;
+            let identity = file.identity().at(path)?;
+            self.lock.file = Some((file, identity));
+        }
+        if self.lock.turn.is_none() {
+            let path = self.layout.turn();
+            self.lock.turn = Some(self.disk.lock_file(path).at(path)?);
+        }
         Ok(())
     }
 
-    pub(super) fn let_go_unless_exclusive(&mut self) {
-        if !self.options.exclusive {
-            self.let_go();
-        }
-    }
-
     pub(super) fn let_go(&mut self) {
-        if self.lock_held {
-            self.lock_held = false;
+        if self.lock.held {
+            (self.lock.held, self.lock.leased) = (false, false);
             self.prepared = false;
-            if let Some((lock, _)) = &self.lock
-                && lock.release().is_err()
+            if let Some(file) = self.lock.file()
+                && file.release().is_err()
             {
                 // Closing the descriptor gives the lock back where unlocking did not.
-                self.lock = None;
+                self.lock.file = None;
             }
         }
     }
@@ -98,74 +182,14 @@ impl Store {
         }
         Ok(())
     }
+}
 
-    /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
-    pub(super) fn prepare(&mut self, now: i64) -> Result<()> {
-        if self.prepared {
-            return Ok(());
-        }
-        if self.is_behind()? {
-            self.catch_up()?;
-            self.signed = false;
-        }
-        if !self.signed {
-            self.sign()?;
-            self.signed = true;
-        }
-        if self.report.tail.is_some() {
-            // What others have synced since this store was opened is no tail: only a fresh look may cut.
-            self.reload(&mut |_, _| {})?;
-            self.cut_tail(now)?;
-        }
-        self.prepared = true;
-        Ok(())
-    }
-
-    /// Leaves a word for people in the lock file: the last writer is this one.
-    fn sign(&self) -> Result<()> {
-        let path = self.layout.lock().to_owned();
-        match &self.lock {
-            Some((lock, _)) => lock.write_note(&self.options.signature).at(&path),
-            None => Ok(()),
-        }
-    }
-
-    /// Moves what lies beyond the committed end into `quarantine/`, durably, and then cuts it off.
-    fn cut_tail(&mut self, now: i64) -> Result<()> {
-        let (Some(tail), Some(log)) = (self.report.tail.clone(), &self.log) else {
-            return Ok(());
-        };
-        let path = self.layout.log().to_owned();
-        let quarantine = self.layout.quarantine();
-        self.disk.create_dir(&quarantine).at(&quarantine)?;
-        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
-        let kept = super::copies::free_name(
-            &*self.disk,
-            &quarantine,
-            &format!("{}-tail-at-{}", stamp::spell_name(now), tail.offset),
-        )?;
-        super::copies::copy_range(
-            &*self.disk,
-            &*log.file,
-            tail.offset..tail.offset + tail.length,
-            &kept,
-            None,
-        )?;
-        self.disk.sync_dir(&quarantine).at(&quarantine)?;
-        let file = self.disk.open(&path, Access::Write).at(&path)?;
-        file.truncate(tail.offset).at(&path)?;
-        if let Err(fault) = file.sync() {
-            self.poisoned = Some(fault.to_string());
-            return Err(Error::io(&path, fault));
-        }
-        self.report.tail = None;
-        self.report.notes.push(format!(
-            "{} bytes that no commit stood behind were moved to {}",
-            tail.length,
-            kept.file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default()
-        ));
-        Ok(())
-    }
+/// Waits for the turn, then for the lock, then gives the turn to the next; false if that took too long.
+fn wait_in_line(turn: &dyn LockFile, lock: &dyn LockFile, patience: Duration) -> std::io::Result<bool> {
+    let Some(left) = turn.acquire(patience)? else {
+        return Ok(false);
+    };
+    let outcome = lock.acquire(left);
+    turn.release()?;
+    Ok(outcome?.is_some())
 }

@@ -13,12 +13,15 @@ mod load;
 mod loader;
 mod lock;
 mod past;
+mod poison;
+mod prepare;
 mod repair;
+mod shared;
 mod sync;
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile, Identity, LockFile};
+use crate::disk::{Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
 use crate::options::{Checking, Options};
@@ -33,10 +36,12 @@ pub use ingest::Ingested;
 pub use loader::Moment;
 pub use past::View;
 pub use repair::Repaired;
+pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 
 use load::{Examined, Look, Seen, look_twice, nothing};
 use loader::Loader;
+use lock::Lock;
 
 /// Shows how far a long task has come: done and total, in bytes or records.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -73,8 +78,7 @@ pub struct Store {
     log: Option<Log>,
     state: State,
     report: Report,
-    lock: Option<(Box<dyn LockFile>, Identity)>,
-    lock_held: bool,
+    lock: Lock,
     /// Under the lock: others have nothing to add, no tail is pending.
     prepared: bool,
     /// The note in the lock file is this store's.
@@ -83,6 +87,8 @@ pub struct Store {
     spare: Lines,
     unsynced: Unsynced,
     poisoned: Option<String>,
+    /// The mark of a failed sync that was there before this store.
+    mark_at_open: Option<String>,
     closed: bool,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
@@ -103,20 +109,21 @@ impl Store {
             log: None,
             state: State::default(),
             report: nothing(),
-            lock: None,
-            lock_held: false,
+            lock: Lock::default(),
             prepared: false,
             signed: false,
             spare: Lines::default(),
             unsynced: Unsynced::default(),
             poisoned: None,
+            mark_at_open: None,
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
         };
+        store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
         if store.options.exclusive {
-            store.hold_lock()?;
+            store.hold_lock_within(store.options.lock_timeout)?;
         }
         Ok(store)
     }
@@ -137,7 +144,7 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn refresh(&mut self) -> Result<()> {
         self.check_open()?;
-        if !self.lock_held && self.is_behind()? {
+        if !self.lock.held && self.is_behind()? {
             self.catch_up()?;
         }
         Ok(())
@@ -149,6 +156,9 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn is_behind(&self) -> Result<bool> {
         self.check_open()?;
+        if self.is_leased() {
+            return Ok(false);
+        }
         let path = self.layout.log();
         Ok(match (&self.log, self.disk.status(path)) {
             (None, Ok(_)) => true,
@@ -214,6 +224,7 @@ impl Store {
             return Ok(());
         }
         let outcome = self.sync();
+        self.write_wanted_snapshot();
         self.closed = true;
         self.let_go();
         self.log = None;

@@ -7,10 +7,16 @@ use std::time::Duration;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
+use crate::options::Durability;
 use crate::origin::read_hint;
 use crate::wal::synced::{SYNCED_BYTES, Synced};
 
 use super::Store;
+
+/// What `normal` leaves unsynced at most.
+const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
+/// And for how long, in microseconds.
+const UNSYNCED_MICROS: i64 = 1_000_000;
 
 /// A sync that runs while others go on writing.
 pub struct Syncing {
@@ -71,13 +77,15 @@ impl Store {
     pub fn end_sync(&mut self, syncing: &Syncing, outcome: io::Result<()>) -> Result<()> {
         self.note_sync(outcome, syncing.written)?;
         // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
-        let Some(reached) = syncing.reached.filter(|_| self.try_lock()) else {
+        let Some(reached) = syncing.reached else {
             return Ok(());
         };
-        if self.is_at_its_path(&*syncing.file) && !self.is_known(&reached) {
-            self.remember(&reached);
-        }
-        self.let_go_unless_exclusive();
+        let _ = self.with_lock_for_a_moment(Duration::ZERO, |store| {
+            if store.is_at_its_path(&*syncing.file) && !store.is_known(&reached) {
+                store.remember(&reached);
+            }
+            Ok(())
+        });
         Ok(())
     }
 
@@ -96,6 +104,21 @@ impl Store {
         }
     }
 
+    /// Under the lock, after a write: syncs what may not wait any longer.
+    pub(super) fn sync_if_due(&mut self, now: i64) -> Result<()> {
+        let since = self.unsynced.since.unwrap_or(now);
+        let due = match self.options.durability {
+            Durability::Full => self.unsynced_bytes() > 0,
+            Durability::Normal => self.unsynced_bytes() >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
+            Durability::Off => false,
+        };
+        if !due {
+            return Ok(());
+        }
+        // If that fails the bytes are in the file but nobody may rely on them: the memory must not either.
+        self.sync_log().inspect_err(|_| self.log = None)
+    }
+
     /// Under the lock: syncs the log and remembers how far.
     pub(super) fn sync_log(&mut self) -> Result<()> {
         let Some(log) = &self.log else {
@@ -111,7 +134,7 @@ impl Store {
 
     fn note_sync(&mut self, outcome: io::Result<()>, written: u64) -> Result<()> {
         if let Err(fault) = outcome {
-            self.poisoned = Some(fault.to_string());
+            self.poison(&fault.to_string());
             return Err(Error::io(self.layout.log(), fault));
         }
         // Offsets, not differences: syncs may overtake one another.
@@ -130,10 +153,6 @@ impl Store {
             first: mark.first?,
             head: mark.head?,
         })
-    }
-
-    fn try_lock(&mut self) -> bool {
-        self.hold_lock_within(Duration::ZERO).is_ok()
     }
 
     fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {

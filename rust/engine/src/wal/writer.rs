@@ -32,7 +32,7 @@ pub struct Saying<'a> {
     /// The canonical record.
     pub record: &'a [u8],
     /// The moment, spelled.
-    pub ts: &'a str,
+    pub ts: &'a [u8],
     /// The writer's recursion depth.
     pub depth: i64,
 }
@@ -59,7 +59,7 @@ impl Lines {
     }
 
     /// Spells a draft: one line for each change, and a `begin` before them if there are several.
-    pub fn add(&mut self, draft: &Draft, ts: &str, depth: i64) {
+    pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
         let count = draft.changes().len();
         self.bytes.reserve(draft.bytes() + (count + 1) * ENVELOPE_BYTES);
         self.starts.reserve(count + 1);
@@ -108,7 +108,7 @@ impl Lines {
         out.extend_from_slice(b",\"seq\":");
         json::write_i64(i64::try_from(self.link.next_seq).unwrap_or(i64::MAX), out);
         out.extend_from_slice(b",\"ts\":\"");
-        out.extend_from_slice(saying.ts.as_bytes());
+        out.extend_from_slice(saying.ts);
         out.extend_from_slice(b"\"}");
         let hash = sha256(&out[payload..]);
         out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());

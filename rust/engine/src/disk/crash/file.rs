@@ -77,8 +77,8 @@ pub(super) struct CrashLock {
 }
 
 impl LockFile for CrashLock {
-    fn acquire(&self, _patience: Duration) -> io::Result<bool> {
-        Ok(self.disk.world().locked.insert(self.inode))
+    fn acquire(&self, patience: Duration) -> io::Result<Option<Duration>> {
+        Ok(self.disk.world().locked.insert(self.inode).then_some(patience))
     }
 
     fn release(&self) -> io::Result<()> {

@@ -1,0 +1,238 @@
+//! How do threads share a store?
+//!
+//! Readers look at the state side by side. Of the writers one leads: whoever comes while it writes or waits for the disk
+//! stands in line, and the next leader writes for all of them and syncs once. A reader never waits for a sync.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::Thread;
+
+use super::{Committed, Store};
+use crate::error::{Error, Result};
+use crate::event::draft::Draft;
+
+/// How many commits one leader writes at most before the next one has its turn.
+const GROUP_COMMITS: usize = 256;
+
+/// What should be done soon for a store that is attended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// So many bytes are not synced.
+    pub unsynced_bytes: u64,
+    /// A lock is kept that others may want.
+    pub leased: bool,
+    /// A snapshot is due.
+    pub snapshot: bool,
+}
+
+impl Needs {
+    /// What a store needs now.
+    pub fn of(store: &Store) -> Self {
+        Self {
+            unsynced_bytes: store.unsynced_bytes(),
+            leased: store.is_leased(),
+            snapshot: store.wants_snapshot(),
+        }
+    }
+}
+
+/// A store that any thread may use.
+pub struct Shared {
+    store: RwLock<Store>,
+    line: Mutex<Line>,
+}
+
+/// Who waits to write.
+#[derive(Default)]
+struct Line {
+    /// Someone leads, or has been told to.
+    led: bool,
+    waiting: VecDeque<Arc<Waiter>>,
+}
+
+struct Waiter {
+    thread: Thread,
+    /// What it wants to have written; one who wants something else waits to lead itself.
+    draft: Option<Draft>,
+    outcome: Mutex<Option<Result<Committed>>>,
+    /// Someone has written for it, or it is its turn to lead.
+    called: AtomicBool,
+}
+
+impl Waiter {
+    fn call(&self) {
+        self.called.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+
+    fn wait(&self) {
+        while !self.called.load(Ordering::Acquire) {
+            std::thread::park();
+        }
+    }
+
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<Committed>>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to write; whoever waits is called when it ends.
+struct Lead<'a>(&'a Shared);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        let mut line = self.0.line();
+        match line.waiting.front() {
+            Some(next) => next.call(),
+            None => line.led = false,
+        }
+    }
+}
+
+impl Shared {
+    /// Shares a store.
+    pub fn new(store: Store) -> Self {
+        Self {
+            store: RwLock::new(store),
+            line: Mutex::default(),
+        }
+    }
+
+    /// The store, to look at as it is.
+    pub fn looking(&self) -> RwLockReadGuard<'_, Store> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store for something short that may be done beside a writer who waits for the disk.
+    pub fn tending(&self) -> RwLockWriteGuard<'_, Store> {
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, unless someone uses the store right now.
+    pub fn tending_at_once(&self) -> Option<RwLockWriteGuard<'_, Store>> {
+        self.store.try_write().ok()
+    }
+
+    /// Asks a question of a state that has caught up with other processes.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`, and what the question says.
+    pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        let store = self.looking();
+        if !store.is_behind()? {
+            return ask(&store);
+        }
+        drop(store);
+        let mut store = self.tending();
+        store.refresh()?;
+        ask(&store)
+    }
+
+    /// Runs a change that is not a commit, alone among the writers. Says what the store needs then.
+    pub fn change<T>(&self, act: impl FnOnce(&mut Store) -> T) -> (T, Needs) {
+        let _lead = self.lead();
+        let mut store = self.tending();
+        let outcome = act(&mut store);
+        (outcome, Needs::of(&store))
+    }
+
+    /// Writes a draft as one atomic batch, together with those of other threads. What the draft held may be gone then.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn commit(&self, draft: &mut Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+        if let Some(_lead) = self.lead_at_once() {
+            return self.write_alone(draft, clock);
+        }
+        let me = self.stand_in_line(Some(std::mem::take(draft)));
+        me.wait();
+        if let Some(outcome) = me.outcome().take() {
+            return outcome.map(|committed| (committed, Needs::default()));
+        }
+        let _lead = Lead(self);
+        let group = self.take_group();
+        let drafts: Vec<&Draft> = group.iter().filter_map(|waiter| waiter.draft.as_ref()).collect();
+        let written = self.write_together(&drafts, clock);
+        let mut mine = Err(Error::Closed);
+        let (outcomes, needs) = match written {
+            Ok((outcomes, needs)) => (outcomes, needs),
+            Err(fault) => (group.iter().map(|_| Err(fault.shared())).collect(), Needs::default()),
+        };
+        for (waiter, outcome) in group.iter().zip(outcomes) {
+            if Arc::ptr_eq(waiter, &me) {
+                mine = outcome;
+            } else {
+                *waiter.outcome() = Some(outcome);
+                waiter.call();
+            }
+        }
+        mine.map(|committed| (committed, needs))
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lead_at_once(&self) -> Option<Lead<'_>> {
+        let mut line = self.line();
+        // Lazily: a lead that is made is a lead that ends.
+        (!std::mem::replace(&mut line.led, true)).then(|| Lead(self))
+    }
+
+    fn lead(&self) -> Lead<'_> {
+        if let Some(lead) = self.lead_at_once() {
+            return lead;
+        }
+        let me = self.stand_in_line(None);
+        me.wait();
+        self.line().waiting.pop_front();
+        Lead(self)
+    }
+
+    /// Puts the caller behind all others; its turn comes when it is called.
+    fn stand_in_line(&self, draft: Option<Draft>) -> Arc<Waiter> {
+        let me = Arc::new(Waiter {
+            thread: std::thread::current(),
+            draft,
+            outcome: Mutex::default(),
+            called: AtomicBool::new(false),
+        });
+        let mut line = self.line();
+        line.waiting.push_back(Arc::clone(&me));
+        if !std::mem::replace(&mut line.led, true) {
+            // The leader went away just before.
+            me.call();
+        }
+        me
+    }
+
+    /// The commits at the head of the line; the first of them is the leader's own.
+    fn take_group(&self) -> Vec<Arc<Waiter>> {
+        let mut line = self.line();
+        let commits = line.waiting.iter().take_while(|waiter| waiter.draft.is_some()).count();
+        line.waiting.drain(..commits.min(GROUP_COMMITS)).collect()
+    }
+
+    fn write_alone(&self, draft: &Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+        let mut store = self.tending();
+        if !store.syncs_every_commit() {
+            let committed = store.commit(draft, clock())?;
+            return Ok((committed, Needs::of(&store)));
+        }
+        drop(store);
+        let (mut outcomes, needs) = self.write_together(&[draft], clock)?;
+        let outcome = outcomes.pop().unwrap_or(Err(Error::Closed));
+        outcome.map(|committed| (committed, needs))
+    }
+
+    fn write_together(&self, drafts: &[&Draft], clock: &dyn Fn() -> i64) -> Result<(Vec<Result<Committed>>, Needs)> {
+        let mut store = self.tending();
+        let group = store.start_group(drafts, clock())?;
+        drop(store);
+        let synced = group.run();
+        store = self.tending();
+        let outcomes = store.end_group(group, synced, clock())?;
+        Ok((outcomes, Needs::of(&store)))
+    }
+}
