@@ -51,12 +51,15 @@ impl DiskFile for CrashFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.disk.world().step()?;
-        self.with(|contents| {
-            contents.durable = contents.live.clone();
-            contents.pending.clear();
-        });
-        Ok(())
+        let was_off = self.disk.crashed();
+        let verdict = self.disk.world().step_of_sync();
+        match &verdict {
+            Ok(()) => self.with(Contents::settle),
+            // The system gives up on what it could not write: the pages count as clean from now on.
+            Err(_) if !was_off && !self.disk.crashed() => self.with(|contents| contents.pending.clear()),
+            Err(_) => {}
+        }
+        verdict
     }
 
     fn length(&self) -> io::Result<u64> {

@@ -43,6 +43,11 @@ impl CrashDisk {
         self.world().fault_at = Some(step);
     }
 
+    /// Lets the next sync of a file fail; what it should have made durable never will be, though it can still be read.
+    pub fn fail_next_sync(&self) {
+        self.world().next_sync_fails = true;
+    }
+
     /// Whether the crash has happened.
     pub fn crashed(&self) -> bool {
         self.world().crashed

@@ -16,6 +16,7 @@ pub(super) struct World {
     pub(super) steps: u64,
     pub(super) crash_at: Option<u64>,
     pub(super) fault_at: Option<u64>,
+    pub(super) next_sync_fails: bool,
     pub(super) crashed: bool,
 }
 
@@ -47,6 +48,18 @@ pub(super) enum Entry {
 }
 
 impl Contents {
+    /// Makes durable what was written since the last sync, and only that: what a failed sync gave up never gets there.
+    pub(super) fn settle(&mut self) {
+        for change in self.pending.drain(..) {
+            match change {
+                Change::Truncate(length) => self.durable.resize(usize::try_from(length).unwrap_or(usize::MAX), 0),
+                Change::Write(offset, data) => {
+                    overwrite(&mut self.durable, usize::try_from(offset).unwrap_or(usize::MAX), &data);
+                }
+            }
+        }
+    }
+
     pub(super) fn survive(&self, dice: &mut Dice) -> Vec<u8> {
         let style = dice.below(4);
         let kept_whole = dice.below(self.pending.len() + 1);
@@ -134,6 +147,15 @@ impl World {
             return Err(io::Error::other("the power failed"));
         }
         if self.fault_at == Some(self.steps) {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        Ok(())
+    }
+
+    /// The same for a sync, which may have been told to fail.
+    pub(super) fn step_of_sync(&mut self) -> io::Result<()> {
+        self.step()?;
+        if std::mem::take(&mut self.next_sync_fails) {
             return Err(io::Error::from_raw_os_error(5));
         }
         Ok(())

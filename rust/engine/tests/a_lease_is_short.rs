@@ -1,0 +1,63 @@
+//! A writer in a hurry keeps the lock between its commits: for how long, and who gets it then?
+
+mod scenario;
+
+use std::sync::Arc;
+
+use chronomemory::disk::CrashDisk;
+use chronomemory::error::Error;
+use chronomemory::options::Options;
+use chronomemory::store::Store;
+use scenario::{Action, START, contents, draft, fresh_disk, layout};
+
+fn attended(disk: &CrashDisk) -> Store {
+    let options = Options {
+        attended: true,
+        ..Options::default()
+    };
+    Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open")
+}
+
+fn write(store: &mut Store, n: u32, now: i64) -> chronomemory::error::Result<()> {
+    store.commit(&draft(&Action::Put(n)), now).map(|_| ())
+}
+
+#[test]
+fn one_write_keeps_nothing_and_a_rush_keeps_the_lock_for_a_moment() {
+    let disk = fresh_disk();
+    let (mut one, mut two) = (attended(&disk), attended(&disk));
+    write(&mut one, 1, START).expect("a write");
+    assert!(!one.is_leased(), "a single write");
+    write(&mut one, 2, START + 100).expect("a write");
+    assert!(one.is_leased(), "a second one at once");
+    assert!(matches!(write(&mut two, 3, START + 100), Err(Error::Locked { .. })));
+    assert!(one.end_lease(START + 200), "it may still go on");
+    assert!(!one.end_lease(START + 900), "it did not");
+    write(&mut two, 4, START + 1_000).expect("the other's turn");
+    one.refresh().expect("a look");
+    assert_eq!(contents(&one), contents(&two));
+}
+
+#[test]
+fn a_writer_that_never_pauses_lets_others_in() {
+    let disk = fresh_disk();
+    let (mut hot, mut patient) = (attended(&disk), attended(&disk));
+    let mut waited = 0;
+    for step in 0..200_u32 {
+        let now = START + i64::from(step) * 50;
+        write(&mut hot, step, now).expect("a write");
+        if step > 10 {
+            match write(&mut patient, 1_000 + step, now) {
+                Ok(()) => waited = 0,
+                Err(Error::Locked { .. }) => waited += 50,
+                Err(fault) => panic!("{fault}"),
+            }
+            assert!(waited <= 2_000, "waited {waited} µs");
+            patient.end_lease(now + 10_000);
+        }
+    }
+    hot.close().expect("close");
+    patient.close().expect("close");
+    let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
+    assert!(report.valid(), "{report:?}");
+}

@@ -1,0 +1,139 @@
+//! Threads that write at the same time in mode `full`: do they share syncs, and is each told the truth?
+
+mod scenario;
+mod slow;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use chronomemory::event::draft::Draft;
+use chronomemory::options::{Durability, Options};
+use chronomemory::store::{Shared, Store};
+use scenario::{START, contents, fresh_disk, layout, record};
+use slow::SlowDisk;
+
+const THREADS: usize = 16;
+const EACH: usize = 20;
+
+fn slow_disk(delay: Duration) -> SlowDisk {
+    SlowDisk {
+        inner: fresh_disk(),
+        delay,
+        syncs: Arc::new(AtomicU64::new(0)),
+    }
+}
+
+fn open(disk: &SlowDisk) -> Shared {
+    let options = Options {
+        durability: Durability::Full,
+        ..Options::default()
+    };
+    Shared::new(Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open"))
+}
+
+fn put(store: &Shared, id: &str) -> chronomemory::error::Result<u64> {
+    let mut draft = Draft::default();
+    draft.upsert_value(&record(id, "kept"), 0, None).expect("a record");
+    store
+        .commit(&mut draft, &|| START)
+        .map(|(committed, _)| committed.first_seq)
+}
+
+#[test]
+fn sixteen_threads_need_a_fraction_of_the_syncs_and_lose_nothing() {
+    let disk = slow_disk(Duration::from_millis(2));
+    let store = open(&disk);
+    put(&store, "first").expect("a write");
+    let before = disk.syncs.load(Ordering::Relaxed);
+    let began = Instant::now();
+    let mut seqs: Vec<u64> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let store = &store;
+                scope.spawn(move || -> Vec<u64> {
+                    let ids = (0..EACH).map(|n| format!("T{thread}-{n}"));
+                    ids.map(|id| put(store, &id).expect("a write")).collect()
+                })
+            })
+            .collect();
+        writers
+            .into_iter()
+            .flat_map(|writer| writer.join().expect("a thread"))
+            .collect()
+    });
+    let (together, syncs) = (began.elapsed(), disk.syncs.load(Ordering::Relaxed) - before);
+    seqs.sort_unstable();
+    seqs.dedup();
+    assert_eq!(seqs.len(), THREADS * EACH, "every commit has a seq of its own");
+    let mean = (THREADS * EACH) as f64 / syncs as f64;
+    println!("{mean:.1} events a sync, {together:?} for {} commits", THREADS * EACH);
+    assert!(mean >= 8.0, "{mean} events a sync");
+
+    // Everything acknowledged is on disk: a power failure at this very moment keeps it.
+    let after = disk.inner.after_crash(7);
+    let found = scenario::open(&after, Durability::Full).expect("open");
+    assert_eq!(contents(&found).len(), THREADS * EACH + 1);
+}
+
+#[test]
+fn a_failed_sync_is_told_to_all_who_shared_it() {
+    let disk = slow_disk(Duration::from_millis(2));
+    let store = open(&disk);
+    put(&store, "first").expect("a write");
+    let failed = AtomicU64::new(0);
+    let acknowledged: Vec<String> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (store, failed, disk) = (&store, &failed, &disk);
+                scope.spawn(move || {
+                    let mut kept = Vec::new();
+                    for n in 0..EACH {
+                        if thread == 0 && n == EACH / 2 {
+                            disk.inner.fail_next_sync();
+                        }
+                        let id = format!("T{thread}-{n}");
+                        match put(store, &id) {
+                            Ok(_) => kept.push(id),
+                            Err(_) => _ = failed.fetch_add(1, Ordering::Relaxed),
+                        }
+                    }
+                    kept
+                })
+            })
+            .collect();
+        writers
+            .into_iter()
+            .flat_map(|writer| writer.join().expect("a thread"))
+            .collect()
+    });
+    assert!(failed.load(Ordering::Relaxed) > 0, "the fault was met");
+    for seed in 0..20 {
+        let after = disk.inner.after_crash(seed);
+        let found = contents(&scenario::open(&after, Durability::Full).expect("open"));
+        let lost: Vec<_> = acknowledged.iter().filter(|id| !found.contains_key(*id)).collect();
+        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}");
+    }
+}
+
+#[test]
+fn a_reader_does_not_wait_for_a_sync() {
+    let delay = Duration::from_millis(300);
+    let disk = slow_disk(delay);
+    let store = open(&disk);
+    put(&store, "first").expect("a write");
+    let writing = AtomicBool::new(true);
+    let looks = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            put(&store, "second").expect("a write");
+            writing.store(false, Ordering::Release);
+        });
+        let mut looks = 0;
+        while writing.load(Ordering::Acquire) {
+            store.read(|store| Ok(store.last_seq())).expect("a look");
+            looks += 1;
+        }
+        looks
+    });
+    assert!(looks > 100, "{looks} looks while a sync of {delay:?} ran");
+}
