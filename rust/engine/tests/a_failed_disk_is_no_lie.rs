@@ -152,3 +152,43 @@ fn syncs_may_overtake_one_another() {
         assert_eq!(contents(&after), expected, "seed {seed}");
     }
 }
+
+#[test]
+fn a_large_batch_that_fails_leaves_no_trace() {
+    let options = || Options {
+        threads: 2,
+        ..Options::default()
+    };
+    let batch = || {
+        let mut draft = Draft::default();
+        for n in 0..800 {
+            let record = scenario::record(&format!("L{n}"), &"x".repeat(400));
+            draft.upsert_value(&record, 0, None).expect("a record");
+        }
+        draft
+    };
+    let prepared = || {
+        let disk = fresh_disk();
+        let mut store = Store::open(Arc::new(disk.clone()), layout(), options(), &mut |_, _| {}).expect("open");
+        store.commit(&draft(&Action::Put(1)), scenario::START).expect("a write");
+        (disk, store)
+    };
+    let (disk, mut store) = prepared();
+    let before = disk.steps();
+    store.commit(&batch(), scenario::START + 1).expect("a large batch");
+    assert_eq!(contents(&store).len(), 801);
+    for step in 1..=disk.steps() - before {
+        let (disk, mut store) = prepared();
+        let known = contents(&store);
+        disk.fail_at(disk.steps() + step);
+        if store.commit(&batch(), scenario::START + 1).is_err() {
+            store.refresh().expect("a look");
+            assert_eq!(contents(&store), known, "fault at {step}");
+            if let Ok(done) = store.commit(&draft(&Action::Put(2)), scenario::START + 2) {
+                assert_eq!(done.first_seq, 2, "fault at {step}");
+            }
+        }
+        let report = Store::verify(&disk.after_kill(), &layout(), 1, &mut |_, _| {}).expect("verify");
+        assert!(report.valid(), "fault at {step}: {report:?}");
+    }
+}

@@ -1,5 +1,7 @@
 //! What does a change need until it is written? A draft, and the shapes of the dicts that come again and again.
 
+use std::sync::Arc;
+
 use chronomemory::event::draft::Draft;
 
 use crate::shape::Shapes;
@@ -14,7 +16,12 @@ pub struct Desk {
     pub draft: Draft,
     /// How dicts were written before.
     pub shapes: Shapes,
+    /// Memory for the parts of large batches.
+    spare: Vec<Draft>,
 }
+
+/// How many drafts of parts are kept.
+const SPARE_PARTS: usize = 16;
 
 impl Desk {
     /// Cleared for the next change.
@@ -24,5 +31,21 @@ impl Desk {
         }
         self.draft.clear();
         self
+    }
+
+    /// The draft so far; an empty one takes its place.
+    pub fn next_part(&mut self) -> Draft {
+        let empty = self.spare.pop().unwrap_or_default();
+        std::mem::replace(&mut self.draft, empty)
+    }
+
+    /// Keeps the memory of parts that are written.
+    pub fn take_back(&mut self, parts: Vec<Arc<Draft>>) {
+        for mut part in parts.into_iter().filter_map(Arc::into_inner) {
+            if self.spare.len() < SPARE_PARTS && part.room() <= SPARE_BYTES {
+                part.clear();
+                self.spare.push(part);
+            }
+        }
     }
 }

@@ -11,13 +11,13 @@ use chronomemory::options::{Checking, Durability, Options};
 use chronomemory::state::unspelled;
 use chronomemory::store::{Moment, Store};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::desk::Desk;
 use crate::enter::{bad_choice, enter};
 use crate::handle::{Handle, layout_of, now, threads};
 use crate::view::{View, query_of};
-use crate::{change, event, object, record, report, value};
+use crate::{batch, change, event, object, record, report, value};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -125,10 +125,17 @@ impl Engine {
     #[pyo3(signature = (records, face=None))]
     fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
         let mut desk = self.desk();
-        for record in records.try_iter()? {
-            record::upsert(&mut desk, &record?, self.depth, face)?;
-        }
-        let written = self.write_draft(py, &mut desk.draft)?;
+        let written = match records.cast::<PyList>() {
+            Ok(records) if batch::is_worth_it(records.len()) => {
+                batch::write(py, &self.handle, &mut desk, records, self.depth, face)?
+            }
+            _ => {
+                for record in records.try_iter()? {
+                    record::upsert(&mut desk, &record?, self.depth, face)?;
+                }
+                self.write_draft(py, &mut desk.draft)?
+            }
+        };
         self.keep(desk);
         Ok(written)
     }

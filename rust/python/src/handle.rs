@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{Committed, Needs, Shared, Store};
+use chronomemory::store::{Ahead, Committed, Needs, Shared, Store};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -135,6 +135,22 @@ impl Handle {
         self.check_caller(py)?;
         enter(py, || {
             let (committed, needs) = self.store.commit(draft, &now)?;
+            self.tell(needs);
+            Ok(committed)
+        })
+    }
+
+    /// Begins to spell a batch of so many changes.
+    pub fn spell_ahead(&self, py: Python<'_>, changes: usize) -> PyResult<Ahead> {
+        self.check_caller(py)?;
+        enter(py, || Ok(self.store.spell_ahead(changes, now())))
+    }
+
+    /// Writes several drafts as one batch.
+    pub fn commit_parts(&self, py: Python<'_>, parts: &[&Draft], ahead: Ahead) -> PyResult<Committed> {
+        self.check_caller(py)?;
+        enter(py, || {
+            let (committed, needs) = self.store.commit_parts(parts, ahead, &now)?;
             self.tell(needs);
             Ok(committed)
         })

@@ -1,5 +1,6 @@
 //! What does Python see of the engine? The export list of `chronomemory._core`.
 
+mod batch;
 mod change;
 mod desk;
 mod engine;

@@ -124,7 +124,7 @@ fn slot_of(key: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 fn write(desk: &mut Desk, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let fault = |error: Error| to_python(py, error);
-    let Desk { draft, shapes } = desk;
+    let Desk { draft, shapes, .. } = desk;
     let mut writer = draft.upsert();
     writer.confidence(confidence(fields)?).map_err(fault)?;
     write_dict(fields, DATA, shapes, writer.raw(RawField::Data))?;

@@ -179,7 +179,7 @@ impl Store {
         });
         self.state.forget_events();
         let seq = lines.link.next_seq - 1;
-        self.state.note(super::commit::system_event(0, seq));
+        self.state.note(super::write::system_event(0, seq));
         self.report.base = crate::verify::BaseState::Anchored;
         self.report.damage.clear();
         self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);

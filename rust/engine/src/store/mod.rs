@@ -3,6 +3,7 @@
 //! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
+mod ahead;
 mod append;
 mod commit;
 mod compact;
@@ -18,6 +19,7 @@ mod prepare;
 mod repair;
 mod shared;
 mod sync;
+mod write;
 
 use std::sync::Arc;
 
@@ -30,7 +32,8 @@ use crate::state::{Query, State, Tally};
 use crate::verify::{Report, Walk};
 use crate::wal::writer::Lines;
 
-pub use commit::Committed;
+pub use ahead::Ahead;
+pub use commit::{Committed, Group};
 pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
@@ -144,7 +147,9 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn refresh(&mut self) -> Result<()> {
         self.check_open()?;
-        if !self.lock.held && self.is_behind()? {
+        // What this store writes itself is not news to it.
+        let is_writing = self.lock.held && self.prepared;
+        if !is_writing && self.is_behind()? {
             self.catch_up()?;
         }
         Ok(())
@@ -156,7 +161,7 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn is_behind(&self) -> Result<bool> {
         self.check_open()?;
-        if self.is_leased() {
+        if self.is_leased() && self.prepared {
             return Ok(false);
         }
         let path = self.layout.log();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::Thread;
 
-use super::{Committed, Store};
+use super::{Ahead, Committed, Store};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 
@@ -168,6 +168,20 @@ impl Shared {
             }
         }
         mine.map(|committed| (committed, needs))
+    }
+
+    /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
+    pub fn spell_ahead(&self, changes: usize, now: i64) -> Ahead {
+        self.tending().spell_ahead(changes, now)
+    }
+
+    /// Writes several drafts as one atomic batch.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn commit_parts(&self, parts: &[&Draft], ahead: Ahead, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+        let (outcome, needs) = self.change(|store| store.commit_parts(parts, Some(ahead), clock()));
+        outcome.map(|committed| (committed, needs))
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {

@@ -58,13 +58,10 @@ impl Lines {
         }
     }
 
-    /// Spells a draft: one line for each change, and a `begin` before them if there are several.
-    pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
-        let count = draft.changes().len();
-        self.bytes.reserve(draft.bytes() + (count + 1) * ENVELOPE_BYTES);
-        self.starts.reserve(count + 1);
-        if count > 1 {
-            let record = format!("{{\"events\":{count}}}");
+    /// Opens a batch, if several changes are to follow.
+    pub fn begin(&mut self, changes: usize, ts: &[u8], depth: i64) {
+        if changes > 1 {
+            let record = format!("{{\"events\":{changes}}}");
             self.push(Saying {
                 op: Op::Begin,
                 id: BEGIN_ID,
@@ -73,6 +70,13 @@ impl Lines {
                 depth,
             });
         }
+    }
+
+    /// Spells a draft, one line for each change.
+    pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
+        let count = draft.changes().len();
+        self.bytes.reserve(draft.bytes() + count * ENVELOPE_BYTES);
+        self.starts.reserve(count);
         for change in draft.changes() {
             self.push(Saying {
                 op: change.op,

@@ -1,0 +1,54 @@
+//! What can be done before the lock is taken? The lines of a large batch, on the guess that nobody writes in between.
+//!
+//! Each line needs the hash of the one before, so lines are spelled one after another, but not by the thread that reads
+//! the caller's objects: while that one drafts the next part, another spells the last.
+
+use crate::event::draft::Draft;
+use crate::event::stamp;
+use crate::wal::writer::{Lines, Link};
+
+use super::Store;
+
+/// Lines spelled ahead.
+pub struct Ahead {
+    pub(super) lines: Lines,
+    from: Link,
+    now: i64,
+    ts: [u8; stamp::STAMP_BYTES],
+    depth: i64,
+    /// How many changes were promised, and how many have come.
+    promised: usize,
+    come: usize,
+}
+
+impl Ahead {
+    /// Spells the next part.
+    pub fn add(&mut self, part: &Draft) {
+        self.come += part.changes().len();
+        self.lines.add(part, &self.ts, self.depth);
+    }
+
+    /// Whether these are the lines that a batch of so many changes would have here and now.
+    pub(super) fn fits(&self, link: Link, latest: i64, changes: usize) -> bool {
+        self.from == link && self.now >= latest && self.promised == changes && self.come == changes
+    }
+}
+
+impl Store {
+    /// Begins to spell a batch of so many changes.
+    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> Ahead {
+        let (from, depth) = (self.link(), self.options.recursion_depth);
+        let ts = stamp::digits(now);
+        let mut lines = std::mem::take(&mut self.spare).reusing(from);
+        lines.begin(changes, &ts, depth);
+        Ahead {
+            lines,
+            from,
+            now,
+            ts,
+            depth,
+            promised: changes,
+            come: 0,
+        }
+    }
+}
