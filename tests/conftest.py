@@ -11,6 +11,14 @@ from chronomemory import ChronoStore
 Contents = Callable[[Path], "dict[str, bytes]"]
 
 
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep what stores remember outside their projects away from the person who runs the tests."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ChronoStore]:
     with ChronoStore(tmp_path) as opened:

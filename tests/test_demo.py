@@ -30,7 +30,7 @@ def test_the_story_is_told(tmp_path: Path) -> None:
         "0.90 → 0.45",
         "0.80 → 0.40",
         "now: hypothesis 0.45",
-        "chain ok: 2",
+        "remembered: 2",
         "cannot tell",
         "altered",
         "1 line, ",

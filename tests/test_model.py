@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import shutil
 import tempfile
 import warnings
@@ -100,6 +101,13 @@ class Model:
             if line < before:
                 return place
         raise AssertionError("the log has more lines than the model")
+
+
+def _says_the_same(one: bytes | bytearray, other: bytes) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -200,12 +208,16 @@ class StoreMachine(RuleBasedStateMachine):
             lines = log.read_bytes().split(b"\n")[:-1]
             hit = data.draw(st.integers(int(self.model.compacted), len(lines) - 1), "line")
             at = data.draw(st.integers(0, len(lines[hit]) - 1), "byte")
-            changed = bytearray(lines[hit])
+            original = lines[hit]
+            changed = bytearray(original)
             changed[at] ^= 0x01
             lines[hit] = bytes(changed)
             log.write_bytes(b"\n".join([*lines, b""]))
             copied = ChronoStore(folder)
             report = copied.verify()
+            if _says_the_same(changed, original):
+                assert report.valid, "another spelling of the same number is a foreign line, not damage"
+                return
             assert not report.valid
             assert hit + 1 in {item.line for item in report.damage}
             with warnings.catch_warnings(record=True) as caught:

@@ -42,6 +42,7 @@ class Engine:
         lock_timeout: float = 5.0,
         strict: bool = False,
         verify: str = "full",
+        head_file: _Path | None = None,
     ) -> Engine: ...
     def close(self) -> None: ...
     def findings(self) -> dict[str, Any]:
@@ -85,6 +86,8 @@ class Engine:
     def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
     def verify(self, progress: _Progress | None = None) -> dict[str, Any]:
         """The report of verify_path, after a sync of what this store wrote."""
+    def accept_head(self) -> None:
+        """Take the log as it is now for the right one."""
     def compact(self, *, keep_history: bool = True, progress: _Progress | None = None) -> int: ...
     def backup(self, progress: _Progress | None = None) -> str: ...
     def restore(self, source: _Path, progress: _Progress | None = None) -> None: ...
@@ -111,12 +114,15 @@ class View:
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
     ) -> int: ...
 
-def verify_path(log_folder: _Path, progress: _Progress | None = None) -> dict[str, Any]:
+def verify_path(
+    log_folder: _Path, progress: _Progress | None = None, head_file: _Path | None = None
+) -> dict[str, Any]:
     """Check the files of a store's folder without opening it.
 
     {"valid", "events", "first_seq", "last_seq", "head", "fast_lines", "slow_lines", "blank_lines", "bytes",
     "committed_end", "base", "damage": [{"path", "offset", "line", "seq", "kind", "reason"}],
-    "tail": None or {"offset", "length", "reason"}, "notes"}
+    "tail": None or {"offset", "length", "reason"}, "notes",
+    "remembered": "kept", "lost", "unknown" or "unseen", "remembered_reason"}
     """
 
 def canonical_json(value: object) -> bytes: ...

@@ -57,7 +57,7 @@ def show(console: Console, folder: Path, records: int = _RECORDS) -> None:
             ("  memory for agents: every belief is an event in one SHA-256 chained log", "bold"),
         )
     )
-    with ChronoStore(project) as store:
+    with ChronoStore(project, head_file=project.with_name(f"{project.name}-head.json")) as store:
         _load(console, store, _notes(folder / "notes.ndjson", records))
         _ask(console, store)
         known = _believe(console, store)
@@ -191,7 +191,7 @@ def _verify(console: Console, store: ChronoStore) -> None:
         Text.assemble(
             (report.rung, "bold green" if report.valid else "bold red"),
             f": {report.events:,} events, {size(report.bytes)} in {seconds:.2f} s; ",
-            ("remembered, signed, witnessed: cannot tell yet", "yellow"),
+            ("signed, witnessed: cannot tell yet", "yellow"),
         ),
     )
 

@@ -17,6 +17,7 @@ from chronomemory import metrics, migrate
 from chronomemory._core import Engine, verify_path
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
+from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
@@ -64,7 +65,7 @@ class ChronoStore:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         self.project_root = Path(project_root)
         self.recursion_depth: Final = recursion_depth
-        self.head_file = None if head_file is None else Path(head_file)
+        self._given_head_file = None if head_file is None else Path(head_file)
         self._options: dict[str, Any] = {
             "recursion_depth": recursion_depth,
             "durability": durability,
@@ -84,7 +85,7 @@ class ChronoStore:
             # INVARIANT: an engine belongs to the process that made it; after a fork the
             # child must not go on with its parent's.
             if self._engine is None or self._opened_by != os.getpid():
-                engine = Engine(os.fspath(self.project_root), **self._options)
+                engine = self._make_engine()
                 try:
                     for complaint in _complaints(self.project_root, engine.findings()):
                         warnings.warn(complaint, RuntimeWarning, stacklevel=3)
@@ -93,6 +94,15 @@ class ChronoStore:
                     raise
                 self._engine, self._opened_by = engine, os.getpid()
         return self
+
+    def _make_engine(self, **other_options: Any) -> Engine:
+        options = {**self._options, **other_options}
+        return Engine(os.fspath(self.project_root), head_file=self.head_file, **options)
+
+    @property
+    def head_file(self) -> Path | None:
+        """Where the last head is remembered: the file that was given, or one of the user's state."""
+        return self._given_head_file or head_file(self.project_root)
 
     def close(self) -> None:
         """Close the store; closing twice is fine, and the next call opens it again."""
@@ -261,7 +271,7 @@ class ChronoStore:
         """Read the files again and say what they prove; nothing is opened or created for it."""
         engine = self._engine
         if engine is None:
-            found = verify_path(os.fspath(log_folder(self.project_root)), progress)
+            found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
         else:
             found = engine.verify(progress)
         return VerifyReport.from_dict(found)
@@ -269,6 +279,14 @@ class ChronoStore:
     def chain_valid(self) -> bool:
         """Say whether the files on disk are unaltered as far as a chain can tell."""
         return self.verify().valid
+
+    def accept_head(self) -> None:
+        """Take the log as it is for the right one, after a change that was meant: a checkout, a copy.
+
+        Until then ``verify`` goes on to report that the head it remembers is lost.
+        """
+        with self._lenient_engine() as engine:
+            engine.accept_head()
 
     # Care.
 
@@ -300,7 +318,7 @@ class ChronoStore:
         if self._engine is not None:
             yield self._engine
             return
-        engine = Engine(os.fspath(self.project_root), **{**self._options, "strict": False})
+        engine = self._make_engine(strict=False)
         try:
             yield engine
         finally:
@@ -336,6 +354,11 @@ def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
         )
     if found.tail:
         yield f"{project_root}: {found.tail}; the next write puts them aside"
+    if found.remembered == "lost":
+        yield (
+            f"{project_root}: {found.remembered_reason}; "
+            "if that was meant, accept_head() or 'chronomemory accept-head' says so"
+        )
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:

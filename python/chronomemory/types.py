@@ -27,7 +27,8 @@ __all__ = [
 #: Called now and then with what is done and what there is to do.
 Progress = Callable[[int, int], object]
 
-_RUNGS = ("remembered", "signed", "witnessed")
+#: What only a key or another person could tell.
+_UNBUILT_RUNGS = ("signed", "witnessed")
 
 
 class Readable(Protocol):
@@ -115,6 +116,9 @@ class VerifyReport:
     damage: tuple[Damage, ...] = ()
     tail: Tail | None = None
     notes: tuple[str, ...] = ()
+    #: What became of the head that was seen last: kept, lost, unknown, or unseen if none was.
+    remembered: str = "unseen"
+    remembered_reason: str = ""
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> VerifyReport:
@@ -128,12 +132,19 @@ class VerifyReport:
     @property
     def rung(self) -> str:
         """The highest rung of evidence that was reached."""
-        return "chain ok" if self.valid else "corrupt"
+        if not self.valid:
+            return "corrupt"
+        return "remembered" if self.remembered == "kept" else "chain ok"
 
     @property
     def rungs(self) -> dict[str, str]:
         """Every rung with its verdict; one that is not built yet says that it cannot tell."""
-        return {"chain": "ok" if self.valid else "corrupt", **dict.fromkeys(_RUNGS, "cannot tell")}
+        remembered = {"kept": "ok", "lost": "lost"}.get(self.remembered, "cannot tell")
+        return {
+            "chain": "ok" if self.valid else "corrupt",
+            "remembered": remembered,
+            **dict.fromkeys(_UNBUILT_RUNGS, "cannot tell"),
+        }
 
     def lines(self) -> list[str]:
         """Say it to a person, one finding a line."""
@@ -146,7 +157,9 @@ class VerifyReport:
         ]
         if self.base != "none":
             said.insert(1, f"base: {self.base}")
-        return [*said, *(f"{name}: {self.rungs[name]}" for name in _RUNGS)]
+        if self.remembered_reason:
+            said.append(f"{self.remembered}: {self.remembered_reason}")
+        return [*said, *(f"{name}: {verdict}" for name, verdict in self.rungs.items() if name != "chain")]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""

@@ -17,7 +17,7 @@ __all__ = ["app", "main"]
 _NOTES = "\n\n".join(
     (
         "Exit codes: 0 fine, 1 a finding (chain invalid, not found) or a store that cannot be used, "
-        "2 bad arguments or refused input.",
+        "2 bad arguments or refused input, 3 a valid chain without the head that was seen here last.",
         "With --json, stdout holds one JSON document; query, history, replay and export write one "
         "object a line. Warnings and errors go to stderr, then also as JSON.",
     )
@@ -47,6 +47,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "verify": evidence.verify,
         "history": evidence.history,
         "replay": evidence.replay,
+        "accept-head": evidence.accept_head,
     },
     "In and out": {
         "ingest": moving.ingest,

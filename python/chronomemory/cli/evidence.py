@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +13,13 @@ from rich.text import Text
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.options import HERE, MAX_SEQ, AsJson, Project, RecordId
 from chronomemory.cli.output import Output, clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, NotFoundError, session
+from chronomemory.cli.session import FINDING, LOST, NotFoundError, session
 from chronomemory.cli.tables import damage_table, event_table, history_table, kind_table, pairs, table
 from chronomemory.event import WalEvent
 from chronomemory.layout import log_path
 from chronomemory.types import VerifyReport
 
-__all__ = ["history", "replay", "status", "verify"]
+__all__ = ["accept_head", "history", "replay", "status", "verify"]
 
 #: How many events a table shows unless told; JSON has no such limit.
 _ROWS_SHOWN = 50
@@ -92,9 +93,9 @@ def _tell_of_no_log(project: Path, out: Output) -> None:
 def verify(project: Project = HERE, as_json: AsJson = False) -> None:
     """Read every byte again and say what it proves.
 
-    The exit code is 1 when the chain is invalid. A rung that is not built says that it cannot
-    tell: a chain alone does not see an end cut off between two lines, nor a history that was
-    written anew as a whole.
+    The exit code is 1 when the chain is invalid, and 3 when it is valid but lacks the head that
+    was seen here last: its end was cut off, or another log was put in its place. A rung that is
+    not built says that it cannot tell.
     """
     with session(project, as_json) as here:
         started = time.perf_counter()
@@ -107,10 +108,12 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
             _tell(here.out, report, seconds)
     if not report.valid:
         raise typer.Exit(FINDING)
+    if report.remembered == "lost":
+        raise typer.Exit(LOST)
 
 
 def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
-    if not report.events and not report.bytes and report.valid:
+    if not report.events and not report.bytes and report.valid and report.remembered != "lost":
         out.show(
             "There is no log here: this project has no memory yet, or its log was removed.",
             "No chain can tell these two apart.",
@@ -135,13 +138,37 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
         out.show(Text.assemble(("note  ", "bold yellow"), clean(note)))
     rungs = table("rung", "verdict", "what it would mean")
     for name, said in report.rungs.items():
-        style = {"ok": "green", "corrupt": "bold red"}.get(said, "yellow")
+        style = {"ok": "green", "corrupt": "bold red", "lost": "bold red"}.get(said, "yellow")
         rungs.add_row(name, Text(said, style=style), Text(_RUNGS.get(name, ""), style="dim"))
     out.show("", rungs)
+    if report.remembered_reason:
+        out.show(
+            "", Text.assemble((f"{report.remembered}  ", "bold yellow"), clean(report.remembered_reason))
+        )
+    if report.remembered == "lost":
+        out.show("      if that was meant, such as a checkout: chronomemory accept-head")
     if report.damage:
         out.show("", "Every good line can still be read. There are two ways to go on:")
         out.show("  chronomemory repair    keeps the damaged bytes and starts a clean log")
         out.show("  chronomemory restore   goes back to a backup")
+
+
+def accept_head(project: Project = HERE, as_json: AsJson = False) -> None:
+    """Take the log as it is for the right one, after a change that was meant.
+
+    A checkout or a copy by hand may put a log here that lacks what was seen before: verify then
+    says that the remembered head is lost, until you say that all is well.
+    """
+    with session(project, as_json) as here:
+        with warnings.catch_warnings():
+            # What opening would warn of is what this command is for.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            here.store.accept_head()
+            report = here.store.verify()
+        if as_json:
+            here.out.document({"seq": report.last_seq, "head": report.head, "rung": report.rung})
+        else:
+            here.out.done(f"accepted: {_events(report)}" if report.events else "accepted: no log")
 
 
 def _verdict(report: VerifyReport) -> Text:

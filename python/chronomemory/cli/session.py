@@ -20,10 +20,11 @@ from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidRecord
 from chronomemory.store import ChronoStore
 
-__all__ = ["FINDING", "REFUSED", "NotFoundError", "RefusedError", "Session", "session"]
+__all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "session"]
 
 FINDING = 1
 REFUSED = 2
+LOST = 3
 
 
 class NotFoundError(ChronoError):

@@ -21,6 +21,8 @@ pub mod wal;
 pub mod verify;
 
 pub mod origin;
+
+pub mod remembered;
 // 4 state: what is known now?
 pub mod snapshot;
 pub mod state;

@@ -1,5 +1,6 @@
 //! What may a caller choose?
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// When an acknowledged write is on disk.
@@ -41,6 +42,8 @@ pub struct Options {
     pub threads: usize,
     /// What this writer leaves in the lock file for people.
     pub signature: String,
+    /// Where the last head is noted, outside the project; `None` if nobody asks for it.
+    pub head_file: Option<PathBuf>,
     /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
     /// because [`Store::end_lease`](crate::store::Store::end_lease) gives it back.
     pub attended: bool,
@@ -57,6 +60,7 @@ impl Default for Options {
             checking: Checking::Full,
             threads: 1,
             signature: String::new(),
+            head_file: None,
             attended: false,
         }
     }

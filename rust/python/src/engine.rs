@@ -1,6 +1,6 @@
 //! What can Python ask of an open store?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full"))]
+    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn new(
         py: Python<'_>,
@@ -46,6 +46,7 @@ impl Engine {
         lock_timeout: f64,
         strict: bool,
         verify: &str,
+        head_file: Option<PathBuf>,
     ) -> PyResult<Self> {
         if recursion_depth < 0 {
             return Err(bad_choice("recursion_depth", &recursion_depth.to_string(), "0 or more"));
@@ -69,6 +70,7 @@ impl Engine {
             },
             threads: threads(),
             signature: format!("process {}, writing since {}", std::process::id(), stamp::spell(now())),
+            head_file,
             attended: true,
         };
         let syncs_later = options.durability == Durability::Normal;
@@ -88,8 +90,10 @@ impl Engine {
 
     /// What opening found.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = self.handle.read(py, |store| Ok(store.report().clone()))?;
-        report::dict(py, &found)
+        let found = self
+            .handle
+            .read(py, |store| Ok((store.report().clone(), store.standing().clone())))?;
+        report::dict(py, &found.0, &found.1)
     }
 
     #[pyo3(signature = (record, face=None))]
@@ -292,11 +296,17 @@ impl Engine {
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let layout = self.handle.change(py, |store| {
+        let (layout, head_file) = self.handle.change(py, |store| {
             store.sync()?;
-            Ok(store.layout().clone())
+            store.tell_known_head();
+            Ok((store.layout().clone(), store.head_file().map(Path::to_owned)))
         })?;
-        crate::words::verify_path(py, layout.folder().to_owned(), progress)
+        crate::words::verify_path(py, layout.folder().to_owned(), progress, head_file)
+    }
+
+    /// Takes the log as it is now for the right one.
+    fn accept_head(&self, py: Python<'_>) -> PyResult<()> {
+        self.handle.change(py, |store| store.accept_head(now()))
     }
 
     #[pyo3(signature = (*, keep_history=true, progress=None))]

@@ -1,12 +1,13 @@
 //! How is a report shown to Python?
 
 use chronomemory::damage::{Damage, Tail};
+use chronomemory::store::Standing;
 use chronomemory::verify::Report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// The report as a dict; the Python side gives it a class.
-pub fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+pub fn dict<'py>(py: Python<'py>, report: &Report, standing: &Standing) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("valid", report.valid())?;
     dict.set_item("events", report.events)?;
@@ -28,6 +29,14 @@ pub fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict
         report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?,
     )?;
     dict.set_item("notes", &report.notes)?;
+    let (word, reason) = match standing {
+        Standing::Unseen => ("unseen", ""),
+        Standing::Kept => ("kept", ""),
+        Standing::Lost(reason) => ("lost", reason.as_str()),
+        Standing::Unknown(reason) => ("unknown", reason.as_str()),
+    };
+    dict.set_item("remembered", word)?;
+    dict.set_item("remembered_reason", reason)?;
     Ok(dict)
 }
 

@@ -6,7 +6,7 @@ use chronomemory::digest::sha256;
 use chronomemory::disk::RealDisk;
 use chronomemory::json;
 use chronomemory::layout::Layout;
-use chronomemory::store::Store;
+use chronomemory::store::{Standing, Store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -19,21 +19,27 @@ use crate::{object, report};
 
 /// Checks the files of a store's folder without opening it.
 #[pyfunction]
-#[pyo3(signature = (log_folder, progress=None))]
-pub fn verify_path(py: Python<'_>, log_folder: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyDict>> {
+#[pyo3(signature = (log_folder, progress=None, head_file=None))]
+pub fn verify_path(
+    py: Python<'_>,
+    log_folder: PathBuf,
+    progress: Option<Py<PyAny>>,
+    head_file: Option<PathBuf>,
+) -> PyResult<Bound<'_, PyDict>> {
     let mut reporter = Reporter::new(progress);
     let found = enter(py, || {
-        Store::verify(
-            &RealDisk,
-            &Layout::of_folder(log_folder),
-            threads(),
-            &mut |done, total| {
-                reporter.report(done, total);
-            },
-        )
+        let layout = Layout::of_folder(log_folder);
+        let report = Store::verify(&RealDisk, &layout, threads(), &mut |done, total| {
+            reporter.report(done, total);
+        })?;
+        let standing = match head_file {
+            Some(note) => Store::standing_of(&RealDisk, &layout, &note)?,
+            None => Standing::Unseen,
+        };
+        Ok((report, standing))
     })?;
     reporter.finish()?;
-    report::dict(py, &found)
+    report::dict(py, &found.0, &found.1)
 }
 
 /// The canonical JSON of a value.

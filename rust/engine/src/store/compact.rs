@@ -109,6 +109,9 @@ impl Store {
         self.start_over(&lines, now)?;
         // From here on everything is committed; what follows can be done again by the next writer.
         self.sync_log()?;
+        if let Some(reached) = self.reached() {
+            self.tell_head_now(&reached);
+        }
         self.write_durable_snapshot()
     }
 

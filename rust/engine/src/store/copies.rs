@@ -168,6 +168,7 @@ impl Store {
             // Bases and archives of the log that was replaced lie beside it now.
             let quarantine = store.layout.quarantine();
             store.clear_out(Some(&quarantine))?;
+            store.accept_present_head()?;
             store.write_durable_snapshot()
         })
     }

@@ -16,6 +16,7 @@ mod lock;
 mod past;
 mod poison;
 mod prepare;
+mod remember;
 mod repair;
 mod shared;
 mod sync;
@@ -32,6 +33,7 @@ use crate::state::{Query, State, Tally};
 use crate::verify::{Report, Walk};
 use crate::wal::writer::Lines;
 
+pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use commit::{Committed, Group};
 pub use derived::Snapshotting;
@@ -92,6 +94,9 @@ pub struct Store {
     poisoned: Option<String>,
     /// The mark of a failed sync that was there before this store.
     mark_at_open: Option<String>,
+    /// How the log stands to the remembered head, and when one was noted last.
+    standing: Standing,
+    head_told: i64,
     closed: bool,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
@@ -119,12 +124,15 @@ impl Store {
             unsynced: Unsynced::default(),
             poisoned: None,
             mark_at_open: None,
+            standing: Standing::Unseen,
+            head_told: i64::MIN,
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
         };
         store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
+        store.tell_known_head();
         if store.options.exclusive {
             store.hold_lock_within(store.options.lock_timeout)?;
         }
@@ -229,6 +237,7 @@ impl Store {
             return Ok(());
         }
         let outcome = self.sync();
+        self.tell_known_head();
         self.write_wanted_snapshot();
         self.closed = true;
         self.let_go();
@@ -260,7 +269,7 @@ impl Store {
             self.state = State::default();
             self.report = nothing();
             self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
-            return Ok(());
+            return self.find_standing();
         };
         let Examined {
             walk,
@@ -282,7 +291,7 @@ impl Store {
         self.report = report;
         self.state = loader.state.unwrap_or_default();
         self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
-        Ok(())
+        self.find_standing()
     }
 
     /// Takes in what was appended; anything that does not simply follow means a reload.

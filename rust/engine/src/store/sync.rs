@@ -102,6 +102,7 @@ impl Store {
                 .notes
                 .push(format!("the hint about the last sync could not be written: {fault}"));
         }
+        self.tell_head(reached);
     }
 
     /// Under the lock, after a write: syncs what may not wait any longer.
@@ -144,7 +145,7 @@ impl Store {
     }
 
     /// Where the log ends now, as the hint spells it; `None` before the first event.
-    fn reached(&self) -> Option<Synced> {
+    pub(super) fn reached(&self) -> Option<Synced> {
         let walk = &self.log.as_ref()?.walk;
         let mark = walk.mark();
         Some(Synced {

@@ -1,0 +1,57 @@
+"""Where is the last head of a store remembered? Outside the project, with the user's other state.
+
+A chain cannot miss its own end. So each store's last synced head is noted in a small file under
+``$XDG_STATE_HOME/chronomemory/heads`` (``~/.local/state`` unless set), named by the store's path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+
+from chronomemory.layout import log_folder
+
+__all__ = ["head_file", "heads_folder"]
+
+#: Notes about projects that are gone are swept out when there are more than this many.
+_MANY_NOTES = 1_000
+
+
+def heads_folder() -> Path | None:
+    """Return where heads are noted; None for a user without a home."""
+    state = os.environ.get("XDG_STATE_HOME")
+    try:
+        base = Path(state) if state else Path.home() / ".local" / "state"
+    except RuntimeError:
+        return None
+    return base / "chronomemory" / "heads"
+
+
+def head_file(project_root: Path) -> Path | None:
+    """Return the note about a project's store, whether it exists or not."""
+    folder = heads_folder()
+    if folder is None:
+        return None
+    name = sha256(os.fsencode(log_folder(project_root).resolve())).hexdigest()[:32]
+    note = folder / f"{name}.json"
+    if not note.exists():
+        _sweep(folder)
+    return note
+
+
+def _sweep(folder: Path) -> None:
+    """Forget the heads of stores whose project is gone, once there are many notes."""
+    try:
+        notes = list(folder.glob("*.json"))
+    except OSError:
+        return
+    if len(notes) <= _MANY_NOTES:
+        return
+    for note in notes:
+        try:
+            if not Path(json.loads(note.read_bytes())["folder"]).parent.exists():
+                note.unlink()
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # someone else's file, or swept by another process: not worth an error here

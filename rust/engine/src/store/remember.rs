@@ -1,0 +1,108 @@
+//! When is the head of the log noted outside the project?
+
+use std::path::Path;
+
+use crate::disk::Disk;
+use crate::error::{At, Result};
+use crate::layout::Layout;
+use crate::origin::{Hint, hint_for, read_hint};
+use crate::remembered::{self, Standing};
+use crate::wal::synced::Synced;
+
+use super::Store;
+
+/// A writer notes its head no more often than this, in microseconds.
+const PAUSE_MICROS: i64 = 1_000_000;
+
+impl Store {
+    /// How the log stood to the remembered head when it was read.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Where the head is noted.
+    pub fn head_file(&self) -> Option<&Path> {
+        self.options.head_file.as_deref()
+    }
+
+    /// How the files of a store stand to a remembered head.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+        match remembered::read(disk, note) {
+            Ok(seen) => remembered::standing(disk, layout, seen).at(layout.log()),
+            Err(fault) => Ok(Standing::Unknown(format!("{} cannot be read: {fault}", note.display()))),
+        }
+    }
+
+    /// Looks again how the log stands to the remembered head.
+    pub(super) fn find_standing(&mut self) -> Result<()> {
+        if let Some(note) = &self.options.head_file {
+            self.standing = Self::standing_of(&*self.disk, &self.layout, note)?;
+        }
+        Ok(())
+    }
+
+    /// Notes a head that is on disk, at most once a second.
+    pub(super) fn tell_head(&mut self, reached: &Synced) {
+        let latest = self.latest();
+        if latest.saturating_sub(self.head_told) >= PAUSE_MICROS {
+            self.head_told = latest;
+            self.tell_head_now(reached);
+        }
+    }
+
+    /// INVARIANT: a note is only replaced by a head that follows from it.
+    pub(super) fn tell_head_now(&mut self, reached: &Synced) {
+        let Some(note) = &self.options.head_file else { return };
+        if !matches!(self.standing, Standing::Unseen | Standing::Kept) {
+            return;
+        }
+        let known = remembered::read(&*self.disk, note);
+        let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
+        if matches!(&known, Ok(Some(seen)) if is_known(seen)) {
+            return;
+        }
+        match remembered::write(&*self.disk, note, self.layout.folder(), reached) {
+            Ok(()) => self.standing = Standing::Kept,
+            // The log is none the worse; whoever asks is told that nobody can tell.
+            Err(fault) => self
+                .report
+                .notes
+                .push(format!("the head could not be remembered: {fault}")),
+        }
+    }
+
+    /// Takes the log as it is now for the right one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn accept_head(&mut self, now: i64) -> Result<()> {
+        self.with_lock(now, Self::accept_present_head)
+    }
+
+    /// Under the lock: the same.
+    pub(super) fn accept_present_head(&mut self) -> Result<()> {
+        let Some(note) = self.options.head_file.clone() else {
+            return Ok(());
+        };
+        self.sync_log()?;
+        match self.reached() {
+            Some(reached) => remembered::write(&*self.disk, &note, self.layout.folder(), &reached).at(&note)?,
+            None if self.disk.exists(&note) => self.disk.remove(&note).at(&note)?,
+            None => {}
+        }
+        self.find_standing()
+    }
+
+    /// Notes how far the log is known to be on disk, whoever brought it there.
+    pub fn tell_known_head(&mut self) {
+        let Some(log) = &self.log else { return };
+        let known = read_hint(&*self.disk, &self.layout).ok().flatten();
+        let length = log.file.length().unwrap_or(0);
+        if let (Some(reached), Ok(Hint::Synced(_))) = (known, hint_for(known, &*log.file, length)) {
+            self.tell_head_now(&reached);
+        }
+    }
+}
