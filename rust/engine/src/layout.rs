@@ -65,6 +65,11 @@ impl Layout {
         &self.lock
     }
 
+    /// The lock of those who compact, back up, restore or repair.
+    pub fn care_lock(&self) -> PathBuf {
+        self.folder.join("care.lock")
+    }
+
     /// The states that compactions started from.
     pub fn bases(&self) -> PathBuf {
         self.folder.join("base")
@@ -104,7 +109,12 @@ pub fn base_name(sha256: &str) -> String {
 /// An archive's name relative to the folder.
 pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
     let short = sha256.get(..16).unwrap_or(sha256);
-    format!("archive/{first_seq}-{last_seq}-{short}.wal")
+    format!("archive/{first_seq}-{last_seq}-{short}.wal.zst")
+}
+
+/// Whether an archive of this name is packed.
+pub fn is_packed_name(name: &str) -> bool {
+    name.ends_with(".zst")
 }
 
 /// Whether a name taken from a log stays inside its folder: digests name files, nothing else may.

@@ -69,6 +69,16 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the system says.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must be free.
+    ///
+    /// # Errors
+    /// What the system says; not every file system can.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     ///
     /// # Errors

@@ -4,6 +4,9 @@
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
 mod append;
+mod archives;
+mod backup;
+mod care;
 mod commit;
 mod compact;
 mod copies;
@@ -12,8 +15,12 @@ mod ingest;
 mod load;
 mod loader;
 mod lock;
+mod packing;
 mod past;
 mod repair;
+mod restore;
+mod retire;
+mod swap;
 mod sync;
 
 use std::sync::Arc;
@@ -27,12 +34,16 @@ use crate::state::{Query, State, Tally};
 use crate::verify::{Report, Walk};
 use crate::wal::writer::Lines;
 
+pub use backup::{BackingUp, backup};
+pub use care::Turns;
 pub use commit::Committed;
+pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
 pub use past::View;
-pub use repair::Repaired;
+pub use repair::{Repaired, repair};
+pub use restore::restore;
 pub use sync::Syncing;
 
 use load::{Examined, Look, Seen, look_twice, nothing};
@@ -276,7 +287,13 @@ impl Store {
             Some(log) => self.disk.status(&path).is_ok_and(|now| now.identity == log.identity),
             None => false,
         };
-        let Some(log) = self.log.as_mut().filter(|_| same) else {
+        if !same {
+            return match self.follow_swap()? {
+                true => Ok(()),
+                false => self.reload(&mut |_, _| {}),
+            };
+        }
+        let Some(log) = self.log.as_mut() else {
             return self.reload(&mut |_, _| {});
         };
         let length = log.file.length().at(&path)?;

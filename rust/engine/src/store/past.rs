@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::archive::{self, damage_in};
 use crate::chain::Held;
-use crate::disk::{Access, DiskFile, read_upto};
+use crate::disk::{DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
@@ -74,15 +75,15 @@ impl Store {
                 break;
             };
             let path = self.layout.inside(name);
-            let file = match self.disk.open(&path, Access::Read) {
-                Ok(file) => file,
+            let archive = match archive::open(&*self.disk, &path) {
+                Ok(archive) => archive,
                 Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => break,
                 Err(fault) => return Err(Error::io(&path, fault)),
             };
-            check_digest(&*file, name, digest)?;
-            let length = file.length().at(&path)?;
-            origin = Some(origin_of(&*file, length).at(&path)?);
-            found.push((name.to_owned(), file));
+            check_digest(&*archive.packed, name, digest)?;
+            let length = archive.log.length().or_damage(name)?;
+            origin = Some(origin_of(&*archive.log, length).or_damage(name)?);
+            found.push((name.to_owned(), archive.log));
         }
         Ok(found)
     }
@@ -141,8 +142,8 @@ impl Store {
             archives: false,
         };
         let mut loader = Loader::up_to(moment);
-        let path = self.layout.log().to_owned();
-        let found = examine(&*self.disk, &self.layout, &*segment, look, &mut loader, &mut |_, _| {}).at(&path)?;
+        let found =
+            examine(&*self.disk, &self.layout, &*segment, look, &mut loader, &mut |_, _| {}).or_damage(&name)?;
         // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
         let has_base = !matches!(found.report.base, BaseState::Missing | BaseState::Damaged);
         if let Some(damage) = found.report.damage.first().filter(|_| !is_live || !has_base) {
@@ -166,16 +167,17 @@ impl Store {
 
     /// The segment of the log that a moment falls into: the live one, or one of those it names as its past.
     fn segment_at(&self, live: &Arc<dyn DiskFile>, moment: Moment) -> Result<(String, Arc<dyn DiskFile>)> {
-        let path = self.layout.log().to_owned();
         let mut segment = Arc::clone(live);
         let mut segment_name = LOG.to_owned();
         loop {
-            let length = segment.length().at(&path)?;
-            let Beginning { origin, ts: began, .. } = beginning_of(&*segment, length).at(&path)?;
+            let length = segment.length().or_damage(&segment_name)?;
+            let Beginning { origin, ts: began, .. } = beginning_of(&*segment, length).or_damage(&segment_name)?;
             let first_seq = match &origin {
                 Origin::Nothing => return Ok((segment_name, segment)),
                 Origin::Ours(sentinel) => sentinel.last_seq,
-                Origin::Foreign => settled_seq(&*self.disk, &self.layout, &*segment, length).at(&path)?,
+                Origin::Foreign => {
+                    settled_seq(&*self.disk, &self.layout, &*segment, length).or_damage(&segment_name)?
+                }
             };
             let reaches = match moment {
                 Moment::Seq(seq) => seq >= first_seq,
@@ -195,12 +197,11 @@ impl Store {
                 ));
             };
             segment_name = name.to_owned();
-            segment = self
-                .disk
-                .open(&self.layout.inside(name), Access::Read)
+            let archive = archive::open(&*self.disk, &self.layout.inside(name))
                 .map_err(|fault| unavailable(format!("{name}: {fault}")))?;
             // The digest also keeps an archive from leading back to itself.
-            check_digest(&*segment, name, digest)?;
+            check_digest(&*archive.packed, name, digest)?;
+            segment = archive.log;
         }
     }
 
@@ -240,6 +241,23 @@ impl Store {
     }
 }
 
+/// What an archive holds may be wrong: that is damage, and no failure of the disk.
+trait OrDamage<T> {
+    fn or_damage(self, name: &str) -> Result<T>;
+}
+
+impl<T> OrDamage<T> for std::io::Result<T> {
+    fn or_damage(self, name: &str) -> Result<T> {
+        self.map_err(|fault| match damage_in(&fault) {
+            Some(reason) => {
+                let damage = crate::verify::finding(name, crate::damage::DamageKind::ArchiveAltered, reason);
+                Error::Corrupted(Box::new(damage))
+            }
+            None => Error::io(std::path::Path::new(name), fault),
+        })
+    }
+}
+
 /// An archive is believed only if it is the one that the log names.
 fn check_digest(segment: &dyn DiskFile, name: &str, digest: &str) -> Result<()> {
     let found = crate::snapshot::digest(segment).at(std::path::Path::new(name))?;
@@ -253,14 +271,14 @@ fn check_digest(segment: &dyn DiskFile, name: &str, digest: &str) -> Result<()> 
 
 /// The lines of an archive that speak of a record.
 fn mentions(segment: &dyn DiskFile, name: &str, id: &str) -> Result<Vec<Vec<u8>>> {
-    let path = std::path::Path::new(name);
-    let length = segment.length().at(path)?;
+    let length = segment.length().or_damage(name)?;
     let mut found = Mentions {
         id: spelled(id),
         ..Mentions::default()
     };
     let mut walk = Walk::new(None);
-    walk.go(segment, length, ALONE, &mut found, &mut |_, _| {}).at(path)?;
+    walk.go(segment, length, ALONE, &mut found, &mut |_, _| {})
+        .or_damage(name)?;
     if let Some(damage) = walk.follower.damage.first() {
         let damage = crate::damage::Damage {
             path: name.to_owned(),
@@ -271,7 +289,7 @@ fn mentions(segment: &dyn DiskFile, name: &str, id: &str) -> Result<Vec<Vec<u8>>
     found
         .offsets
         .iter()
-        .map(|&offset| line_from(segment, offset, length).at(path))
+        .map(|&offset| line_from(segment, offset, length).or_damage(name))
         .collect()
 }
 
