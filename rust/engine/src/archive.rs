@@ -83,6 +83,16 @@ pub struct Archive {
     pub packed: Arc<dyn DiskFile>,
     /// The log that it holds.
     pub log: Arc<dyn DiskFile>,
+    unpacking: Option<Arc<Unpacking>>,
+}
+
+impl Archive {
+    /// Gives back the memory that reading took.
+    pub fn rest(&self) {
+        if let Some(unpacking) = &self.unpacking {
+            guard(&unpacking.kept).clear();
+        }
+    }
 }
 
 /// Opens an archive; its name tells whether it is packed.
@@ -94,12 +104,20 @@ pub fn open(disk: &dyn Disk, path: &Path) -> io::Result<Archive> {
     let is_packed = path
         .file_name()
         .is_some_and(|name| is_packed_name(&name.to_string_lossy()));
-    let log = if is_packed {
-        Arc::new(Unpacking::new(Arc::clone(&packed))?) as Arc<dyn DiskFile>
-    } else {
-        Arc::clone(&packed)
-    };
-    Ok(Archive { packed, log })
+    if !is_packed {
+        let log = Arc::clone(&packed);
+        return Ok(Archive {
+            packed,
+            log,
+            unpacking: None,
+        });
+    }
+    let unpacking = Arc::new(Unpacking::new(Arc::clone(&packed))?);
+    Ok(Archive {
+        packed,
+        log: Arc::clone(&unpacking) as Arc<dyn DiskFile>,
+        unpacking: Some(unpacking),
+    })
 }
 
 /// A frame's place in the archive, and how much of the log it holds.

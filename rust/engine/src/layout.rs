@@ -85,6 +85,17 @@ impl Layout {
         self.folder.join("archive")
     }
 
+    /// What is derived and can be made again.
+    pub fn indexes(&self) -> PathBuf {
+        self.folder.join("index")
+    }
+
+    /// Which events of an archive speak of which record.
+    pub fn history_index(&self, archive: &str) -> PathBuf {
+        let name = archive.rsplit('/').next().unwrap_or(archive);
+        self.indexes().join(format!("{name}.history"))
+    }
+
     /// What recovery cut away.
     pub fn quarantine(&self) -> PathBuf {
         self.folder.join("quarantine")
@@ -110,6 +121,11 @@ pub fn base_name(sha256: &str) -> String {
 pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
     let short = sha256.get(..16).unwrap_or(sha256);
     format!("archive/{first_seq}-{last_seq}-{short}.wal.zst")
+}
+
+/// Whether a file of this name in `index/` tells which events of an archive speak of which record.
+pub fn is_history_index(name: &str) -> bool {
+    name.ends_with(".history") || name.ends_with(".history.tmp")
 }
 
 /// Whether an archive of this name is packed.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Disk, DiskFile, read_upto};
+use crate::disk::{Disk, DiskFile, PACE_BYTES, read_upto};
 use crate::json::{self, RecordSpans, Value};
 
 /// What leads over to the records.
@@ -66,6 +66,21 @@ pub fn write<'a>(
     writer.finish(b"\n]}\n")
 }
 
+/// The same, and waits until the disk has it.
+///
+/// # Errors
+/// What the disk says.
+pub fn write_durably<'a>(
+    disk: &dyn Disk,
+    path: &Path,
+    header: &Header,
+    records: impl ExactSizeIterator<Item = &'a [u8]>,
+) -> io::Result<()> {
+    let mut writer = Writer::start(disk, path, header.spell())?.paced();
+    writer.add(records, &mut |_, _| {})?;
+    writer.finish(b"\n]}\n")?.file.sync()
+}
+
 /// A state that is being written down. A record whose id came before replaces that one: so a state can be written while it
 /// still changes, and what changed comes behind. What stands before the records in a snapshot then stands behind them.
 pub struct Writer {
@@ -74,6 +89,8 @@ pub struct Writer {
     buffer: Vec<u8>,
     offset: u64,
     is_empty: bool,
+    /// Up to here it is on disk, if it is to be.
+    synced: Option<u64>,
 }
 
 impl Writer {
@@ -82,7 +99,15 @@ impl Writer {
     /// # Errors
     /// What the disk says.
     pub fn base(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
-        Self::start(disk, path, OPEN_HEADER.to_vec())
+        Ok(Self::start(disk, path, OPEN_HEADER.to_vec())?.paced())
+    }
+
+    /// It is to be synced in the end, and so on the way.
+    fn paced(self) -> Self {
+        Self {
+            synced: Some(0),
+            ..self
+        }
     }
 
     fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>) -> io::Result<Self> {
@@ -92,6 +117,7 @@ impl Writer {
             buffer,
             offset: 0,
             is_empty: true,
+            synced: None,
         })
     }
 
@@ -156,6 +182,12 @@ impl Writer {
         self.file.write_at(&self.buffer, self.offset)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
+        if let Some(synced) = &mut self.synced
+            && self.offset - *synced >= PACE_BYTES
+        {
+            self.file.sync()?;
+            *synced = self.offset;
+        }
         Ok(())
     }
 }

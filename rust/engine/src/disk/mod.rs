@@ -15,6 +15,10 @@ use std::time::Duration;
 pub use crash::CrashDisk;
 pub use real::RealDisk;
 
+/// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
+/// the disk was given, and should not wait for all of it.
+pub const PACE_BYTES: u64 = 16 * 1024 * 1024;
+
 /// What a caller wants to do with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

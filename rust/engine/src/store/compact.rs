@@ -214,6 +214,9 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             work.run(&mut |_, _| {})?;
         }
         sync(turns)?;
+        // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
+        // theirs under the lock, so this one is kept until nobody waits any more.
+        let _retired = turns.turn(|store| Ok(store.log.as_ref().map(|log| Arc::clone(&log.file))))?;
         if let Some(events) = turns.turn(|store| store.end_compaction(work, now()))? {
             write_snapshot(turns)?;
             clear_out(turns, None, now())?;

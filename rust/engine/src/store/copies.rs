@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_upto};
 use crate::error::{At, Error, Result};
 
 use super::{Progress, Store};
@@ -38,7 +38,7 @@ pub(super) fn copy_bytes(
     let file = disk.create(target).at(target)?;
     let mut hasher = Hasher::default();
     let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-    let mut offset = range.start;
+    let (mut offset, mut synced) = (range.start, range.start);
     while offset < range.end {
         buffer.clear();
         let wanted = (range.end - offset).min(BUFFER_BYTES as u64) as usize;
@@ -48,6 +48,10 @@ pub(super) fn copy_bytes(
         hasher.update(&buffer);
         file.write_at(&buffer, offset - range.start).at(target)?;
         offset += buffer.len() as u64;
+        if offset - synced >= PACE_BYTES {
+            file.sync().at(target)?;
+            synced = offset;
+        }
         if let Some(progress) = progress.as_mut() {
             progress(offset - range.start, range.end - range.start);
         }

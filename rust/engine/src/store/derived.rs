@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, Identity};
+use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::base_name;
@@ -40,6 +40,9 @@ pub struct Snapshotting {
     header: Header,
     state: Frozen,
     identity: Identity,
+    /// The one that will be replaced. The system takes a file apart when its last handle is closed: that is this one, when
+    /// nobody waits for it.
+    _replaced: Option<Arc<dyn DiskFile>>,
 }
 
 impl Snapshotting {
@@ -63,9 +66,7 @@ impl Snapshotting {
     /// # Errors
     /// What the disk says.
     pub(super) fn run_durably(&self) -> io::Result<()> {
-        let records = self.state.records();
-        let written = snapshot::write(&*self.disk, &self.draft, &self.header, records, &mut |_, _| {})?;
-        written.file.sync()
+        snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())
     }
 
     pub(super) fn draft(&self) -> &Path {
@@ -152,6 +153,7 @@ impl Store {
             header: self.header(),
             state: self.state.freeze(),
             identity,
+            _replaced: self.disk.open(&self.layout.snapshot(), Access::Read).ok(),
         })
     }
 

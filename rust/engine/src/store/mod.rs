@@ -5,6 +5,7 @@
 
 mod append;
 mod archives;
+mod as_of;
 mod backup;
 mod care;
 mod commit;
@@ -20,6 +21,7 @@ mod past;
 mod repair;
 mod restore;
 mod retire;
+mod shelf;
 mod swap;
 mod sync;
 
@@ -28,12 +30,13 @@ use std::sync::Arc;
 use crate::disk::{Disk, DiskFile, Identity, LockFile};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
-use crate::options::{Checking, Options};
+use crate::options::{Checking, Durability, Options};
 use crate::origin::Origin;
 use crate::state::{Query, State, Tally};
 use crate::verify::{Report, Walk};
 use crate::wal::writer::Lines;
 
+pub use as_of::View;
 pub use backup::{BackingUp, backup};
 pub use care::Turns;
 pub use commit::Committed;
@@ -41,7 +44,6 @@ pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
-pub use past::View;
 pub use repair::{Repaired, repair};
 pub use restore::restore;
 pub use sync::Syncing;
@@ -99,6 +101,8 @@ pub struct Store {
     snapshot_due: u64,
     /// One is due that is too large to be written on the way.
     snapshot_wanted: bool,
+    /// The archives that were asked so far.
+    shelf: shelf::Shelf,
 }
 
 impl Store {
@@ -124,6 +128,7 @@ impl Store {
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
+            shelf: shelf::Shelf::default(),
         };
         store.reload(progress)?;
         if store.options.exclusive {
@@ -135,6 +140,11 @@ impl Store {
     /// What opening found.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// When this store's writes are synced.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
     }
 
     /// The paths of the store.

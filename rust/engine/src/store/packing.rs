@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::archive::{FRAME_BYTES, Packer};
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Disk, DiskFile, read_over};
+use crate::disk::{Disk, DiskFile, PACE_BYTES, read_over};
 use crate::ordered::in_order;
 
 use super::Progress;
@@ -18,6 +18,7 @@ pub(super) struct Packing {
     /// How much of the log is packed: whole frames.
     done: u64,
     written: u64,
+    synced: u64,
     hasher: Hasher,
     threads: usize,
 }
@@ -41,6 +42,7 @@ impl Packing {
             file: disk.create(path)?,
             done: 0,
             written: 0,
+            synced: 0,
             hasher: Hasher::default(),
             threads,
         })
@@ -89,6 +91,10 @@ impl Packing {
             self.hasher.update(&piece.frame);
             self.file.write_at(&piece.frame, self.written)?;
             self.written += piece.frame.len() as u64;
+            if self.written - self.synced >= PACE_BYTES {
+                self.file.sync()?;
+                self.synced = self.written;
+            }
             self.done += piece.plain.len() as u64;
             progress(self.done, until);
             io::Result::Ok(true)

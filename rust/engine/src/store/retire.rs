@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::archive;
 use crate::digest::Hex;
@@ -13,7 +14,7 @@ use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
-use crate::layout::base_name;
+use crate::layout::{base_name, is_history_index};
 use crate::origin::{Origin, beginning_of, origin_of};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
@@ -52,8 +53,9 @@ impl Store {
         let lines = self.sentinel(retirement, base.text(), now)?;
         self.replace_log(&lines.bytes)?;
         self.start_over(&lines, now)?;
-        // From here on everything is committed; what follows can be done again by the next writer.
-        self.sync_log()
+        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
+        // others would take its word for it.
+        self.make_ready()
     }
 
     fn sentinel(&self, retirement: Retirement, base: &str, now: i64) -> Result<Lines> {
@@ -142,7 +144,20 @@ impl Store {
             let unnamed = names.iter().filter(|name| !named.contains(&format!("{folder}/{name}")));
             found.extend(unnamed.map(|name| path.join(name)));
         }
+        found.extend(self.orphaned_indexes(&named)?);
         Ok(found)
+    }
+
+    /// Indexes of archives that are gone, or about to go.
+    fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
+        let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.layout.history_index(name)).collect();
+        let indexes = self.layout.indexes();
+        let names = self.disk.list(&indexes).at(&indexes)?;
+        let ours = names.iter().filter(|name| is_history_index(name));
+        Ok(ours
+            .map(|name| indexes.join(name))
+            .filter(|path| !needed.contains(path))
+            .collect())
     }
 
     /// All files that this log and its past name; `None` if the past cannot be followed to its end: then nothing is garbage.
@@ -191,8 +206,13 @@ impl Store {
 pub(super) fn clear_out(turns: &impl Turns, aside: Option<&Path>, now: i64) -> Result<()> {
     // Whoever looks after the store is alone with that: no file can be named meanwhile that is not named now.
     let garbage = turns.turn(|store| store.garbage())?;
+    let disk = turns.turn(|store| Ok(Arc::clone(&store.disk)))?;
     for file in garbage {
+        // The handle is closed when nobody waits any more: only then the system takes the file apart.
+        let _removed = disk.open(&file, Access::Read).ok();
         turns.turn(|store| {
+            // What is derived is not worth keeping.
+            let aside = aside.filter(|_| !file.starts_with(store.layout.indexes()));
             store.with_lock(now, |store| match (aside, file.file_name()) {
                 (Some(folder), Some(name)) => store.disk.rename(&file, &folder.join(name)).at(&file),
                 _ => store.disk.remove(&file).at(&file),
