@@ -24,7 +24,7 @@ pub const MOST_PACKED_BYTES: u64 = FRAME_BYTES as u64 + 65_536;
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Behind the blocks of a frame.
 const CHECKSUM_BYTES: u64 = 4;
-/// Logs shrink to about a fourth already; higher levels take several times as long for a few percent.
+/// The usual one: higher levels take seven times as long and more for a few percent.
 const LEVEL: i32 = 3;
 /// How many unpacked frames are kept: pieces that are read side by side share them.
 const KEPT_FRAMES: usize = 12;

@@ -208,12 +208,13 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         };
         work.run(progress)?;
         for _ in 0..MOST_ROUNDS {
+            // First the slow part: what is appended meanwhile is followed, and little is left to sync under the lock.
+            sync(turns)?;
             if !turns.turn(|store| store.follow_compaction(&mut work))? {
                 break;
             }
             work.run(&mut |_, _| {})?;
         }
-        sync(turns)?;
         // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
         // theirs under the lock, so this one is kept until nobody waits any more.
         let _retired = turns.turn(|store| Ok(store.log.as_ref().map(|log| Arc::clone(&log.file))))?;
