@@ -18,6 +18,7 @@ MIB = 1024 * 1024
 
 def load_verifier() -> Any:
     """The independent verifier as a module; it is a script and belongs to no package."""
+    sys.path.insert(0, str(VERIFIER.parent))  # as for a script: what lies beside it can be imported
     spec = importlib.util.spec_from_file_location("verify_log", VERIFIER)
     assert spec is not None and spec.loader is not None
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)

@@ -1,12 +1,13 @@
 """Is this log still true? A second opinion that shares no code with the engine.
 
-One file, standard library only, to be read in one sitting and run anywhere. It follows docs/format.md and
-holds one line of the log at a time (base and snapshot files whole). PATH is a project, its `.chronomemory`
-folder or a lone log file. Exit code: 0 valid, 1 invalid, 2 cannot tell.
+Standard library only, to be read in one sitting and run anywhere; `packed_log.py` beside it opens packed
+archives. It follows docs/format.md and holds one line of the log at a time (base and snapshot files whole).
+PATH is a project, its `.chronomemory` folder or a lone log. Exit code: 0 valid, 1 invalid, 2 cannot tell.
 """
 
 import argparse
 import hashlib
+import importlib.util
 import io
 import json
 import re
@@ -22,6 +23,7 @@ MAX_INT_DIGITS = 4300
 MAX_DEPTH = 200
 MAX_SEQ = 2**63 - 1
 FIELDS = frozenset(["seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"])
+PACKED_LOG = importlib.import_module("packed_log") if importlib.util.find_spec("packed_log") else None
 ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
 
 # A lowered interpreter limit would make honest integers look like damage.
@@ -36,11 +38,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(digits: str) -> float:
-    whole = digits.lstrip("-").isdecimal()  # json keeps the two apart: 1e0 is a float, -0 is the integer 0
-    if whole and len(digits.lstrip("-")) > MAX_INT_DIGITS:
-        raise ValueError(f"integer of more than {MAX_INT_DIGITS} digits")
-    if not whole and not abs(float(digits)) <= sys.float_info.max:  # NaN is not, either
-        raise ValueError("number is not finite")
+    bare = digits.lstrip("-")
+    whole = bare.isdecimal()  # json keeps the two apart: 1e0 is a float, -0 is the integer 0
+    size, most = (len(bare), MAX_INT_DIGITS) if whole else (abs(float(digits)), sys.float_info.max)
+    if not size <= most:  # NaN is not, either
+        raise ValueError(f"integer of more than {MAX_INT_DIGITS} digits, or a number that is not finite")
     return int(digits) if whole else float(digits)
 
 
@@ -97,12 +99,11 @@ def _shape_error(event: Any) -> str | None:
     if not isinstance(event, dict) or not event.keys() >= FIELDS:
         return "not an object with the eight fields of an event"
     record, prev_hash = event["record"], event["prev_hash"]
-    texts = [event["ts"], event["op"], event["record_id"]]
     count = record.get("events") if isinstance(record, dict) else None
     rules = {
         "seq is an integer from 0 to 2^63-1": _is_int(event["seq"], 0, MAX_SEQ),
         "recursion_depth is a 64-bit integer": _is_int(event["recursion_depth"], -MAX_SEQ - 1, MAX_SEQ),
-        "ts, op and record_id are strings": all(isinstance(text, str) for text in texts),
+        "ts, op, record_id are strings": all(type(event[key]) is str for key in ("ts", "op", "record_id")),
         "record is an object or null": record is None or isinstance(record, dict),
         "hash is 64 lower-case hex digits": _is_digest(event["hash"]),
         'prev_hash is "" or 64 lower-case hex digits': prev_hash == "" or _is_digest(prev_hash),
@@ -163,15 +164,11 @@ class Batch:
 
     def takes(self, event: dict[str, Any] | None, sound: bool) -> bool:
         """Whether the next line belongs to this batch. Whatever is not in its place damages the batch."""
-        if event is None:
-            self.damaged, self.expected = True, self.expected + 1
-        elif event["op"] in ("begin", "compact") or not self.seq < event["seq"] <= self.last:
-            self.damaged = True
-            return False
-        else:
-            self.damaged = self.damaged or not sound or event["seq"] != self.expected
-            self.expected = event["seq"] + 1
-        return True
+        seq, op = (event["seq"], event["op"]) if event else (self.expected, "")
+        member = not event or (op not in ("begin", "compact") and self.seq < seq <= self.last)
+        self.damaged = self.damaged or not event or not sound or not member or seq != self.expected
+        self.expected = seq + 1 if member else self.expected
+        return member
 
 
 def _is_adoption(event: dict[str, Any]) -> bool:
@@ -306,23 +303,32 @@ def _check_named_base(folder: Path, log: Log, sha256: Any, good: str) -> str:
     return "damaged" if exists else "missing"
 
 
-def _check_archives(folder: Path, log: Log, sentinel: dict[str, Any]) -> None:
+def _read_segment(path: Path) -> Log | None:
+    if path.suffix == ".zst":
+        return PACKED_LOG.read(path, Log) if PACKED_LOG else None
+    with path.open("rb") as stream:
+        return Log(stream)
+
+
+def _check_archives(folder: Path, log: Log, event: dict[str, Any] | None) -> None:
     """Follow the sentinels back through the retired segments, as far as they were kept."""
-    event: dict[str, Any] | None = sentinel
     while event and (data := _sentinel_data(event)):
-        seq, name = event["seq"], data.get("archive")
+        seq, name, at = event["seq"], data.get("archive"), (0, 0)
         path = name if isinstance(name, str) and ARCHIVE.fullmatch(name) else "archive"
         if name is None or (path == name and not (folder / path).is_file()):
             log.notes.append(f"history unavailable: before seq {seq}")
             return
-        if path != name or _digest(folder / path) != data.get("archive_sha256"):
-            log.report("archive-altered", "not the segment that was retired", None, path)
-            return
-        with (folder / path).open("rb") as stream:
-            segment = Log(stream)
-        if segment.damage or segment.known.head != data.get("previous_head"):
-            at = (segment.damage[0]["offset"], segment.damage[0]["line"]) if segment.damage else (0, 0)
-            log.report("archive-altered", "its chain does not lead to previous_head", None, path, at)
+        try:
+            if path != name or _digest(folder / path) != data.get("archive_sha256"):
+                raise ValueError("not the segment that was retired")
+            if (segment := _read_segment(folder / path)) is None:
+                log.notes.append(f"cannot look inside {path}: nothing here unpacks zstd; its digest is right")
+                return
+            if segment.damage or segment.known.head != data.get("previous_head"):
+                at = next(((found["offset"], found["line"]) for found in segment.damage), at)
+                raise ValueError("its chain does not lead to previous_head")
+        except ValueError as error:
+            log.report("archive-altered", str(error), None, path, at)
             return
         event = segment.known.first
         _check_earlier_base(folder, log, segment)
@@ -331,11 +337,8 @@ def _check_archives(folder: Path, log: Log, sentinel: dict[str, Any]) -> None:
 def _check_earlier_base(folder: Path, log: Log, segment: Log) -> None:
     """Without the base it started from an archived segment says less; a different base is damage."""
     first, adopt = segment.known.first, segment.known.adopt
-    if first and first["op"] == "compact" and not _sentinel_data(first):
-        sha256 = adopt["record"]["base_sha256"] if adopt else None
-    else:
-        sha256 = _sentinel_data(first).get("base_sha256")
-    name = f"base/{sha256}.json"
+    named = _sentinel_data(first) or (adopt["record"] if adopt and first and first["op"] == "compact" else {})
+    name = f"base/{(sha256 := named.get('base_sha256'))}.json"
     if _is_digest(sha256) and not (folder / name).is_file():
         log.notes.append(f"history unavailable: {name} is not there")
     elif _is_digest(sha256) and _digest(folder / name) != sha256:
@@ -366,10 +369,10 @@ def _check_base(folder: Path, stream: BinaryIO, synced: bytes, log: Log) -> str:
 def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Path | None = None) -> dict[str, Any]:
     log = Log(stream, synced)
     base = _check_base(folder, stream, synced, log) if folder else "none"
-    first, end = log.known.first, log.committed_end
+    end = log.committed_end
     return {
         "valid": not log.damage,
-        "first_seq": first["seq"] if first else None,
+        "first_seq": log.known.first["seq"] if log.known.first else None,
         **{name: getattr(log.known, name) for name in ("events", "last_seq", "head", "lines", "blank_lines")},
         "bytes": log.bytes,
         "committed_end": end,
@@ -387,8 +390,7 @@ def verify_bytes(data: bytes, synced: bytes | None = None) -> dict[str, Any]:
 
 def verify_folder(path: str | Path) -> dict[str, Any]:
     """The verdict on a project or its `.chronomemory` folder; a missing log is an empty one."""
-    folders = (Path(path) / ".chronomemory", Path(path))
-    folder = next((one for one in folders if (one / LOG).exists()), None)
+    folder = next((one for one in (Path(path) / ".chronomemory", Path(path)) if (one / LOG).exists()), None)
     if folder is None:
         return verify_bytes(b"")
     synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else b""
@@ -402,17 +404,15 @@ def main() -> int:
     arguments.add_argument("--json", action="store_true", help="print the whole verdict")
     arguments.add_argument("--log-only", action="store_true", help="leave out the files beside the log")
     asked = arguments.parse_args()
-    inside = [asked.path / ".chronomemory" / LOG, asked.path / LOG]
-    log_path = next((path for path in inside if path.is_file()), asked.path)
+    inside = [path for path in (asked.path / ".chronomemory" / LOG, asked.path / LOG) if path.is_file()]
     try:
-        with log_path.open("rb") as stream:
-            whole = log_path in inside and not asked.log_only
-            found = verify_folder(log_path.parent) if whole else _verdict(stream)
+        with (inside or [asked.path])[0].open("rb") as stream:
+            found = verify_folder(asked.path) if inside and not asked.log_only else _verdict(stream)
     except OSError as error:
         arguments.error(str(error))
     rung = f"{found['events']} events, {'chain ok' if found['valid'] else 'corrupt'}"
-    findings = (rung, *found["damage"], *found["notes"], f"tail: {found['tail']}")
-    print(json.dumps(found, indent=2) if asked.json else "\n".join(map(str, findings)))
+    findings = map(str, (rung, *found["damage"], *found["notes"], f"tail: {found['tail']}"))
+    print(json.dumps(found, indent=2) if asked.json else "\n".join(findings))
     return 0 if found["valid"] else 1
 
 

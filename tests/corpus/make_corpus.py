@@ -14,6 +14,7 @@ import cases_batches
 import cases_fields
 import cases_foreign
 import cases_links
+import cases_packed
 import cases_spelling
 import cases_synced
 from craft import Case
@@ -25,7 +26,7 @@ def logs() -> list[Case]:
 
 
 def folders() -> list[Case]:
-    return [*cases_base.cases(), *cases_foreign.cases()]
+    return [*cases_base.cases(), *cases_foreign.cases(), *cases_packed.cases()]
 
 
 def files_of_log(case: Case) -> dict[str, bytes]:

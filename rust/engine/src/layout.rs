@@ -75,6 +75,11 @@ impl Layout {
         &self.turn
     }
 
+    /// The lock of those who compact, back up, restore or repair.
+    pub fn care_lock(&self) -> PathBuf {
+        self.folder.join("care.lock")
+    }
+
     /// The states that compactions started from.
     pub fn bases(&self) -> PathBuf {
         self.folder.join("base")
@@ -88,6 +93,17 @@ impl Layout {
     /// Log segments retired by compactions.
     pub fn archives(&self) -> PathBuf {
         self.folder.join("archive")
+    }
+
+    /// What is derived and can be made again.
+    pub fn indexes(&self) -> PathBuf {
+        self.folder.join("index")
+    }
+
+    /// Which events of an archive speak of which record.
+    pub fn history_index(&self, archive: &str) -> PathBuf {
+        let name = archive.rsplit('/').next().unwrap_or(archive);
+        self.indexes().join(format!("{name}.history"))
     }
 
     /// What recovery cut away.
@@ -114,7 +130,17 @@ pub fn base_name(sha256: &str) -> String {
 /// An archive's name relative to the folder.
 pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
     let short = sha256.get(..16).unwrap_or(sha256);
-    format!("archive/{first_seq}-{last_seq}-{short}.wal")
+    format!("archive/{first_seq}-{last_seq}-{short}.wal.zst")
+}
+
+/// Whether a file of this name in `index/` tells which events of an archive speak of which record.
+pub fn is_history_index(name: &str) -> bool {
+    name.ends_with(".history") || name.ends_with(".history.tmp")
+}
+
+/// Whether an archive of this name is packed.
+pub fn is_packed_name(name: &str) -> bool {
+    name.ends_with(".zst")
 }
 
 /// Whether a name taken from a log stays inside its folder: digests name files, nothing else may.

@@ -16,6 +16,7 @@ pub mod event;
 
 pub mod chain;
 // 3 log: how does it get to disk, and is it still true?
+pub mod archive;
 pub mod wal;
 
 pub mod verify;

@@ -32,6 +32,8 @@ pub struct Sentinel {
     pub previous_head: String,
     /// The archive's name, if history was kept, and its digest.
     pub archive: Option<(String, String)>,
+    /// It was written by a repair.
+    pub repaired: bool,
 }
 
 /// The beginning of a log.
@@ -100,6 +102,7 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
             let digest = text("archive_sha256").unwrap_or_default();
             (name.as_str().unwrap_or_default().to_owned(), digest.to_owned())
         }),
+        repaired: data.get("repaired").is_some(),
     })
 }
 
@@ -300,7 +303,10 @@ fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// The line whose newline stands just before `end`.
-fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
+///
+/// # Errors
+/// What the disk says.
+pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
     let mut reach = 4096;
     loop {
         let start = end.saturating_sub(reach);

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::archive;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_whole};
 use crate::json::{self, Value};
@@ -126,10 +127,10 @@ pub fn standing(disk: &dyn Disk, layout: &Layout, seen: Option<Synced>) -> io::R
         if sentinel.previous_head == seen.head.text() {
             return Ok(Standing::Kept);
         }
-        let archive = sentinel.safe_archive().map(|(name, _)| layout.inside(name));
-        let opened = archive.map(|path| disk.open(&path, Access::Read));
+        let path = sentinel.safe_archive().map(|(name, _)| layout.inside(name));
+        let opened = path.map(|path| archive::open(disk, &path));
         segment = match opened {
-            Some(Ok(archive)) => archive,
+            Some(Ok(archive)) => archive.log,
             _ => {
                 return Ok(Standing::Unknown(format!(
                     "event {} was seen here, and the history that could tell was dropped",

@@ -10,9 +10,13 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Disk, DiskFile, read_upto};
+use crate::disk::{Disk, DiskFile, PACE_BYTES, read_upto};
 use crate::json::{self, RecordSpans, Value};
 
+/// What leads over to the records.
+const RECORDS: &[u8] = b",\"records\":[";
+/// How a state begins whose header stands behind its records.
+const OPEN_HEADER: &[u8] = b"{\"records\":[";
 /// How much is written or read at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
@@ -33,7 +37,7 @@ impl Header {
         json::write_string(&self.last_hash, &mut text);
         text.extend_from_slice(b",\"ts\":");
         json::write_string(&self.ts, &mut text);
-        text.extend_from_slice(b",\"records\":[");
+        text.extend_from_slice(RECORDS);
         text
     }
 
@@ -57,33 +61,135 @@ pub fn write<'a>(
     records: impl ExactSizeIterator<Item = &'a [u8]>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Written> {
-    let file = disk.create(path)?;
-    let mut hasher = Hasher::default();
-    let mut buffer = header.spell();
-    let mut offset = 0;
-    let mut flush = |buffer: &mut Vec<u8>, hasher: &mut Hasher| {
-        hasher.update(buffer);
-        file.write_at(buffer, offset)?;
-        offset += buffer.len() as u64;
-        buffer.clear();
-        io::Result::Ok(())
-    };
-    let total = records.len() as u64;
-    for (index, record) in records.enumerate() {
-        buffer.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        buffer.extend_from_slice(record);
-        if buffer.len() >= BUFFER_BYTES {
-            flush(&mut buffer, &mut hasher)?;
-            progress(index as u64, total);
+    let mut writer = Writer::start(disk, path, header.spell())?;
+    writer.add(records, progress)?;
+    writer.finish(b"\n]}\n")
+}
+
+/// The same, and waits until the disk has it.
+///
+/// # Errors
+/// What the disk says.
+pub fn write_durably<'a>(
+    disk: &dyn Disk,
+    path: &Path,
+    header: &Header,
+    records: impl ExactSizeIterator<Item = &'a [u8]>,
+) -> io::Result<()> {
+    let mut writer = Writer::start(disk, path, header.spell())?.paced();
+    writer.add(records, &mut |_, _| {})?;
+    writer.finish(b"\n]}\n")?.file.sync()
+}
+
+/// A state that is being written down. A record whose id came before replaces that one: so a state can be written while it
+/// still changes, and what changed comes behind. What stands before the records in a snapshot then stands behind them.
+pub struct Writer {
+    file: Arc<dyn DiskFile>,
+    hasher: Hasher,
+    buffer: Vec<u8>,
+    offset: u64,
+    is_empty: bool,
+    /// Up to here it is on disk, if it is to be.
+    synced: Option<u64>,
+}
+
+impl Writer {
+    /// Creates a base, of which is not known yet when it will be complete.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn base(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
+        Ok(Self::start(disk, path, OPEN_HEADER.to_vec())?.paced())
+    }
+
+    /// It is to be synced in the end, and so on the way.
+    fn paced(self) -> Self {
+        Self {
+            synced: Some(0),
+            ..self
         }
     }
-    buffer.extend_from_slice(b"\n]}\n");
-    flush(&mut buffer, &mut hasher)?;
-    progress(total, total);
-    Ok(Written {
-        file,
-        sha256: hasher.finish(),
-    })
+
+    fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>) -> io::Result<Self> {
+        Ok(Self {
+            file: disk.create(path)?,
+            hasher: Hasher::default(),
+            buffer,
+            offset: 0,
+            is_empty: true,
+            synced: None,
+        })
+    }
+
+    /// Writes records behind the others.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn add<'a>(
+        &mut self,
+        records: impl ExactSizeIterator<Item = &'a [u8]>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> io::Result<()> {
+        let total = records.len() as u64;
+        for (index, record) in records.enumerate() {
+            let before: &[u8] = if self.is_empty { b"\n" } else { b",\n" };
+            self.buffer.extend_from_slice(before);
+            self.buffer.extend_from_slice(record);
+            self.is_empty = false;
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.flush()?;
+                progress(index as u64, total);
+            }
+        }
+        progress(total, total);
+        Ok(())
+    }
+
+    /// Makes durable what was added so far, so that less is left for the end.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file.sync()
+    }
+
+    /// Completes a base with what its state is; it is synced.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn finish_base(self, header: &Header) -> io::Result<Written> {
+        let head = header.spell();
+        let mut end = b"\n],".to_vec();
+        end.extend_from_slice(head.strip_suffix(RECORDS).unwrap_or(&head).get(1..).unwrap_or_default());
+        end.extend_from_slice(b"}\n");
+        let written = self.finish(&end)?;
+        written.file.sync()?;
+        Ok(written)
+    }
+
+    fn finish(mut self, end: &[u8]) -> io::Result<Written> {
+        self.buffer.extend_from_slice(end);
+        self.flush()?;
+        Ok(Written {
+            file: self.file,
+            sha256: self.hasher.finish(),
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.hasher.update(&self.buffer);
+        self.file.write_at(&self.buffer, self.offset)?;
+        self.offset += self.buffer.len() as u64;
+        self.buffer.clear();
+        if let Some(synced) = &mut self.synced
+            && self.offset - *synced >= PACE_BYTES
+        {
+            self.file.sync()?;
+            *synced = self.offset;
+        }
+        Ok(())
+    }
 }
 
 /// A state that was written down.
@@ -135,18 +241,29 @@ pub fn read(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> 
 fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Option<Contents>> {
     let mut hasher = Hasher::default();
     let mut lines = LineReader::new(file);
-    let Some(header) = lines.next(&mut hasher)?.and_then(own_header) else {
+    let Some(first) = lines.next(&mut hasher)? else {
         return Ok(None);
     };
+    let comes_last = first == OPEN_HEADER;
+    let mut header = if comes_last { None } else { own_header(first) };
+    if header.is_none() && !comes_last {
+        return Ok(None);
+    }
     // Between two records there is a comma, and nowhere else.
     let (mut ended, mut open, mut awaited) = (false, true, false);
     while let Some(line) = lines.next(&mut hasher)? {
-        let is_end = line == b"]}";
+        let is_end = if comes_last {
+            line.starts_with(b"],")
+        } else {
+            line == b"]}"
+        };
         if ended || (is_end && awaited) || (!is_end && !open) {
             return Ok(None);
         }
         ended = is_end;
-        if !is_end {
+        if is_end && comes_last {
+            header = last_header(line);
+        } else if !is_end {
             awaited = line.ends_with(b",");
             open = awaited;
             let record = line.strip_suffix(b",").unwrap_or(line);
@@ -156,16 +273,26 @@ fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Option<Con
             taker.take(record, fields);
         }
     }
-    Ok(ended.then(|| Contents {
+    Ok(header.filter(|_| ended).map(|header| Contents {
         sha256: hasher.finish(),
         header: Ok(header),
     }))
 }
 
 fn own_header(line: &[u8]) -> Option<Header> {
-    line.strip_suffix(b",\"records\":[")?;
+    line.strip_suffix(RECORDS)?;
     let closed = [line, b"]}"].concat();
     Header::of(&json::parse(&closed).ok()?)
+}
+
+fn last_header(line: &[u8]) -> Option<Header> {
+    let opened = [b"{", line.strip_prefix(b"],")?].concat();
+    let value = json::parse(&opened).ok()?;
+    // The records stand before; others behind them would be a second list.
+    if value.get("records").is_some() {
+        return None;
+    }
+    Header::of(&value)
 }
 
 fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {

@@ -1,11 +1,14 @@
 //! Crashed at every operation of every write path, with several outcomes each: does every mode keep its promise?
+//!
+//! Every failure names the mode, the operation and the seed; the same three give the same run again.
 
 mod scenario;
 
-use chronomemory::disk::CrashDisk;
+use chronomemory::disk::{CrashDisk, Disk};
+use chronomemory::layout::Layout;
 use chronomemory::options::Durability;
 use chronomemory::store::Store;
-use scenario::{Action, Model, contents, draft, fresh_disk, layout, open, run};
+use scenario::{Action, Interruption, Long, Model, contents, draft, fresh_disk, layout, open, run};
 
 const MODES: [Durability; 3] = [Durability::Full, Durability::Normal, Durability::Off];
 
@@ -31,75 +34,174 @@ fn actions() -> Vec<Action> {
     ]
 }
 
-/// Opens what a crash left, checks it against the model and goes on writing.
-fn check(after: &CrashDisk, models: &[Model], least: usize, most: usize, what: &str) {
+/// The first write after a crash.
+const AFTERWARDS: Action = Action::Put(77);
+
+fn with_afterwards(model: &Model) -> Model {
+    let mut expected = model.clone();
+    let draft = draft(&AFTERWARDS);
+    let record = String::from_utf8_lossy(draft.record(&draft.changes()[0])).into_owned();
+    expected.insert("R0".to_owned(), record);
+    expected
+}
+
+fn write_afterwards(disk: &CrashDisk) -> chronomemory::error::Result<()> {
+    let mut store = open(disk, Durability::Full)?;
+    store.commit(&draft(&AFTERWARDS), scenario::START + 1_000_000)?;
+    store.close()
+}
+
+/// What was found, which must be one of the models; and that all of it holds together, unless it was damaged before.
+fn judge(after: &CrashDisk, models: &[Model], damaged: bool, what: &str) -> Model {
     let report = Store::verify(after, &layout(), 1, &mut |_, _| {}).expect("verify");
-    assert!(report.valid(), "{what}: {:?}", report.damage);
-    let mut store = open(after, Durability::Full).expect("open");
+    let store = open(after, Durability::Full).expect("open");
     let found = contents(&store);
-    let kept = (least..=most).rev().find(|&n| models[n] == found);
+    assert!(damaged || report.valid(), "{what}: {:?}", report.damage);
     assert!(
-        kept.is_some(),
-        "{what}: the state is that of no moment from {least} to {most}: {found:?}"
+        models.contains(&found),
+        "{what}: the state is that of no moment: {found:?}"
     );
-    store
-        .commit(&draft(&Action::Put(77)), scenario::START + 1_000_000)
-        .expect("a write after recovery");
-    store.close().expect("close");
+    for id in found.keys() {
+        let lines = store
+            .history(id)
+            .unwrap_or_else(|fault| panic!("{what}: history: {fault}"));
+        let mut unique = lines.clone();
+        unique.dedup();
+        assert_eq!(lines, unique, "{what}: an event of {id} is told twice");
+    }
+    for name in after.list(&layout().backups()).expect("a list") {
+        if !name.ends_with(".tmp") {
+            let copy = Layout::of_folder(layout().backups().join(&name));
+            let report = Store::verify(after, &copy, 1, &mut |_, _| {}).expect("verify a backup");
+            assert!(
+                report.valid() && report.events > 0,
+                "{what}: backup {name}: {:?}",
+                report.damage
+            );
+        }
+    }
+    found
+}
+
+/// Opens what a crash left, checks it against the model and goes on writing.
+fn check(after: &CrashDisk, models: &[Model], damaged: bool, what: &str) {
+    let found = judge(after, models, damaged, what);
+    let was_valid = Store::verify(after, &layout(), 1, &mut |_, _| {}).is_ok_and(|report| report.valid());
+    write_afterwards(after).expect("a write after recovery");
     let report = Store::verify(after, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert!(
-        report.valid() && report.tail.is_none(),
+        report.valid() == was_valid && report.tail.is_none(),
         "{what}: after recovery: {report:?}"
     );
     let reopened = open(after, Durability::Full).expect("open again");
-    let mut expected = found;
-    let id = draft(&Action::Put(77));
-    expected.insert(
-        "R0".to_owned(),
-        String::from_utf8_lossy(id.record(&id.changes()[0])).into_owned(),
+    assert_eq!(
+        contents(&reopened),
+        with_afterwards(&found),
+        "{what}: what was read is read again"
     );
-    assert_eq!(contents(&reopened), expected, "{what}: what was read is read again");
+    let mut reopened = reopened;
+    scenario::perform(after, &mut reopened, &Action::Backup, scenario::START + 1_000_010).expect("a backup");
+    let leftovers = after.list(&layout().backups()).expect("a list");
+    assert!(
+        leftovers.iter().all(|name| !name.ends_with(".tmp")),
+        "{what}: unfinished backups are cleared away: {leftovers:?}"
+    );
 }
 
-fn crash_everywhere(prepare: impl Fn() -> CrashDisk, seeds: u64) -> u64 {
+/// Crashes the recovery itself at every operation: what was found before is found again.
+fn crash_the_recovery(crashed: &CrashDisk, seed: u64, models: &[Model], damaged: bool, what: &str) -> u64 {
+    let found = judge(&crashed.after_crash(seed), models, damaged, what);
+    let whole = crashed.after_crash(seed);
+    write_afterwards(&whole).expect("a write after recovery");
+    let allowed = [found.clone(), with_afterwards(&found)];
+    for step in 1..=whole.steps() {
+        let again = crashed.after_crash(seed);
+        again.crash_at(step);
+        let is_acknowledged = write_afterwards(&again).is_ok();
+        assert!(again.crashed());
+        let what = format!("{what}, recovery crashed at operation {step}");
+        let after = again.after_crash(seed + step);
+        let found = judge(&after, &[models, &allowed[1..]].concat(), damaged, &what);
+        let least = usize::from(is_acknowledged);
+        assert!(
+            allowed[least..].contains(&found),
+            "{what}: something was lost: {found:?}"
+        );
+        check(&after, &[models, &allowed[1..]].concat(), damaged, &what);
+    }
+    whole.steps()
+}
+
+struct Plan {
+    modes: &'static [Durability],
+    seeds: u64,
+    /// Crash the recovery too.
+    twice: bool,
+    /// The store is damaged at first.
+    damaged: bool,
+}
+
+fn crash_everywhere(prepare: impl Fn() -> CrashDisk, actions: &[Action], plan: &Plan) -> u64 {
     let mut crashes = 0;
-    for mode in MODES {
+    let beside = actions.iter().any(|action| matches!(action, Action::Beside(..)));
+    for mode in plan.modes {
         let disk = prepare();
-        let whole = run(&disk, mode, &actions());
-        assert_eq!(whole.acknowledged, actions().len());
+        let whole = run(&disk, *mode, actions);
+        assert!(whole.is_complete, "{mode:?}: {actions:?}");
         let (first, last) = (prepare().steps() + 1, disk.steps());
         for step in first..=last {
             let disk = prepare();
             disk.crash_at(step);
-            let stopped = run(&disk, mode, &actions());
+            let stopped = run(&disk, *mode, actions);
             assert!(disk.crashed());
-            let most = (stopped.acknowledged + 1).min(whole.models.len() - 1);
-            for seed in 0..seeds {
-                let what = format!("{mode:?}, power lost at operation {step}, seed {seed}");
-                check(
-                    &disk.after_crash(seed * 7919 + step),
-                    &whole.models,
-                    stopped.synced,
-                    most,
-                    &what,
-                );
+            // One write may have been under way, beside a long task that changes the state as well.
+            let under_way = if beside { 2 } else { 1 };
+            let most = (stopped.acknowledged + under_way).min(whole.models.len() - 1);
+            let survivors = &whole.models[stopped.synced..=most];
+            for seed in 0..plan.seeds {
+                let seed = seed * 7919 + step;
+                let what = format!("{actions:?}, {mode:?}, power lost at operation {step}, seed {seed}");
+                check(&disk.after_crash(seed), survivors, plan.damaged, &what);
                 crashes += 1;
+                if plan.twice {
+                    crashes += crash_the_recovery(&disk, seed, survivors, plan.damaged, &what);
+                }
             }
-            let what = format!("{mode:?}, killed at operation {step}");
-            check(&disk.after_kill(), &whole.models, stopped.acknowledged, most, &what);
+            let what = format!("{actions:?}, {mode:?}, killed at operation {step}");
+            let survivors = &whole.models[stopped.acknowledged..=most];
+            check(&disk.after_kill(), survivors, plan.damaged, &what);
         }
     }
     crashes
 }
 
+const THOROUGH: Plan = Plan {
+    modes: &MODES,
+    seeds: 8,
+    twice: false,
+    damaged: false,
+};
+const BRIEF: Plan = Plan {
+    modes: &MODES,
+    seeds: 3,
+    twice: false,
+    damaged: false,
+};
+const TWICE: Plan = Plan {
+    modes: &[Durability::Full, Durability::Normal],
+    seeds: 2,
+    twice: true,
+    damaged: false,
+};
+
 #[test]
 fn from_an_empty_folder() {
-    assert!(crash_everywhere(fresh_disk, 8) > 2000);
+    assert!(crash_everywhere(fresh_disk, &actions(), &THOROUGH) > 2000);
 }
 
 #[test]
 fn from_a_disk_without_the_project() {
-    assert!(crash_everywhere(scenario::bare_disk, 4) > 1000);
+    assert!(crash_everywhere(scenario::bare_disk, &actions(), &BRIEF) > 1000);
 }
 
 #[test]
@@ -109,5 +211,78 @@ fn from_a_log_that_another_tool_compacted() {
         scenario::foreign_store(&disk);
         disk
     };
-    assert!(crash_everywhere(prepare, 4) > 1000);
+    assert!(crash_everywhere(prepare, &actions(), &BRIEF) > 1000);
+    // Restored before it was ever compacted by us: its adopted base must come along and stay.
+    let early = [
+        Action::Put(3),
+        Action::Backup,
+        Action::Put(4),
+        Action::Restore,
+        Action::Put(5),
+    ];
+    assert!(crash_everywhere(prepare, &early, &BRIEF) > 500);
+}
+
+#[test]
+fn while_a_recovery_is_under_way() {
+    assert!(crash_everywhere(fresh_disk, &actions(), &TWICE) > 2000);
+}
+
+#[test]
+fn while_others_write_beside_long_tasks() {
+    let mut crashes = 0;
+    // More turns than any of the tasks takes: the last ones come too late and show that.
+    for turn in 1..=11 {
+        let beside = |long, record| {
+            let by = Interruption {
+                record,
+                turn,
+                elsewhere: turn % 2 == 1,
+            };
+            Action::Beside(long, by)
+        };
+        let actions = [
+            Action::Put(1),
+            beside(Long::Compact(true), 2),
+            Action::Delete(3),
+            beside(Long::Backup, 11),
+            Action::Put(4),
+            beside(Long::Compact(turn % 3 != 0), 20),
+            beside(Long::Restore, 30),
+            Action::Put(31),
+        ];
+        let plan = Plan {
+            modes: if turn % 2 == 0 { &MODES[..1] } else { &MODES[1..2] },
+            seeds: 2,
+            twice: false,
+            damaged: false,
+        };
+        crashes += crash_everywhere(fresh_disk, &actions, &plan);
+    }
+    assert!(crashes > 3000);
+}
+
+#[test]
+fn of_a_repair() {
+    let prepare = || {
+        let disk = fresh_disk();
+        scenario::damaged_store(&disk);
+        disk
+    };
+    let actions = [Action::Repair, Action::Put(40), Action::Compact(true), Action::Put(41)];
+    let damaged = true;
+    assert!(crash_everywhere(prepare, &actions, &Plan { damaged, ..BRIEF }) > 500);
+    assert!(crash_everywhere(prepare, &actions[..2], &Plan { damaged, ..TWICE }) > 500);
+}
+
+#[test]
+fn of_an_ingest() {
+    let prepare = || {
+        let disk = fresh_disk();
+        scenario::put_rows(&disk);
+        disk
+    };
+    let actions = [Action::Ingest, Action::Put(40), Action::Ingest, Action::Compact(true)];
+    assert!(crash_everywhere(prepare, &actions, &BRIEF) > 300);
+    assert!(crash_everywhere(prepare, &actions[..3], &TWICE) > 300);
 }

@@ -9,7 +9,7 @@ use chronomemory::event::draft::Draft;
 use chronomemory::event::stamp;
 use chronomemory::options::{Checking, Durability, Options};
 use chronomemory::state::unspelled;
-use chronomemory::store::{Moment, Store};
+use chronomemory::store::{self, Moment, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -311,23 +311,25 @@ impl Engine {
 
     #[pyo3(signature = (*, keep_history=true, progress=None))]
     fn compact(&self, py: Python<'_>, keep_history: bool, progress: Option<Py<PyAny>>) -> PyResult<u64> {
-        self.handle
-            .with_progress(py, progress, |store, report| store.compact(keep_history, now(), report))
+        self.handle.look_after(py, progress, |turns, report| {
+            store::compact(turns, keep_history, &now, report)
+        })
     }
 
     #[pyo3(signature = (progress=None))]
     fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
         let folder = self
             .handle
-            .with_progress(py, progress, |store, report| store.backup(now(), report))?;
+            .look_after(py, progress, |turns, report| store::backup(turns, &now, report))?;
         Ok(folder.to_string_lossy().into_owned())
     }
 
     #[pyo3(signature = (source, progress=None))]
     fn restore(&self, py: Python<'_>, source: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let source = layout_of(source);
-        self.handle
-            .with_progress(py, progress, |store, report| store.restore(&source, now(), report))
+        self.handle.look_after(py, progress, |turns, report| {
+            store::restore(turns, &source, &now, report)
+        })
     }
 
     #[pyo3(signature = (progress=None))]

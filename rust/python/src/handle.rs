@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{Ahead, Committed, Needs, Shared, Store};
+use chronomemory::store::{Ahead, Committed, Needs, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -170,6 +170,31 @@ impl Handle {
             REPORTING.set(before);
             outcome
         });
+        reporter.finish()?;
+        outcome
+    }
+}
+
+/// A handle lets others have the store between two turns.
+impl Turns for Handle {
+    fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, Error>) -> Result<T, Error> {
+        let (outcome, needs) = self.store.change(act);
+        self.tell(needs);
+        outcome
+    }
+}
+
+impl Handle {
+    /// Runs long work that asks for the store only in turns, and says how far it has come.
+    pub fn look_after<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(&Self, &mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.check_caller(py)?;
+        let mut reporter = Reporter::new(progress);
+        let outcome = enter(py, || work(self, &mut |done, total| reporter.report(done, total)));
         reporter.finish()?;
         outcome
     }

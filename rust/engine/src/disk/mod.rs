@@ -15,6 +15,10 @@ use std::time::Duration;
 pub use crash::CrashDisk;
 pub use real::RealDisk;
 
+/// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
+/// the disk was given, and should not wait for all of it.
+pub const PACE_BYTES: u64 = 16 * 1024 * 1024;
+
 /// What a caller wants to do with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -69,6 +73,16 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the system says.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must be free.
+    ///
+    /// # Errors
+    /// What the system says; not every file system can.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     ///
     /// # Errors

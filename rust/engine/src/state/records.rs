@@ -150,14 +150,20 @@ impl State {
 
     /// A cheap copy that later events do not change.
     pub fn freeze(&mut self) -> Frozen {
+        self.freeze_those(|_| true)
+    }
+
+    /// The same of the records that events of the live log speak of from some place on.
+    pub fn freeze_since(&mut self, offset: u64) -> Frozen {
+        let first = self.timeline.index_from(offset);
+        self.freeze_those(|slot| slot.last_event != NO_EVENT && slot.last_event >= first)
+    }
+
+    fn freeze_those(&mut self, wanted: impl Fn(&Slot) -> bool) -> Frozen {
+        let records = self.slots.iter().filter(|slot| slot.class != NO_CLASS && wanted(slot));
         Frozen {
+            records: records.map(|slot| slot.at).collect(),
             arena: self.arena.freeze(),
-            records: self
-                .slots
-                .iter()
-                .filter(|slot| slot.class != NO_CLASS)
-                .map(|slot| slot.at)
-                .collect(),
         }
     }
 

@@ -41,6 +41,11 @@ impl Timeline {
         self.offsets.get(index).copied()
     }
 
+    /// The first event whose line does not begin before a place in the log.
+    pub fn index_from(&self, offset: u64) -> u32 {
+        self.offsets.partition_point(|&start| start < offset) as u32
+    }
+
     /// The events of a record whose last one is `last`, oldest first.
     pub fn back_from(&self, last: u32) -> Vec<u32> {
         let mut found = Vec::new();

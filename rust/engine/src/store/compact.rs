@@ -1,34 +1,60 @@
-//! How does a log become short without losing its evidence?
+//! How does a log become short without losing its evidence, and without anyone waiting for it?
 //!
-//! Base and archive first, under their final names; then a log of one sentinel that names and hashes them; its rename over
-//! `events.wal` is the only commit point. What no sentinel names is garbage, and removed only under the lock.
+//! In three steps, as with a sync: a short start under the lock fixes a committed prefix; the long part writes its state and
+//! packs its events without any lock; a short end under the lock adds what was appended meanwhile and swaps the logs. Before
+//! the end, what was appended is followed in further rounds, each much shorter than the one before.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::io;
+use std::sync::Arc;
 
-use crate::disk::Access;
+use crate::digest::Hex;
+use crate::disk::Identity;
 use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
-use crate::event::{Op, stamp};
-use crate::json::Value;
-use crate::layout::{archive_name, base_name};
-use crate::origin::{Origin, beginning_of, origin_of};
+use crate::layout::archive_name;
+use crate::origin::{Origin, line_before};
 use crate::snapshot;
-use crate::wal::writer::{Lines, Saying};
+use crate::state::Frozen;
+use crate::wal::synced::names_hash;
 
-use super::copies::{copy_range, with_suffix};
+use super::care::{Alone, Scratch, Turns, take_care};
+use super::packing::Packing;
+use super::retire::{Retirement, clear_out};
 use super::{Progress, Store};
 
-const SENTINEL_ID: &str = "__compact__";
+/// How often a compaction begins anew because somebody else replaced the log.
+const MOST_STARTS: usize = 4;
+/// How often what was appended meanwhile is followed without the lock.
+const MOST_ROUNDS: usize = 8;
+/// So little is left to the end, under the lock.
+const REST_BYTES: u64 = 128 * 1024;
 
-/// What a sentinel says beside the history it names.
-pub(super) struct Retirement {
-    /// The sentinel's label.
-    pub label: String,
-    /// The archive's name and digest, if there is one.
-    pub archive: Option<(String, String)>,
-    /// More for its data.
-    pub more: Vec<(String, Value)>,
+/// A compaction that is being prepared while others go on.
+pub struct Compacting {
+    identity: Identity,
+    /// Up to here the log is accounted for, and its head there.
+    end: u64,
+    head: Option<Hex>,
+    /// What is to be written next.
+    records: Frozen,
+    base: snapshot::Writer,
+    base_scratch: Scratch,
+    archive: Option<(Packing, Scratch)>,
+}
+
+impl Compacting {
+    /// Writes down the state of the prefix and packs its events.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
+        let path = self.base_scratch.path();
+        self.base.add(self.records.records(), progress).at(path)?;
+        self.base.sync().at(path)?;
+        if let Some((packing, scratch)) = &mut self.archive {
+            packing.go_on(self.end, progress).at(scratch.path())?;
+        }
+        Ok(())
+    }
 }
 
 impl Store {
@@ -37,206 +63,188 @@ impl Store {
     /// # Errors
     /// `Corrupted` if the log is damaged (it must be repaired first), `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn compact(&mut self, keep_history: bool, now: i64, progress: Progress<'_>) -> Result<u64> {
+        compact(&Alone::with(self), keep_history, &|| now, progress)
+    }
+
+    /// Fixes what is to be retired; `None` if there is nothing worth it.
+    ///
+    /// # Errors
+    /// As `compact`.
+    pub fn start_compaction(&mut self, keep_history: bool, now: i64) -> Result<Option<Compacting>> {
         self.with_lock(now, |store| {
-            if let Some(damage) = store.report.damage.first() {
-                return Err(Error::Corrupted(Box::new(damage.clone())));
-            }
+            store.check_undamaged()?;
             store.anchor(now)?;
             let Some(log) = &store.log else {
-                return Ok(0);
+                return Ok(None);
             };
-            let events = log.walk.mark().events;
+            let mark = *log.walk.mark();
             // A log of one sentinel has nothing to retire, unless the history that it names is to be dropped.
             let is_short = match &log.origin {
-                Origin::Ours(sentinel) => events <= 1 && (keep_history || sentinel.archive.is_none()),
-                _ => events == 0,
+                Origin::Ours(sentinel) => mark.events <= 1 && (keep_history || sentinel.archive.is_none()),
+                _ => mark.events == 0,
             };
             if is_short {
-                return Ok(0);
+                return Ok(None);
             }
-            store.sync_log()?;
+            let (identity, end, file) = (log.identity, log.walk.end, Arc::clone(&log.file));
+            let (bases, archives) = (store.layout.bases(), store.layout.archives());
+            let folder = store.layout.folder().to_owned();
+            store.make_folder(&bases, &folder)?;
+            let base_scratch = Scratch::at(&store.disk, bases.join("new.json.tmp"));
+            let base = snapshot::Writer::base(&*store.disk, base_scratch.path()).at(base_scratch.path())?;
             let archive = if keep_history {
-                Some(store.archive_log(progress)?)
+                store.make_folder(&archives, &folder)?;
+                let scratch = Scratch::at(&store.disk, archives.join("new.wal.zst.tmp"));
+                let threads = store.options.threads;
+                let packing = Packing::start(&*store.disk, file, scratch.path(), threads).at(scratch.path())?;
+                Some((packing, scratch))
             } else {
                 None
+            };
+            Ok(Some(Compacting {
+                identity,
+                end,
+                head: mark.head,
+                records: store.state.freeze(),
+                base,
+                base_scratch,
+                archive,
+            }))
+        })
+    }
+
+    /// Gives a compaction what was appended meanwhile; false if so little is left that the end can take it.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn follow_compaction(&mut self, work: &mut Compacting) -> Result<bool> {
+        self.refresh()?;
+        let Some(log) = self.log.as_ref().filter(|_| self.continues(work)) else {
+            return Ok(false);
+        };
+        if log.walk.end - work.end <= REST_BYTES {
+            return Ok(false);
+        }
+        self.hand_over(work);
+        Ok(true)
+    }
+
+    /// Adds what is left and swaps the logs: gives the number of events that were retired, or `None` if the log is another
+    /// one by now and all has to begin anew.
+    ///
+    /// # Errors
+    /// As `compact`.
+    pub fn end_compaction(&mut self, mut work: Compacting, now: i64) -> Result<Option<u64>> {
+        self.with_lock(now, |store| {
+            store.check_undamaged()?;
+            if !store.continues(&work) {
+                return Ok(None);
+            }
+            store.sync_log()?;
+            let events = store.events();
+            store.hand_over(&mut work);
+            let path = work.base_scratch.path();
+            work.base.add(work.records.records(), &mut |_, _| {}).at(path)?;
+            let base = work.base.finish_base(&store.header()).at(path)?.sha256;
+            work.base_scratch.name(&store.layout.base(base.text()))?;
+            let archive = match work.archive {
+                Some((packing, scratch)) => {
+                    let digest = packing.finish(work.end).at(scratch.path())?;
+                    let first_seq = store.log.as_ref().and_then(|log| log.walk.mark().first_seq);
+                    let name = archive_name(first_seq.unwrap_or(0), store.last_seq(), digest.text());
+                    scratch.name(&store.layout.inside(&name))?;
+                    Some((name, digest.text().to_owned()))
+                }
+                None => None,
             };
             let retirement = Retirement {
                 label: format!("Compacted at seq={}", store.last_seq()),
                 archive,
                 more: Vec::new(),
             };
-            store.retire(retirement, now, progress)?;
-            store.clear_out(None)?;
-            Ok(events)
+            store.retire(retirement, base, now)?;
+            Ok(Some(events))
         })
     }
 
-    /// Copies the log into `archive/`; gives the name and the digest.
-    fn archive_log(&mut self, progress: Progress<'_>) -> Result<(String, String)> {
-        let archives = self.layout.archives();
-        self.disk.create_dir(&archives).at(&archives)?;
-        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
+    fn check_undamaged(&self) -> Result<()> {
+        match self.report.damage.first() {
+            Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the log is still the one that a compaction began with, and goes on where it has come to.
+    fn continues(&self, work: &Compacting) -> bool {
         let Some(log) = &self.log else {
-            return Err(Error::Closed);
+            return false;
         };
-        let mark = log.walk.mark();
-        let draft = archives.join("new.wal");
-        let digest = copy_range(&*self.disk, &*log.file, 0..log.walk.end, &draft, Some(progress))?;
-        let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
-        let path = self.layout.inside(&name);
-        self.disk.rename(&draft, &path).at(&path)?;
-        self.disk.sync_dir(&archives).at(&archives)?;
-        Ok((name, digest.text().to_owned()))
+        let last = line_before(&*log.file, work.end).ok().flatten();
+        log.identity == work.identity
+            && log.walk.end >= work.end
+            && last.is_some_and(|line| work.head.is_some_and(|head| names_hash(&line, &head)))
     }
 
-    /// Writes the base, swaps the log for one sentinel and tidies up behind it.
-    pub(super) fn retire(&mut self, retirement: Retirement, now: i64, progress: Progress<'_>) -> Result<()> {
-        let bases = self.layout.bases();
-        self.disk.create_dir(&bases).at(&bases)?;
-        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
-        let draft = with_suffix(&bases.join("new.json"), ".tmp");
-        let frozen = self.state.freeze();
-        let written = snapshot::write(&*self.disk, &draft, &self.header(), frozen.records(), progress).at(&draft)?;
-        written.file.sync().at(&draft)?;
-        let sha256 = written.sha256;
-        drop(frozen);
-        let path = self.layout.base(sha256.text());
-        self.disk.rename(&draft, &path).at(&path)?;
-        self.disk.sync_dir(&bases).at(&bases)?;
-
-        let lines = self.sentinel(retirement, sha256.text(), now)?;
-        self.replace_log(&lines.bytes)?;
-        self.start_over(&lines, now)?;
-        // From here on everything is committed; what follows can be done again by the next writer.
-        self.sync_log()?;
-        if let Some(reached) = self.reached() {
-            self.tell_head_now(&reached);
+    /// What changed since the compaction last looked is to be written next.
+    fn hand_over(&mut self, work: &mut Compacting) {
+        work.records = self.state.freeze_since(work.end);
+        if let Some(log) = &self.log {
+            work.end = log.walk.end;
+            work.head = log.walk.mark().head;
         }
-        self.write_durable_snapshot()
     }
+}
 
-    fn sentinel(&self, retirement: Retirement, base: &str, now: i64) -> Result<Lines> {
-        let mark = self.log.as_ref().map(|log| *log.walk.mark()).unwrap_or_default();
-        let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
-        let text = |text: &str| Value::Str(text.to_owned());
-        let (archive, archive_sha256) = match &retirement.archive {
-            Some((name, digest)) => (text(name), text(digest)),
-            None => (Value::Null, Value::Null),
+/// Retires the log of a store that others go on using; gives the number of events that it held.
+///
+/// # Errors
+/// As [`Store::compact`].
+pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
+    let _care = take_care(turns, now())?;
+    for _ in 0..MOST_STARTS {
+        sync(turns)?;
+        let Some(mut work) = turns.turn(|store| store.start_compaction(keep_history, now()))? else {
+            return Ok(0);
         };
-        let mut data = vec![
-            ("archive".to_owned(), archive),
-            ("archive_sha256".to_owned(), archive_sha256),
-            ("base".to_owned(), text(&base_name(base))),
-            ("base_sha256".to_owned(), text(base)),
-            ("events".to_owned(), number(mark.events)),
-            ("first_seq".to_owned(), number(mark.first_seq.unwrap_or(0))),
-            ("last_seq".to_owned(), number(mark.last_seq)),
-            ("previous_head".to_owned(), text(&self.head())),
-        ];
-        data.extend(retirement.more);
-        let depth = self.options.recursion_depth;
-        let record = Value::object([
-            ("id", text(SENTINEL_ID)),
-            ("label", Value::Str(retirement.label)),
-            ("data", Value::object(data)),
-        ]);
-        let mut draft = Draft::default();
-        draft.upsert_value(&record, depth, None)?;
-        let mut link = self.link();
-        link.head = None;
-        let mut lines = Lines::after(link);
-        let change = &draft.changes()[0];
-        lines.push(Saying {
-            op: Op::Compact,
-            id: SENTINEL_ID.as_bytes(),
-            record: draft.record(change),
-            ts: &stamp::digits(now.max(self.latest())),
-            depth,
-        });
-        Ok(lines)
-    }
-
-    /// The memory follows the new log: the records stay, the events are those of the sentinel.
-    fn start_over(&mut self, lines: &Lines, now: i64) -> Result<()> {
-        let latest = self.latest();
-        let path = self.layout.log().to_owned();
-        let file = self.disk.open(&path, Access::Write).at(&path)?;
-        let length = file.length().at(&path)?;
-        let mut walk = crate::verify::Walk::new(None);
-        walk.go(
-            &*file,
-            length,
-            crate::origin::ALONE,
-            &mut crate::verify::Nobody,
-            &mut |_, _| {},
-        )
-        .at(&path)?;
-        walk.latest = latest.max(now);
-        self.log = Some(super::Log {
-            identity: file.identity().at(&path)?,
-            origin: origin_of(&*file, length).at(&path)?,
-            file,
-            writable: true,
-            walk,
-            anchored: false,
-        });
-        self.state.forget_events();
-        let seq = lines.link.next_seq - 1;
-        self.state.note(super::write::system_event(0, seq));
-        self.report.base = crate::verify::BaseState::Anchored;
-        self.report.damage.clear();
-        self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);
-        Ok(())
-    }
-
-    /// Removes bases and archives that no sentinel of this log or of its archives names, or puts them aside.
-    pub(super) fn clear_out(&mut self, aside: Option<&Path>) -> Result<()> {
-        let Some(named) = self.named_files()? else {
-            return Ok(());
-        };
-        for folder in ["base", "archive"] {
-            let path = self.layout.inside(folder);
-            for name in self.disk.list(&path).at(&path)? {
-                if !named.contains(&format!("{folder}/{name}")) {
-                    let file = path.join(&name);
-                    match aside {
-                        Some(folder) => self.disk.rename(&file, &folder.join(&name)).at(&file)?,
-                        None => self.disk.remove(&file).at(&file)?,
-                    }
-                }
+        work.run(progress)?;
+        for _ in 0..MOST_ROUNDS {
+            // First the slow part: what is appended meanwhile is followed, and little is left to sync under the lock.
+            sync(turns)?;
+            if !turns.turn(|store| store.follow_compaction(&mut work))? {
+                break;
             }
+            work.run(&mut |_, _| {})?;
         }
-        Ok(())
-    }
-
-    /// All files that this log and its past name; `None` if the past cannot be followed to its end: then nothing is garbage.
-    fn named_files(&self) -> Result<Option<BTreeSet<String>>> {
-        let mut named = BTreeSet::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
-        while let Some(Origin::Ours(sentinel)) = origin {
-            named.extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
-            if sentinel.archive.is_none() {
-                return Ok(Some(named));
-            }
-            let Some((name, _)) = sentinel.safe_archive() else {
-                return Ok(None);
-            };
-            let path = self.layout.inside(name);
-            let Ok(file) = self.disk.open(&path, Access::Read) else {
-                return Ok(None);
-            };
-            named.insert(name.to_owned());
-            let length = file.length().at(&path)?;
-            let earlier = beginning_of(&*file, length).at(&path)?;
-            match &earlier.origin {
-                // Something else stands before the first event: who knows what that event was.
-                _ if earlier.offset > 0 => return Ok(None),
-                // Its adopted base is named somewhere inside; finding it is not worth losing it.
-                Origin::Foreign => return Ok(None),
-                Origin::Ours(before) if before.last_seq >= sentinel.last_seq => return Ok(None),
-                _ => origin = Some(earlier.origin),
-            }
+        // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
+        // theirs under the lock, so this one is kept until nobody waits any more.
+        let _retired = turns.turn(|store| Ok(store.log.as_ref().map(|log| Arc::clone(&log.file))))?;
+        if let Some(events) = turns.turn(|store| store.end_compaction(work, now()))? {
+            write_snapshot(turns)?;
+            clear_out(turns, None, now())?;
+            return Ok(events);
         }
-        Ok(Some(named))
     }
+    let path = turns.turn(|store| Ok(store.layout.log().to_owned()))?;
+    Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
+}
+
+/// Syncs while others go on: what is left to sync under the lock is little then.
+pub(super) fn sync(turns: &impl Turns) -> Result<()> {
+    let Some(syncing) = turns.turn(|store| Ok(store.start_sync()))? else {
+        return Ok(());
+    };
+    let outcome = syncing.run();
+    turns.turn(|store| store.end_sync(&syncing, outcome))
+}
+
+/// Writes the state down, durably, while others go on: the log alone no longer tells it to other tools.
+pub(super) fn write_snapshot(turns: &impl Turns) -> Result<()> {
+    let Some(snapshot) = turns.turn(Store::start_durable_snapshot)? else {
+        return Ok(());
+    };
+    snapshot.run_durably().at(snapshot.draft())?;
+    turns.turn(|store| {
+        store.end_snapshot(&snapshot)?;
+        store.disk.sync_dir(store.layout.folder()).at(store.layout.folder())
+    })
 }

@@ -37,6 +37,9 @@ pub struct Snapshotting {
     header: Header,
     state: Frozen,
     identity: Identity,
+    /// The one that will be replaced. The system takes a file apart when its last handle is closed: that is this one, when
+    /// nobody waits for it.
+    _replaced: Option<Arc<dyn DiskFile>>,
 }
 
 impl Snapshotting {
@@ -53,6 +56,18 @@ impl Snapshotting {
             &mut |_, _| {},
         )
         .map(|_| ())
+    }
+
+    /// The same, and waits until the disk has it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn run_durably(&self) -> io::Result<()> {
+        snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())
+    }
+
+    pub(super) fn draft(&self) -> &Path {
+        &self.draft
     }
 }
 
@@ -125,14 +140,28 @@ impl Store {
         if !std::mem::take(&mut self.snapshot_wanted) {
             return None;
         }
+        let draft = self.layout.inside(&format!("snapshot.json.{}.tmp", self.last_seq()));
+        self.snapshot_into(draft)
+    }
+
+    /// A snapshot where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where
+    /// only those look who look after the store.
+    pub(super) fn start_durable_snapshot(&mut self) -> Result<Option<Snapshotting>> {
+        let bases = self.layout.bases();
+        self.make_folder(&bases, self.layout.folder())?;
+        self.snapshot_wanted = false;
+        Ok(self.snapshot_into(bases.join("snapshot.json.tmp")))
+    }
+
+    fn snapshot_into(&mut self, draft: PathBuf) -> Option<Snapshotting> {
         let identity = self.log.as_ref()?.identity;
-        let header = self.header();
         Some(Snapshotting {
             disk: Arc::clone(&self.disk),
-            draft: self.layout.inside(&format!("snapshot.json.{}.tmp", header.seq)),
+            draft,
+            header: self.header(),
             state: self.state.freeze(),
-            header,
             identity,
+            _replaced: self.disk.open(&self.layout.snapshot(), Access::Read).ok(),
         })
     }
 
@@ -156,21 +185,10 @@ impl Store {
     /// Writes the state down for people and other tools. It is not synced: whoever finds it torn after a power failure
     /// reads the log instead.
     fn write_snapshot(&mut self) -> Result<()> {
-        self.replace_snapshot(|_| Ok(()))
-    }
-
-    /// The same where the log alone no longer tells the state: other tools have nothing else to read.
-    pub(super) fn write_durable_snapshot(&mut self) -> Result<()> {
-        self.replace_snapshot(|file| file.sync())?;
-        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())
-    }
-
-    fn replace_snapshot(&mut self, sync: impl FnOnce(&dyn DiskFile) -> io::Result<()>) -> Result<()> {
         let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
         let header = self.header();
         let frozen = self.state.freeze();
-        let written = snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
-        sync(&*written.file).at(&draft)?;
+        snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
         self.disk.rename(&draft, &path).at(&path)
     }
 

@@ -8,11 +8,12 @@ use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::options::Checking;
-use crate::origin::{Hint, Origin, Sentinel, foreign_traces, hint_for, origin_of, read_hint};
+use crate::origin::{Hint, Origin, foreign_traces, hint_for, origin_of, read_hint};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding, open_log};
 use crate::wal::reader::Reading;
 
+use super::archives::Past;
 use super::loader::Loader;
 
 /// What was found and how far it was read.
@@ -75,7 +76,9 @@ pub fn examine(
     };
     let tail = walk.go(log, length, reading, loader, progress)?;
     if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
-        base.archives(disk, layout, sentinel)?;
+        let past = Past::follow(disk, layout, sentinel, look.threads)?;
+        base.damage.extend(past.damage);
+        base.notes.extend(past.notes);
     }
     if let Hint::Contradicted(lost) = hint
         && lost.offset > length
@@ -239,91 +242,6 @@ impl Base {
         Ok(())
     }
 
-    fn archives(&mut self, disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel) -> io::Result<()> {
-        let mut sentinel = sentinel.clone();
-        loop {
-            if sentinel.archive.is_none() {
-                self.notes
-                    .push("history unavailable: a compaction did not keep it".to_owned());
-                return Ok(());
-            }
-            let Some((name, digest)) = sentinel.safe_archive() else {
-                self.damage.push(finding(
-                    "archive",
-                    DamageKind::ArchiveAltered,
-                    "the log names no archive of ours",
-                ));
-                return Ok(());
-            };
-            let Some(file) = open(disk, layout, name)? else {
-                self.notes.push(format!("history unavailable: {name} is not there"));
-                return Ok(());
-            };
-            let contents = snapshot::digest(&*file)?;
-            if contents.text() != digest {
-                let reason = format!("its SHA-256 is {}", contents.text());
-                self.damage.push(finding(name, DamageKind::ArchiveAltered, reason));
-                return Ok(());
-            }
-            let length = file.length()?;
-            let mut walk = Walk::new(None);
-            walk.go(
-                &*file,
-                length,
-                crate::origin::ALONE,
-                &mut Loader::checking(),
-                &mut |_, _| {},
-            )?;
-            if let Some(first) = walk.follower.damage.iter().min_by_key(|damage| damage.offset) {
-                let inside = Damage {
-                    path: name.to_owned(),
-                    kind: DamageKind::ArchiveAltered,
-                    ..first.clone()
-                };
-                self.damage.push(inside);
-                return Ok(());
-            }
-            if walk
-                .mark()
-                .head
-                .is_none_or(|head| head.text() != sentinel.previous_head)
-            {
-                let reason = "it does not end with the event that the log names";
-                self.damage.push(finding(name, DamageKind::ArchiveAltered, reason));
-                return Ok(());
-            }
-            match origin_of(&*file, length)? {
-                // No archive leads back to itself: it would have to contain its own digest.
-                Origin::Ours(earlier) => {
-                    self.earlier_base(disk, layout, earlier.base_sha256)?;
-                    sentinel = earlier;
-                }
-                Origin::Foreign => {
-                    let adoption = foreign_traces(&*file, length, u64::MAX, None)?.adoption;
-                    return self.earlier_base(disk, layout, adoption.map(|adoption| adoption.base_sha256));
-                }
-                Origin::Nothing => return Ok(()),
-            }
-        }
-    }
-
-    /// The base that an archived segment started from: without it the segment says less, a different one is damage.
-    fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, sha256: Option<Hex>) -> io::Result<()> {
-        let Some(sha256) = sha256 else {
-            return Ok(());
-        };
-        let name = base_name(sha256.text());
-        match open(disk, layout, &name)? {
-            None => self.notes.push(format!("history unavailable: {name} is not there")),
-            Some(file) if snapshot::digest(&*file)? != sha256 => {
-                let reason = "it is not the base that an archived segment started from";
-                self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
-            }
-            Some(_) => {}
-        }
-        Ok(())
-    }
-
     fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
         let mark = walk.mark();
         if let Some((line, count)) = walk.unknown_fields {
@@ -373,7 +291,8 @@ pub fn nothing() -> Report {
     Base::default().report(&Walk::new(None), None, 0)
 }
 
-fn open(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
+/// A file of the store; `None` if it is not there.
+pub(super) fn open(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
     match disk.open(&layout.inside(name), Access::Read) {
         Ok(file) => Ok(Some(file)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),

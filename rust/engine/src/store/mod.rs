@@ -5,6 +5,10 @@
 
 mod ahead;
 mod append;
+mod archives;
+mod as_of;
+mod backup;
+mod care;
 mod commit;
 mod compact;
 mod copies;
@@ -13,12 +17,17 @@ mod ingest;
 mod load;
 mod loader;
 mod lock;
+mod packing;
 mod past;
 mod poison;
 mod prepare;
 mod remember;
 mod repair;
+mod restore;
+mod retire;
 mod shared;
+mod shelf;
+mod swap;
 mod sync;
 mod write;
 
@@ -27,7 +36,7 @@ use std::sync::Arc;
 use crate::disk::{Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
-use crate::options::{Checking, Options};
+use crate::options::{Checking, Durability, Options};
 use crate::origin::Origin;
 use crate::state::{Query, State, Tally};
 use crate::verify::{Report, Walk};
@@ -35,12 +44,16 @@ use crate::wal::writer::Lines;
 
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
+pub use as_of::View;
+pub use backup::{BackingUp, backup};
+pub use care::Turns;
 pub use commit::{Committed, Group};
+pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
-pub use past::View;
-pub use repair::Repaired;
+pub use repair::{Repaired, repair};
+pub use restore::restore;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 
@@ -102,6 +115,8 @@ pub struct Store {
     snapshot_due: u64,
     /// One is due that is too large to be written on the way.
     snapshot_wanted: bool,
+    /// The archives that were asked so far.
+    shelf: shelf::Shelf,
 }
 
 impl Store {
@@ -129,6 +144,7 @@ impl Store {
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
+            shelf: shelf::Shelf::default(),
         };
         store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
@@ -142,6 +158,11 @@ impl Store {
     /// What opening found.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// When this store's writes are synced.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
     }
 
     /// The paths of the store.
@@ -301,7 +322,13 @@ impl Store {
             Some(log) => self.disk.status(&path).is_ok_and(|now| now.identity == log.identity),
             None => false,
         };
-        let Some(log) = self.log.as_mut().filter(|_| same) else {
+        if !same {
+            return match self.follow_swap()? {
+                true => Ok(()),
+                false => self.reload(&mut |_, _| {}),
+            };
+        }
+        let Some(log) = self.log.as_mut() else {
             return self.reload(&mut |_, _| {});
         };
         let length = log.file.length().at(&path)?;

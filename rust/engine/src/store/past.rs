@@ -1,63 +1,47 @@
-//! What was said before, and what was known then?
+//! What was said before?
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::chain::Held;
-use crate::disk::{Access, DiskFile, read_upto};
+use crate::archive::damage_in;
+use crate::damage::{Damage, DamageKind};
+use crate::digest::Hex;
+use crate::disk::{DiskFile, read_upto};
 use crate::error::{At, Error, Result};
+use crate::event::Op;
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
-use crate::event::{Known, Op};
-use crate::layout::LOG;
-use crate::origin::{ALONE, Beginning, Origin, beginning_of, origin_of};
-use crate::state::{Query, State, spelled, unspelled};
-use crate::verify::{BaseState, Sink, Walk};
+use crate::origin::{Origin, Sentinel};
+use crate::state::{spelled, unspelled};
+use crate::verify::finding;
 
-use super::load::{Look, examine, settled_seq};
-use super::loader::{Loader, Moment};
-use super::{Checking, Store};
+use super::Store;
+use super::shelf::Volume;
 
 /// How much is read at once when neighbouring events are asked for.
 const WINDOW_BYTES: usize = 256 * 1024;
 
-/// The store as it was at some event; nothing can be written through it.
-pub struct View {
-    state: State,
-    seq: u64,
-}
-
-impl View {
-    /// The last event that it knows.
-    pub fn seq(&self) -> u64 {
-        self.seq
-    }
-
-    /// The canonical record of an id.
-    pub fn get(&self, id: &str) -> Option<&[u8]> {
-        self.state.get(id)
-    }
-
-    /// The canonical records that a query asks for.
-    pub fn query(&self, query: &Query) -> Vec<&[u8]> {
-        self.state.query(query)
-    }
-
-    /// How many records a query would find.
-    pub fn count(&self, query: &Query) -> u64 {
-        self.state.count(query)
-    }
-}
-
 impl Store {
-    /// The lines that speak of a record, oldest first: those of the archives, then those of the live log. The live log
-    /// has an index; each archive is looked through.
+    /// The lines that speak of a record, oldest first: those of the archives that are there, then those of the live log. The
+    /// live log has an index in memory, each archive one beside it.
     ///
     /// # Errors
     /// `Corrupted` if an archive is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
         let mut lines = Vec::new();
-        for (name, segment) in self.archives()?.into_iter().rev() {
-            lines.extend(mentions(&*segment, &name, id)?);
+        let spelled = spelled(id);
+        for volume in self.volumes()?.iter().rev() {
+            let places = volume.places(&*self.disk, &self.layout, self.options.threads, &spelled)?;
+            for place in places {
+                let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
+                match Event::read(&line, Trust::Nothing) {
+                    // The hash of another id may be the same.
+                    Ok(event) if event.record_id(&line) != spelled => {}
+                    Ok(_) => lines.push(line),
+                    Err(fault) => return Err(archive_altered(&volume.name, fault.reason)),
+                }
+            }
+            volume.archive.rest();
         }
         for index in self.state.history(id) {
             lines.push(self.line_at(index as usize)?);
@@ -66,25 +50,26 @@ impl Store {
     }
 
     /// The archives that are there, newest first.
-    fn archives(&self) -> Result<Vec<(String, Arc<dyn DiskFile>)>> {
-        let mut found = Vec::new();
+    fn volumes(&self) -> Result<Vec<Arc<Volume>>> {
+        let mut found: Vec<Arc<Volume>> = Vec::new();
         let mut origin = self.log.as_ref().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
-            let Some((name, digest)) = sentinel.safe_archive() else {
+            let Some(volume) = self.volume_before(&sentinel)? else {
                 break;
             };
-            let path = self.layout.inside(name);
-            let file = match self.disk.open(&path, Access::Read) {
-                Ok(file) => file,
-                Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => break,
-                Err(fault) => return Err(Error::io(&path, fault)),
-            };
-            check_digest(&*file, name, digest)?;
-            let length = file.length().at(&path)?;
-            origin = Some(origin_of(&*file, length).at(&path)?);
-            found.push((name.to_owned(), file));
+            origin = Some(volume.beginning.origin.clone());
+            found.push(volume);
         }
         Ok(found)
+    }
+
+    /// The archive that a sentinel names; `None` if it was not kept or is not there. The digest also keeps an archive from
+    /// leading back to itself.
+    pub(super) fn volume_before(&self, sentinel: &Sentinel) -> Result<Option<Arc<Volume>>> {
+        match sentinel.safe_archive() {
+            Some((name, digest)) => self.shelf.volume(&*self.disk, &self.layout, name, digest),
+            None => Ok(None),
+        }
     }
 
     /// Every line of the live log whose seq is at least `from_seq`.
@@ -120,88 +105,6 @@ impl Store {
             })?;
         }
         Ok(ids)
-    }
-
-    /// The store as it was at a moment, in the live log or in an archive.
-    ///
-    /// # Errors
-    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
-    pub fn as_of(&self, moment: Moment) -> Result<View> {
-        let Some(log) = &self.log else {
-            return Ok(View {
-                state: State::default(),
-                seq: 0,
-            });
-        };
-        let (name, segment) = self.segment_at(&log.file, moment)?;
-        let is_live = Arc::ptr_eq(&segment, &log.file);
-        let look = Look {
-            threads: self.options.threads,
-            checking: if is_live { Checking::Quick } else { Checking::Full },
-            archives: false,
-        };
-        let mut loader = Loader::up_to(moment);
-        let path = self.layout.log().to_owned();
-        let found = examine(&*self.disk, &self.layout, &*segment, look, &mut loader, &mut |_, _| {}).at(&path)?;
-        // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
-        let has_base = !matches!(found.report.base, BaseState::Missing | BaseState::Damaged);
-        if let Some(damage) = found.report.damage.first().filter(|_| !is_live || !has_base) {
-            let mut damage = found
-                .report
-                .damage
-                .iter()
-                .find(|found| found.path != LOG)
-                .unwrap_or(damage)
-                .clone();
-            if damage.path == LOG {
-                damage.path = name;
-            }
-            return Err(Error::Corrupted(Box::new(damage)));
-        }
-        Ok(View {
-            seq: loader.last_seq,
-            state: loader.state.unwrap_or_default(),
-        })
-    }
-
-    /// The segment of the log that a moment falls into: the live one, or one of those it names as its past.
-    fn segment_at(&self, live: &Arc<dyn DiskFile>, moment: Moment) -> Result<(String, Arc<dyn DiskFile>)> {
-        let path = self.layout.log().to_owned();
-        let mut segment = Arc::clone(live);
-        let mut segment_name = LOG.to_owned();
-        loop {
-            let length = segment.length().at(&path)?;
-            let Beginning { origin, ts: began, .. } = beginning_of(&*segment, length).at(&path)?;
-            let first_seq = match &origin {
-                Origin::Nothing => return Ok((segment_name, segment)),
-                Origin::Ours(sentinel) => sentinel.last_seq,
-                Origin::Foreign => settled_seq(&*self.disk, &self.layout, &*segment, length).at(&path)?,
-            };
-            let reaches = match moment {
-                Moment::Seq(seq) => seq >= first_seq,
-                Moment::Time(micros) => micros >= began,
-            };
-            if reaches {
-                return Ok((segment_name, segment));
-            }
-            let archive = match &origin {
-                Origin::Ours(sentinel) => sentinel.safe_archive(),
-                _ => None,
-            };
-            let unavailable = |reason: String| Error::HistoryUnavailable { first_seq, reason };
-            let Some((name, digest)) = archive else {
-                return Err(unavailable(
-                    "the log was compacted there and its history not kept".to_owned(),
-                ));
-            };
-            segment_name = name.to_owned();
-            segment = self
-                .disk
-                .open(&self.layout.inside(name), Access::Read)
-                .map_err(|fault| unavailable(format!("{name}: {fault}")))?;
-            // The digest also keeps an archive from leading back to itself.
-            check_digest(&*segment, name, digest)?;
-        }
     }
 
     fn line_at(&self, index: usize) -> Result<Vec<u8>> {
@@ -240,67 +143,40 @@ impl Store {
     }
 }
 
+/// What an archive holds may be wrong: that is damage, and no failure of the disk.
+pub(super) trait OrDamage<T> {
+    /// Turns an `io::Result` about an archive into ours.
+    fn or_damage(self, name: &str) -> Result<T>;
+}
+
+impl<T> OrDamage<T> for std::io::Result<T> {
+    fn or_damage(self, name: &str) -> Result<T> {
+        self.map_err(|fault| match damage_in(&fault) {
+            Some(reason) => archive_altered(name, reason),
+            None => Error::io(Path::new(name), fault),
+        })
+    }
+}
+
+fn archive_altered(name: &str, reason: String) -> Error {
+    Error::Corrupted(Box::new(finding(name, DamageKind::ArchiveAltered, reason)))
+}
+
+/// What was found in the log that an archive holds.
+pub(super) fn damaged(name: &str, found: &Damage) -> Error {
+    Error::Corrupted(Box::new(Damage {
+        path: name.to_owned(),
+        ..found.clone()
+    }))
+}
+
 /// An archive is believed only if it is the one that the log names.
-fn check_digest(segment: &dyn DiskFile, name: &str, digest: &str) -> Result<()> {
-    let found = crate::snapshot::digest(segment).at(std::path::Path::new(name))?;
+pub(super) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
+    let found = crate::snapshot::digest(packed).at(Path::new(name))?;
     if found.text() == digest {
-        return Ok(());
-    }
-    let reason = format!("its SHA-256 is {}", found.text());
-    let damage = crate::verify::finding(name, crate::damage::DamageKind::ArchiveAltered, reason);
-    Err(Error::Corrupted(Box::new(damage)))
-}
-
-/// The lines of an archive that speak of a record.
-fn mentions(segment: &dyn DiskFile, name: &str, id: &str) -> Result<Vec<Vec<u8>>> {
-    let path = std::path::Path::new(name);
-    let length = segment.length().at(path)?;
-    let mut found = Mentions {
-        id: spelled(id),
-        ..Mentions::default()
-    };
-    let mut walk = Walk::new(None);
-    walk.go(segment, length, ALONE, &mut found, &mut |_, _| {}).at(path)?;
-    if let Some(damage) = walk.follower.damage.first() {
-        let damage = crate::damage::Damage {
-            path: name.to_owned(),
-            ..damage.clone()
-        };
-        return Err(Error::Corrupted(Box::new(damage)));
-    }
-    found
-        .offsets
-        .iter()
-        .map(|&offset| line_from(segment, offset, length).at(path))
-        .collect()
-}
-
-/// Where the events stand that speak of one record.
-#[derive(Default)]
-struct Mentions {
-    id: Vec<u8>,
-    offsets: Vec<u64>,
-    held: Vec<u64>,
-}
-
-impl Sink for Mentions {
-    fn count(&mut self, known: Known<'_>, _: i64) {
-        if known.id == self.id {
-            self.offsets.push(known.offset);
-        }
-    }
-
-    fn hold(&mut self, known: Known<'_>, _: i64) {
-        if known.id == self.id {
-            self.held.push(known.offset);
-        }
-    }
-
-    fn settle(&mut self, held: Held) {
-        if held == Held::Count {
-            self.offsets.append(&mut self.held);
-        }
-        self.held.clear();
+        Ok(found)
+    } else {
+        Err(archive_altered(name, format!("its SHA-256 is {}", found.text())))
     }
 }
 

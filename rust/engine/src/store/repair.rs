@@ -5,8 +5,10 @@ use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::json::Value;
 
-use super::compact::Retirement;
+use super::care::{Alone, Turns, take_care};
+use super::compact::write_snapshot;
 use super::copies::{copy_range, free_name};
+use super::retire::{Retirement, clear_out};
 use super::{Progress, Store};
 
 /// How many findings the event names; the damaged log is kept whole.
@@ -30,6 +32,10 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn repair(&mut self, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
+        repair(&Alone::with(self), &|| now, progress)
+    }
+
+    fn repair_now(&mut self, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
         self.with_lock(now, |store| {
             store.sync_log()?;
             let damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
@@ -67,10 +73,8 @@ impl Store {
                     ("damaged_log_sha256".to_owned(), Value::Str(digest.text().to_owned())),
                 ],
             };
-            store.retire(retirement, now, progress)?;
-            // The damaged log leads to history that the new one does not: kept beside it.
-            store.clear_out(Some(&quarantine))?;
-            store.disk.sync_dir(&quarantine).at(&quarantine)?;
+            let base = store.write_base(progress)?;
+            store.retire(retirement, base, now)?;
             Ok(Some(Repaired {
                 damage,
                 kept,
@@ -78,4 +82,20 @@ impl Store {
             }))
         })
     }
+}
+
+/// Makes a store whole again that others use. They wait: what is damaged should not be built upon meanwhile.
+///
+/// # Errors
+/// As [`Store::repair`].
+pub fn repair(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
+    let _care = take_care(turns, now())?;
+    let repaired = turns.turn(|store| store.repair_now(now(), progress))?;
+    if repaired.is_some() {
+        write_snapshot(turns)?;
+        // The damaged log leads to history that the new one does not: kept beside it.
+        let quarantine = turns.turn(|store| Ok(store.layout.quarantine()))?;
+        clear_out(turns, Some(&quarantine), now())?;
+    }
+    Ok(repaired)
 }

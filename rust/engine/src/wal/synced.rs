@@ -68,13 +68,18 @@ impl Synced {
 
     /// Whether the line that ends at its offset is the one it speaks of.
     pub fn fits_head(&self, line_before_offset: &[u8]) -> bool {
-        let value = json::parse(line_before_offset).ok();
-        let hash = value
-            .as_ref()
-            .and_then(|event| event.get("hash"))
-            .and_then(Value::as_str);
-        hash == Some(self.head.text())
+        names_hash(line_before_offset, &self.head)
     }
+}
+
+/// Whether a line says that this is its hash.
+pub fn names_hash(line: &[u8], hash: &Hex) -> bool {
+    let value = json::parse(line).ok();
+    let said = value
+        .as_ref()
+        .and_then(|event| event.get("hash"))
+        .and_then(Value::as_str);
+    said == Some(hash.text())
 }
 
 #[cfg(test)]

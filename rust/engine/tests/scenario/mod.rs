@@ -2,18 +2,19 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chronomemory::disk::{CrashDisk, Disk};
+use chronomemory::disk::{Access, CrashDisk, Disk, Identity};
 use chronomemory::error::Result;
 use chronomemory::event::draft::Draft;
 use chronomemory::json::{self, Value};
 use chronomemory::layout::Layout;
 use chronomemory::options::{Durability, Options};
 use chronomemory::state::Query;
-use chronomemory::store::Store;
+use chronomemory::store::{self, Store, Turns};
 
 pub const START: i64 = 1_779_105_600_000_000;
 
@@ -58,8 +59,11 @@ pub fn contents(store: &Store) -> Model {
         faces: true,
         ..Query::default()
     };
-    store
-        .query(&everything)
+    model_of(store.query(&everything))
+}
+
+pub fn model_of(records: Vec<&[u8]>) -> Model {
+    records
         .into_iter()
         .map(|record| {
             let value = json::parse(record).expect("a record");
@@ -88,6 +92,27 @@ pub enum Action {
     Restore,
     Repair,
     Sync,
+    /// A file of rows, as one batch.
+    Ingest,
+    /// A long task, and a write of somebody else before one of its turns.
+    Beside(Long, Interruption),
+}
+
+/// What takes long enough for others to write meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub enum Long {
+    Compact(bool),
+    Backup,
+    Restore,
+}
+
+/// A write that comes before a certain turn of a long task.
+#[derive(Clone, Copy, Debug)]
+pub struct Interruption {
+    pub record: u32,
+    pub turn: usize,
+    /// By another process, or by a thread of this one.
+    pub elsewhere: bool,
 }
 
 pub fn label(n: u32) -> String {
@@ -109,63 +134,208 @@ pub fn draft(action: &Action) -> Draft {
     draft
 }
 
+/// What a write beside a long task met and left.
+struct Seen {
+    models: [Model; 2],
+    log: Identity,
+}
+
+/// Hands the store to a long task in turns, and lets somebody write before one of them.
+struct Interrupted<'a> {
+    disk: &'a CrashDisk,
+    store: RefCell<&'a mut Store>,
+    turns: Cell<usize>,
+    by: Interruption,
+    now: i64,
+    /// What everybody knew before the write and after it: a restore may have changed everything meanwhile.
+    seen: RefCell<Option<Seen>>,
+}
+
+impl Interrupted<'_> {
+    fn write(&self, store: &mut Store) -> Result<()> {
+        let draft = draft(&Action::Batch(self.by.record));
+        let mut other = open(self.disk, store.durability())?;
+        let writer = if self.by.elsewhere { &mut other } else { store };
+        let before = contents(writer);
+        writer.commit(&draft, self.now)?;
+        *self.seen.borrow_mut() = Some(Seen {
+            models: [before, contents(writer)],
+            log: log_identity(self.disk),
+        });
+        Ok(())
+    }
+}
+
+impl Turns for Interrupted<'_> {
+    fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        let store = &mut **self.store.borrow_mut();
+        self.turns.set(self.turns.get() + 1);
+        if self.turns.get() == self.by.turn {
+            self.write(store)?;
+        }
+        act(store)
+    }
+}
+
+fn log_identity(disk: &CrashDisk) -> Identity {
+    disk.status(layout().log()).expect("the log").identity
+}
+
+fn latest_backup(disk: &CrashDisk) -> Layout {
+    let backups = layout().backups();
+    let mut names = disk.list(&backups).expect("a list");
+    names.retain(|name| !name.ends_with(".tmp"));
+    Layout::of_folder(backups.join(names.last().expect("a backup")))
+}
+
 pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -> Result<()> {
     match action {
         Action::Put(_) | Action::Batch(_) | Action::Delete(_) => store.commit(&draft(action), now).map(|_| ()),
         Action::Compact(keep) => store.compact(*keep, now, &mut |_, _| {}).map(|_| ()),
         Action::Backup => store.backup(now, &mut |_, _| {}).map(|_| ()),
-        Action::Restore => {
-            let backups = layout().backups();
-            let mut names = disk.list(&backups).expect("a list");
-            names.retain(|name| !name.ends_with(".tmp"));
-            let source = Layout::of_folder(backups.join(names.last().expect("a backup")));
-            store.restore(&source, now, &mut |_, _| {})
-        }
+        Action::Restore => store.restore(&latest_backup(disk), now, &mut |_, _| {}),
         Action::Repair => store.repair(now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
+        Action::Ingest => store.ingest(&rows(), false, &|| now, &mut |_, _| {}).map(|_| ()),
+        Action::Beside(long, by) => perform_beside(disk, store, *long, *by, now).1,
     }
+}
+
+/// Performs a long task that somebody interrupts; gives what was known before and after their write, if it
+/// was acknowledged.
+fn perform_beside(
+    disk: &CrashDisk,
+    store: &mut Store,
+    long: Long,
+    by: Interruption,
+    now: i64,
+) -> (Option<Seen>, Result<()>) {
+    let turns = Interrupted {
+        disk,
+        store: RefCell::new(store),
+        turns: Cell::new(0),
+        by,
+        now,
+        seen: RefCell::default(),
+    };
+    let quiet = &mut |_, _| {};
+    let outcome = match long {
+        Long::Compact(keep) => store::compact(&turns, keep, &|| now, quiet).map(|_| ()),
+        Long::Backup => store::backup(&turns, &|| now, quiet).map(|_| ()),
+        Long::Restore => store::restore(&turns, &latest_backup(disk), &|| now, quiet),
+    };
+    (turns.seen.into_inner(), outcome)
 }
 
 /// What a crash left behind, as far as the caller knows.
 pub struct Run {
-    /// The model after each action, the empty one first.
+    /// The model after each write, the empty one first.
     pub models: Vec<Model>,
-    /// How many actions were acknowledged.
+    /// How many writes were acknowledged.
     pub acknowledged: usize,
     /// How many of them were known to be synced.
     pub synced: usize,
+    /// Whether nothing failed.
+    pub is_complete: bool,
+}
+
+impl Run {
+    fn acknowledge(&mut self, model: Model, is_synced: bool) {
+        self.models.push(model);
+        self.acknowledged += 1;
+        if is_synced {
+            self.synced = self.acknowledged;
+        }
+    }
 }
 
 /// Performs actions until one fails; `models` must come from a run that did not fail.
 pub fn run(disk: &CrashDisk, durability: Durability, actions: &[Action]) -> Run {
-    let mut models = vec![Model::new()];
-    let (mut acknowledged, mut synced) = (0, 0);
+    let mut run = Run {
+        models: vec![Model::new()],
+        acknowledged: 0,
+        synced: 0,
+        is_complete: false,
+    };
     let mut act = || -> Result<()> {
         let mut store = open(disk, durability)?;
-        models[0] = contents(&store);
+        run.models[0] = contents(&store);
         // A log is born synced, whatever the mode.
         let born = store.last_seq() == 0;
         for (index, action) in actions.iter().enumerate() {
-            perform(disk, &mut store, action, START + index as i64 * 10)?;
-            acknowledged = index + 1;
-            models.push(contents(&store));
-            let syncs = matches!(
-                action,
-                Action::Compact(_) | Action::Backup | Action::Restore | Action::Sync
-            );
-            if durability == Durability::Full || syncs || (index == 0 && born) {
-                synced = index + 1;
+            let now = START + index as i64 * 10;
+            let mut is_synced = durability == Durability::Full || (index == 0 && born);
+            if let Action::Beside(long, by) = action {
+                let (seen, outcome) = perform_beside(disk, &mut store, *long, *by, now);
+                // What was written into a log that was swapped afterwards was synced before that.
+                let swaps = outcome.is_ok() && !matches!(long, Long::Backup);
+                let swapped = swaps && seen.as_ref().is_none_or(|seen| seen.log != log_identity(disk));
+                if let Some([before, after]) = seen.map(|seen| seen.models) {
+                    run.acknowledge(before, is_synced || swaps);
+                    run.acknowledge(after, is_synced || swapped);
+                }
+                outcome?;
+                is_synced |= swapped;
+            } else {
+                perform(disk, &mut store, action, now)?;
             }
+            is_synced |= matches!(
+                action,
+                Action::Compact(_) | Action::Backup | Action::Restore | Action::Repair | Action::Sync
+            );
+            store.refresh()?;
+            run.acknowledge(contents(&store), is_synced);
         }
         store.close()
     };
     // A failure is what the crash is for; what counts is what was acknowledged before it.
-    let _ = act();
-    Run {
-        models,
-        acknowledged,
-        synced,
+    run.is_complete = act().is_ok();
+    run
+}
+
+fn rows() -> PathBuf {
+    project().join("rows.jsonl")
+}
+
+/// Puts a file of rows onto the disk, for [`Action::Ingest`].
+pub fn put_rows(disk: &CrashDisk) {
+    let rows_text: String = (0..12)
+        .map(|n| {
+            format!(
+                "{{\"id\":\"R{}\",\"label\":\"row {n} {}\"}}\n",
+                n % 9,
+                "y".repeat(n * 20)
+            )
+        })
+        .collect();
+    let file = disk.create(&rows()).expect("a file");
+    file.write_at(rows_text.as_bytes(), 0).expect("a write");
+    file.sync().expect("a sync");
+    disk.sync_dir(&project()).expect("a sync");
+}
+
+/// Puts a store onto the disk whose log was altered in the middle, where it was synced.
+pub fn damaged_store(disk: &CrashDisk) {
+    let mut store = open(disk, Durability::Full).expect("open");
+    for (n, action) in [
+        Action::Put(1),
+        Action::Compact(true),
+        Action::Batch(2),
+        Action::Put(9),
+        Action::Put(12),
+    ]
+    .iter()
+    .enumerate()
+    {
+        perform(disk, &mut store, action, START - 1000 + n as i64).expect("a write");
     }
+    store.close().expect("close");
+    let log = disk.open(layout().log(), Access::Write).expect("the log");
+    let length = log.length().expect("a length");
+    let mut byte = [0];
+    log.read_at(&mut byte, length - 500).expect("a byte");
+    log.write_at(&[byte[0] ^ 1], length - 500).expect("a write");
+    log.sync().expect("a sync");
 }
 
 /// Puts a store onto the disk as another tool leaves it after its compaction: a sentinel without digests, a snapshot.

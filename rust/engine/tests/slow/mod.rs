@@ -38,6 +38,12 @@ impl Disk for SlowDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.inner.remove(path)
     }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_dir(path)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.link(from, to)
+    }
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.inner.create_dir(path)
     }

@@ -193,13 +193,13 @@ impl Disk for CrashDisk {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         let mut world = self.world();
-        if world.folders.contains_key(path) {
+        if world.has_folder(path) {
             return Ok(());
         }
         world.step()?;
         let ancestors: Vec<&Path> = path.ancestors().collect();
         for folder in ancestors.into_iter().rev() {
-            if world.folders.contains_key(folder) {
+            if world.has_folder(folder) {
                 continue;
             }
             world.folders.insert(folder.to_owned(), Folder::default());
@@ -209,6 +209,34 @@ impl Disk for CrashDisk {
                 });
             }
         }
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        world.step()?;
+        if world.folders.get(path).is_none_or(|folder| !folder.live.is_empty()) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        let (above, name) = world.folder(path)?;
+        above.change(|names| {
+            names.remove(&name);
+        });
+        // What it held stays known: its name may come back with a crash.
+        Ok(())
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        world.step()?;
+        let inode = world.find(from)?;
+        let (folder, name) = world.folder(to)?;
+        if folder.live.contains_key(&name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        folder.change(|names| {
+            names.insert(name, Entry::File(inode));
+        });
         Ok(())
     }
 
@@ -242,7 +270,7 @@ impl Disk for CrashDisk {
 
     fn exists(&self, path: &Path) -> bool {
         let mut world = self.world();
-        world.folders.contains_key(path) || world.find(path).is_ok()
+        world.has_folder(path) || world.find(path).is_ok()
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {

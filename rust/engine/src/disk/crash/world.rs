@@ -173,6 +173,18 @@ impl World {
         Ok((folder, name))
     }
 
+    /// Whether there is such a folder now: one that lost its name is known but not there.
+    pub(super) fn has_folder(&self, path: &Path) -> bool {
+        self.folders.contains_key(path)
+            && match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) if self.folders.contains_key(parent) => {
+                    let named = self.folders[parent].live.get(&*name.to_string_lossy());
+                    named == Some(&Entry::Folder) && self.has_folder(parent)
+                }
+                _ => true,
+            }
+    }
+
     pub(super) fn find(&mut self, path: &Path) -> io::Result<u64> {
         let (folder, name) = self.folder(path)?;
         match folder.live.get(&name) {

@@ -1,0 +1,186 @@
+//! What was known then?
+
+use std::sync::Arc;
+
+use crate::disk::DiskFile;
+use crate::error::{Error, Result};
+use crate::layout::LOG;
+use crate::origin::{Beginning, Origin, beginning_of};
+use crate::state::{Query, State};
+use crate::verify::{BaseState, Walk};
+use crate::wal::reader::Reading;
+
+use super::load::{Look, examine, settled_seq};
+use super::loader::{Loader, Moment};
+use super::past::{OrDamage, damaged};
+use super::{Checking, Store};
+
+/// The store as it was at some event; nothing can be written through it.
+pub struct View {
+    state: State,
+    seq: u64,
+}
+
+impl View {
+    /// The last event that it knows.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The canonical record of an id.
+    pub fn get(&self, id: &str) -> Option<&[u8]> {
+        self.state.get(id)
+    }
+
+    /// The canonical records that a query asks for.
+    pub fn query(&self, query: &Query) -> Vec<&[u8]> {
+        self.state.query(query)
+    }
+
+    /// How many records a query would find.
+    pub fn count(&self, query: &Query) -> u64 {
+        self.state.count(query)
+    }
+}
+
+/// A log or an archive of one, as far as the past is concerned.
+struct Segment {
+    name: String,
+    log: Arc<dyn DiskFile>,
+    length: u64,
+    beginning: Beginning,
+}
+
+impl Store {
+    /// The store as it was at a moment, in the live log or in an archive.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
+    pub fn as_of(&self, moment: Moment) -> Result<View> {
+        let Some(log) = &self.log else {
+            return Ok(View {
+                state: State::default(),
+                seq: 0,
+            });
+        };
+        let length = log.file.length().or_damage(LOG)?;
+        let mut segment = Segment {
+            name: LOG.to_owned(),
+            log: Arc::clone(&log.file),
+            length,
+            beginning: beginning_of(&*log.file, length).or_damage(LOG)?,
+        };
+        // The first seq that can be reached if nothing before this segment can.
+        let mut reachable = self.last_seq();
+        while !self.reaches(&segment, moment)? {
+            reachable = self.first_state(&segment)?;
+            segment = self.before(&segment)?.ok_or_else(|| unavailable(&segment, reachable))?;
+        }
+        let view = self.view_in(&segment, moment, reachable);
+        self.shelf.rest();
+        view
+    }
+
+    /// The seq of the state that a segment starts from.
+    fn first_state(&self, segment: &Segment) -> Result<u64> {
+        match &segment.beginning.origin {
+            Origin::Nothing => Ok(0),
+            Origin::Ours(sentinel) => Ok(sentinel.last_seq),
+            Origin::Foreign => {
+                settled_seq(&*self.disk, &self.layout, &*segment.log, segment.length).or_damage(&segment.name)
+            }
+        }
+    }
+
+    fn reaches(&self, segment: &Segment, moment: Moment) -> Result<bool> {
+        if segment.beginning.origin == Origin::Nothing {
+            return Ok(true);
+        }
+        Ok(match moment {
+            Moment::Seq(seq) => seq >= self.first_state(segment)?,
+            Moment::Time(micros) => micros >= segment.beginning.ts,
+        })
+    }
+
+    /// The segment that another one followed; `None` if it was not kept or is not there.
+    fn before(&self, segment: &Segment) -> Result<Option<Segment>> {
+        let Origin::Ours(sentinel) = &segment.beginning.origin else {
+            return Ok(None);
+        };
+        Ok(self.volume_before(sentinel)?.map(|volume| Segment {
+            name: volume.name.clone(),
+            log: Arc::clone(&volume.archive.log),
+            length: volume.length,
+            beginning: volume.beginning.clone(),
+        }))
+    }
+
+    fn view_in(&self, segment: &Segment, moment: Moment, reachable: u64) -> Result<View> {
+        let is_live = segment.name == LOG;
+        let look = Look {
+            threads: self.options.threads,
+            checking: if is_live { Checking::Quick } else { Checking::Full },
+            archives: false,
+        };
+        let mut loader = Loader::up_to(moment);
+        let found = examine(
+            &*self.disk,
+            &self.layout,
+            &*segment.log,
+            look,
+            &mut loader,
+            &mut |_, _| {},
+        )
+        .or_damage(&segment.name)?;
+        if found.report.base == BaseState::Missing && !is_live {
+            return self.view_without_base(segment, moment, reachable);
+        }
+        // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
+        let has_base = !matches!(found.report.base, BaseState::Missing | BaseState::Damaged);
+        let damage = &found.report.damage;
+        if let Some(first) = damage.first().filter(|_| !is_live || !has_base) {
+            let worst = damage.iter().find(|found| found.path != LOG).unwrap_or(first);
+            let path = if worst.path == LOG { &segment.name } else { &worst.path };
+            return Err(damaged(path, worst));
+        }
+        Ok(View {
+            seq: loader.last_seq,
+            state: loader.state.unwrap_or_default(),
+        })
+    }
+
+    /// The base of an archived segment is not there, but what it held is what was known at the end of the segment before.
+    fn view_without_base(&self, segment: &Segment, moment: Moment, reachable: u64) -> Result<View> {
+        let before = self.before(segment)?.ok_or_else(|| unavailable(segment, reachable))?;
+        let earlier = self.view_in(&before, Moment::Seq(u64::MAX), reachable)?;
+        let mut state = earlier.state;
+        state.forget_events();
+        let mut loader = Loader::going_on(state);
+        (loader.until, loader.last_seq) = (Some(moment), earlier.seq);
+        let reading = Reading {
+            trusted_until: 0,
+            threads: self.options.threads,
+        };
+        let mut walk = Walk::new(None);
+        walk.go(&*segment.log, segment.length, reading, &mut loader, &mut |_, _| {})
+            .or_damage(&segment.name)?;
+        if let Some(first) = walk.follower.damage.first() {
+            return Err(damaged(&segment.name, first));
+        }
+        Ok(View {
+            seq: loader.last_seq,
+            state: loader.state.unwrap_or_default(),
+        })
+    }
+}
+
+fn unavailable(segment: &Segment, first_seq: u64) -> Error {
+    let reason = match &segment.beginning.origin {
+        Origin::Ours(sentinel) => match sentinel.safe_archive() {
+            Some((name, _)) => format!("{name} is not there"),
+            None => "the log was compacted there and its history not kept".to_owned(),
+        },
+        _ => format!("the base of {} is not there", segment.name),
+    };
+    Error::HistoryUnavailable { first_seq, reason }
+}

@@ -1,0 +1,128 @@
+//! How is a copy brought back, while others go on until it is there?
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::{Access, Disk};
+use crate::error::{At, Error, Result};
+use crate::event::stamp;
+use crate::layout::Layout;
+
+use super::care::{Alone, Scratch, Turns, take_care};
+use super::compact::{sync, write_snapshot};
+use super::copies::{IMMUTABLE, copy_bytes, copy_names, copy_range, free_name};
+use super::retire::clear_out;
+use super::{Progress, Store};
+
+/// What the system calls a missing file.
+const NO_SUCH_FILE: i32 = 2;
+
+/// A copy that lies ready to take the place of the log.
+struct Arrival {
+    log: Scratch,
+    snapshot: Option<Scratch>,
+}
+
+impl Arrival {
+    /// Copies everything into the store's folder under names that nobody looks at, except bases and archives: their names
+    /// are their digests, and no log names them yet.
+    fn fetch(disk: &Arc<dyn Disk>, here: &Layout, source: &Layout, end: u64, progress: Progress<'_>) -> Result<Self> {
+        let folder = here.folder();
+        for name in IMMUTABLE {
+            let from = source.inside(name);
+            let names = disk.list(&from).at(&from)?;
+            copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
+        }
+        let archives = here.archives();
+        disk.create_dir(&archives).at(&archives)?;
+        disk.sync_dir(folder).at(folder)?;
+        let fetch = |path: &Path, name: &str, end: Option<u64>, progress: Option<Progress<'_>>| -> Result<Scratch> {
+            let file = disk.open(path, Access::Read).at(path)?;
+            let end = match end {
+                Some(end) => end,
+                None => file.length().at(path)?,
+            };
+            let scratch = Scratch::at(disk, archives.join(name));
+            copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
+            Ok(scratch)
+        };
+        let log = fetch(source.log(), "restored.wal.tmp", Some(end), Some(progress))?;
+        let snapshot = source.snapshot();
+        let snapshot = if disk.status(&snapshot).is_ok() {
+            Some(fetch(&snapshot, "restored.json.tmp", None, None)?)
+        } else {
+            None
+        };
+        Ok(Self { log, snapshot })
+    }
+}
+
+impl Store {
+    /// Brings a copy back. The present log is kept in `quarantine/`.
+    ///
+    /// # Errors
+    /// `Corrupted` if the copy is damaged, `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
+    pub fn restore(&mut self, source: &Layout, now: i64, progress: Progress<'_>) -> Result<()> {
+        restore(&Alone::with(self), source, &|| now, progress)
+    }
+
+    /// Swaps the logs.
+    fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<()> {
+        self.with_lock(now, |store| {
+            // The present log must not lose its only base to the snapshot that comes along.
+            store.anchor(now)?;
+            store.keep_log(now)?;
+            // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
+            if let Some(snapshot) = arrival.snapshot {
+                snapshot.name(&store.layout.snapshot())?;
+            }
+            arrival.log.name(store.layout.log())?;
+            store.reload(&mut |_, _| {})?;
+            // The hint about the last sync spoke of the log that was there before.
+            store.make_ready()?;
+            store.sync_log()?;
+            store.accept_present_head()
+        })
+    }
+
+    /// Keeps the present log in `quarantine/`: by a second name where the file system can, else by a copy.
+    fn keep_log(&mut self, now: i64) -> Result<()> {
+        let quarantine = self.layout.quarantine();
+        self.make_folder(&quarantine, self.layout.folder())?;
+        self.put_snapshot_aside(&quarantine, now)?;
+        if let Some(log) = &self.log {
+            let name = format!("{}-replaced-by-restore", stamp::spell_name(now));
+            let kept = free_name(&*self.disk, &quarantine, &name)?;
+            if self.disk.link(self.layout.log(), &kept).is_err() {
+                copy_range(&*self.disk, &*log.file, 0..log.walk.end, &kept, None)?;
+            }
+        }
+        self.disk.sync_dir(&quarantine).at(&quarantine)
+    }
+}
+
+/// Brings a copy back into a store that others use.
+///
+/// # Errors
+/// As [`Store::restore`].
+pub fn restore(turns: &impl Turns, source: &Layout, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<()> {
+    let (disk, layout, threads) = turns.turn(|store| {
+        store.check_open()?;
+        Ok((Arc::clone(&store.disk), store.layout.clone(), store.options.threads))
+    })?;
+    let report = Store::verify(&*disk, source, threads, progress)?;
+    if let Some(damage) = report.damage.first() {
+        return Err(Error::Corrupted(Box::new(damage.clone())));
+    }
+    if report.events == 0 {
+        return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
+    }
+    let _care = take_care(turns, now())?;
+    let arrival = Arrival::fetch(&disk, &layout, source, report.committed_end, progress)?;
+    sync(turns)?;
+    turns.turn(|store| store.welcome(arrival, now()))?;
+    // Bases and archives of the log that was replaced lie beside it now.
+    clear_out(turns, Some(&layout.quarantine()), now())?;
+    write_snapshot(turns)
+}
