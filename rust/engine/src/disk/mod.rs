@@ -6,6 +6,7 @@
 
 mod crash;
 mod real;
+mod turn;
 
 use std::io;
 use std::path::Path;
