@@ -1,7 +1,7 @@
 """What can someone who may write the files do to them, and what should verify() say?
 
-One row an attack. A row whose rung is not built yet says so: then verify() must say that it cannot tell. To switch a
-row on, put the verdict into it that is expected from now on.
+One row an attack. A row whose rung is not built yet says so: then verify() must say that it cannot tell. To
+switch a row on, put the verdict into it that is expected from now on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does every way of tampering get the verdict that it deserves, and does verify() admit what it cannot tell?"""
+"""Does every way of tampering get the verdict it deserves, and does verify() admit what it cannot tell?"""
 
 from __future__ import annotations
 
