@@ -135,6 +135,8 @@ def run_all(wanted: dict[str, Callable[[Tell], Result]], console: Console) -> di
             result = work(tell)
             results[name] = (result, time.monotonic() - began)
             progress.update(task, total=1, completed=1, runs=f"{result.runs:,}")
+            if not console.is_terminal:
+                console.print(f"{name}: {result.runs:,} runs, {len(result.found)} found")
     return results
 
 
