@@ -7,7 +7,11 @@ STAMP  := $(VENV)/.ready
 CARGO  ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench wheel build clean
+.PHONY: help demo test check format bench soak fuzz wheel build clean
+
+# How long, how many: make soak SOAK="--kills 10000 --only kill\ -9"
+SOAK ?=
+FUZZ_SECONDS ?= 60
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -46,6 +50,16 @@ bench: build  ## measure against peers and the physical limit
 	$(CARGO) bench --package chronomemory
 	$(BIN)/python -m pytest benches --benchmark-only -q
 	$(BIN)/python -m benches.table
+
+soak: build  ## every fault harness for long: crashes, kills, faults, crowds, full disks, fuzzing
+	$(BIN)/python tests/faults/soak.py $(SOAK)
+
+fuzz: $(STAMP)  ## bend bytes for FUZZ_SECONDS; with cargo-fuzz and nightly its targets too
+	CHRONOMEMORY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --package chronomemory --test no_bytes_break_a_reader
+	@if cargo fuzz --version >/dev/null 2>&1 && $(CARGO) +nightly --version >/dev/null 2>&1; then \
+	  cd rust/engine && for target in json line log state; do \
+	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done; \
+	else echo "cargo-fuzz or a nightly compiler is missing: only the seeded mutator ran"; fi
 
 wheel: $(STAMP)  ## build a wheel into dist/
 	$(BIN)/maturin build --release --strip --quiet --out dist

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
+from tampering import SEEN
 
 Contents = Callable[[Path], "dict[str, bytes]"]
 
@@ -39,3 +40,12 @@ def contents() -> Contents:
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
     return read
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Show the tamper matrix to whoever runs the tests, passed or not."""
+    rows = config.stash.get(SEEN, [])
+    if rows:
+        terminalreporter.section("tamper matrix: what verify() says")
+        for attack, rung, found, remark in [("attack", "rung", "verdict", ""), *rows]:
+            terminalreporter.line(f"{attack:34}{rung:12}{found:26}{remark}".rstrip())

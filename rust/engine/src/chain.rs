@@ -143,7 +143,10 @@ impl Follower {
                         });
                         step.held = true;
                     }
-                    None => step.counts = true,
+                    None => {
+                        step.counts = true;
+                        self.claimed = 0;
+                    }
                 }
             }
         }
@@ -201,10 +204,12 @@ impl Follower {
             return Some(Held::Stay);
         };
         let whole = !batch.damaged && batch.expected > batch.last;
-        let (place, seq) = (batch.place, batch.seq);
+        let (place, seq, last) = (batch.place, batch.seq, batch.last);
         if !whole {
             self.report(place, Some(seq), DamageKind::BrokenBatch, "the batch is not whole")?;
         }
+        // What closed a broken batch may itself be cut away as a tail, and the batch be the end of the log again.
+        self.claimed = if whole { 0 } else { last };
         self.batch = None;
         Some(if whole { Held::Count } else { Held::Drop })
     }

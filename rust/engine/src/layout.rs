@@ -15,7 +15,6 @@ pub struct Layout {
     folder: PathBuf,
     log: PathBuf,
     lock: PathBuf,
-    turn: PathBuf,
 }
 
 impl Layout {
@@ -30,7 +29,6 @@ impl Layout {
         Self {
             log: folder.join(LOG),
             lock: folder.join("lock"),
-            turn: folder.join("turn"),
             folder,
         }
     }
@@ -68,11 +66,6 @@ impl Layout {
     /// The writer lock.
     pub fn lock(&self) -> &Path {
         &self.lock
-    }
-
-    /// Who gets the writer lock next.
-    pub fn turn(&self) -> &Path {
-        &self.turn
     }
 
     /// The lock of those who compact, back up, restore or repair.

@@ -8,7 +8,7 @@ use chronomemory::disk::{CrashDisk, Disk};
 use chronomemory::layout::Layout;
 use chronomemory::options::Durability;
 use chronomemory::store::Store;
-use scenario::{Action, Interruption, Long, Model, contents, draft, fresh_disk, layout, open, run};
+use scenario::{Action, Interruption, Long, Model, chance, contents, draft, fresh_disk, layout, open, run};
 
 const MODES: [Durability; 3] = [Durability::Full, Durability::Normal, Durability::Off];
 
@@ -150,6 +150,10 @@ fn crash_everywhere(prepare: impl Fn() -> CrashDisk, actions: &[Action], plan: &
         assert!(whole.is_complete, "{mode:?}: {actions:?}");
         let (first, last) = (prepare().steps() + 1, disk.steps());
         for step in first..=last {
+            let wanted = chance::wanted(&format!("{mode:?}"), step, plan.seeds, !plan.twice);
+            if wanted.is_empty() {
+                continue;
+            }
             let disk = prepare();
             disk.crash_at(step);
             let stopped = run(&disk, *mode, actions);
@@ -158,21 +162,26 @@ fn crash_everywhere(prepare: impl Fn() -> CrashDisk, actions: &[Action], plan: &
             let under_way = if beside { 2 } else { 1 };
             let most = (stopped.acknowledged + under_way).min(whole.models.len() - 1);
             let survivors = &whole.models[stopped.synced..=most];
-            for seed in 0..plan.seeds {
-                let seed = seed * 7919 + step;
-                let what = format!("{actions:?}, {mode:?}, power lost at operation {step}, seed {seed}");
+            for number in wanted {
+                let seed = number * 7919 + step;
+                let what = format!("{mode:?} {step} {number}: power lost at that operation of {actions:?}");
                 check(&disk.after_crash(seed), survivors, plan.damaged, &what);
                 crashes += 1;
                 if plan.twice {
                     crashes += crash_the_recovery(&disk, seed, survivors, plan.damaged, &what);
                 }
             }
-            let what = format!("{actions:?}, {mode:?}, killed at operation {step}");
+            let what = format!("{mode:?} {step}: killed at that operation of {actions:?}");
             let survivors = &whole.models[stopped.acknowledged..=most];
             check(&disk.after_kill(), survivors, plan.damaged, &what);
         }
     }
-    crashes
+    chance::tell("crash points", crashes);
+    if chance::is_replay() {
+        u64::from(u32::MAX)
+    } else {
+        crashes
+    }
 }
 
 const THOROUGH: Plan = Plan {

@@ -6,6 +6,7 @@
 
 mod crash;
 mod real;
+mod turn;
 
 use std::io;
 use std::path::Path;
@@ -143,11 +144,11 @@ pub trait DiskFile: Send + Sync {
 
 /// The permanent file that writers lock.
 pub trait LockFile: Send + Sync {
-    /// Waits for the lock, at most `patience`; gives what is left of that, `None` if another kept the lock.
+    /// Waits for the lock, at most `patience`; false if another kept it.
     ///
     /// # Errors
     /// What the system says.
-    fn acquire(&self, patience: Duration) -> io::Result<Option<Duration>>;
+    fn acquire(&self, patience: Duration) -> io::Result<bool>;
     /// Gives the lock back.
     ///
     /// # Errors

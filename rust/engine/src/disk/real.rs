@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::turn::Turn;
 use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
 
 /// The file system of the machine.
@@ -57,10 +58,14 @@ impl Disk for RealDisk {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(path) {
-            Ok(entries) => entries,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(fault) => return Err(fault),
+        // Unlike opening a file, opening a folder is not tried again by the standard library after a signal.
+        let entries = loop {
+            match fs::read_dir(path) {
+                Ok(entries) => break entries,
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+                Err(fault) => return Err(fault),
+            }
         };
         let mut names = Vec::new();
         for entry in entries {
@@ -88,7 +93,10 @@ impl Disk for RealDisk {
             .create(true)
             .truncate(false)
             .open(path)?;
-        Ok(Box::new(RealLock(file)))
+        Ok(Box::new(RealLock {
+            file,
+            turn: Turn::at(path),
+        }))
     }
 }
 
@@ -127,50 +135,83 @@ impl DiskFile for RealFile {
     }
 }
 
-struct RealLock(File);
+struct RealLock {
+    file: File,
+    turn: Turn,
+}
 
 /// A waiting writer looks again after this long at first, and up to [`LONGEST_PAUSE`] later.
+/// INVARIANT: the longest is shorter than the gap that a fair writer leaves.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 impl LockFile for RealLock {
-    fn acquire(&self, patience: Duration) -> io::Result<Option<Duration>> {
-        let mut began = None;
-        let mut left = patience;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.0.try_lock() {
-                Ok(()) => return Ok(Some(left)),
-                Err(TryLockError::Error(fault)) if fault.kind() == io::ErrorKind::Interrupted => continue,
-                Err(TryLockError::Error(fault)) => return Err(fault),
-                Err(TryLockError::WouldBlock) => {}
-            }
-            left = patience.saturating_sub(began.get_or_insert_with(Instant::now).elapsed());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            std::thread::sleep(pause.min(left));
-            pause = (pause * 2).min(LONGEST_PAUSE);
+    fn acquire(&self, patience: Duration) -> io::Result<bool> {
+        if !patience.is_zero()
+            && let Some(pause) = self.turn.pause()
+        {
+            std::thread::sleep(pause.min(patience));
         }
+        if self.try_acquire()? {
+            return Ok(true);
+        }
+        let outcome = self.wait(patience);
+        self.turn.stop_waiting();
+        outcome
     }
 
     fn release(&self) -> io::Result<()> {
-        self.0.unlock()
+        self.turn.release();
+        self.file.unlock()
     }
 
     fn note(&self) -> io::Result<String> {
         let mut bytes = vec![0; 1024];
-        let n = self.0.read_at(&mut bytes, 0)?;
+        let n = self.file.read_at(&mut bytes, 0)?;
         bytes.truncate(n);
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', ' ']).to_owned())
     }
 
     fn write_note(&self, note: &str) -> io::Result<()> {
-        self.0.write_all_at(note.as_bytes(), 0)?;
-        self.0.set_len(note.len() as u64)
+        self.file.write_all_at(note.as_bytes(), 0)?;
+        self.file.set_len(note.len() as u64)
     }
 
     fn identity(&self) -> io::Result<Identity> {
-        Ok(identity_of(&self.0.metadata()?))
+        Ok(identity_of(&self.file.metadata()?))
+    }
+}
+
+impl RealLock {
+    fn try_acquire(&self) -> io::Result<bool> {
+        loop {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::WouldBlock) => return Ok(false),
+                Err(TryLockError::Error(fault)) if fault.kind() == io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(fault)) => return Err(fault),
+            }
+        }
+    }
+
+    fn wait(&self, patience: Duration) -> io::Result<bool> {
+        let began = Instant::now();
+        let mut pause = if self.turn.was_just_here() {
+            LONGEST_PAUSE
+        } else {
+            FIRST_PAUSE
+        };
+        loop {
+            let waited = began.elapsed();
+            if waited >= patience {
+                return Ok(false);
+            }
+            self.turn.wait();
+            std::thread::sleep(pause.min(patience - waited));
+            if self.try_acquire()? {
+                return Ok(true);
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
     }
 }

@@ -76,7 +76,10 @@ impl Event {
     fn of_canonical(text: &[u8], spans: EventSpans) -> Result<Self, Fault> {
         let op = Op::read(of(text, spans.op));
         let events = if op == Op::Begin {
-            batch_size(of(text, spans.record))?
+            batch_size(of(text, spans.record)).map_err(|fault| Fault {
+                seq: Some(spans.seq),
+                ..fault
+            })?
         } else {
             0
         };

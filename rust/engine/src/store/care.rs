@@ -77,7 +77,7 @@ impl Candidate {
         let path = &self.path;
         for _ in 0..LOCK_FILE_TRIES {
             let lock = self.disk.lock_file(path).at(path)?;
-            if lock.acquire(self.patience).at(path)?.is_none() {
+            if !lock.acquire(self.patience).at(path)? {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
                     path: path.clone(),

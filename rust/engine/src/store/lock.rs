@@ -1,8 +1,7 @@
 //! Who may write now?
 //!
-//! Two permanent files are locked, never unlinked. `lock` is the writer's. Whoever wants it takes `turn` first and gives
-//! that back as soon as it has the other: so a writer that lets go and comes back at once finds itself behind the one who
-//! waits. Of many commits in a row only the first pays for all that: the lock is kept for a moment, see [`LEASE_MICROS`].
+//! Whoever has the lock on a permanent file, never unlinked. Of many commits in a row only the first pays for taking it: it
+//! is kept for a moment, see [`LEASE_MICROS`].
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,7 +24,6 @@ pub(super) const MARKED_BYTES: u64 = 1024;
 #[derive(Default)]
 pub(super) struct Lock {
     file: Option<(Box<dyn LockFile>, Identity)>,
-    turn: Option<Box<dyn LockFile>>,
     pub held: bool,
     /// It carries the mark of a failed sync, which this store may remove.
     pub marked: bool,
@@ -112,12 +110,12 @@ impl Store {
     /// Takes the writer lock and makes sure that it is the one at the path.
     pub(super) fn hold_lock_within(&mut self, patience: Duration) -> Result<()> {
         for _ in 0..LOCK_FILE_TRIES {
-            self.open_lock_files()?;
+            self.open_lock_file()?;
             let path = self.layout.lock();
-            let (Some((lock, identity)), Some(turn)) = (&self.lock.file, &self.lock.turn) else {
+            let Some((lock, identity)) = &self.lock.file else {
                 continue;
             };
-            if !wait_in_line(&**turn, &**lock, patience).at(path)? {
+            if !lock.acquire(patience).at(path)? {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
                     path: path.to_owned(),
@@ -136,17 +134,13 @@ impl Store {
         Err(Error::io(self.layout.lock(), fault))
     }
 
-    fn open_lock_files(&mut self) -> Result<()> {
+    fn open_lock_file(&mut self) -> Result<()> {
         if self.lock.file.is_none() {
             self.create_folder()?;
             let path = self.layout.lock();
             let file = self.disk.lock_file(path).at(path)?;
             let identity = file.identity().at(path)?;
             self.lock.file = Some((file, identity));
-        }
-        if self.lock.turn.is_none() {
-            let path = self.layout.turn();
-            self.lock.turn = Some(self.disk.lock_file(path).at(path)?);
         }
         Ok(())
     }
@@ -182,14 +176,4 @@ impl Store {
         }
         Ok(())
     }
-}
-
-/// Waits for the turn, then for the lock, then gives the turn to the next; false if that took too long.
-fn wait_in_line(turn: &dyn LockFile, lock: &dyn LockFile, patience: Duration) -> std::io::Result<bool> {
-    let Some(left) = turn.acquire(patience)? else {
-        return Ok(false);
-    };
-    let outcome = lock.acquire(left);
-    turn.release()?;
-    Ok(outcome?.is_some())
 }

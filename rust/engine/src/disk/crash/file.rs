@@ -80,8 +80,8 @@ pub(super) struct CrashLock {
 }
 
 impl LockFile for CrashLock {
-    fn acquire(&self, patience: Duration) -> io::Result<Option<Duration>> {
-        Ok(self.disk.world().locked.insert(self.inode).then_some(patience))
+    fn acquire(&self, _patience: Duration) -> io::Result<bool> {
+        Ok(self.disk.world().locked.insert(self.inode))
     }
 
     fn release(&self) -> io::Result<()> {

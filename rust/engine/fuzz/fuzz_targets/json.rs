@@ -1,0 +1,10 @@
+//! Is any JSON read and written in one way?
+#![no_main]
+
+#[allow(dead_code)] // each target asks for its own part
+#[path = "../../tests/fuzzing/properties.rs"]
+mod properties;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    properties::json_has_one_spelling(bytes);
+});

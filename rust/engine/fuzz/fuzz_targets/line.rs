@@ -1,0 +1,10 @@
+//! Do the fast and the slow path agree on any line?
+#![no_main]
+
+#[allow(dead_code)] // each target asks for its own part
+#[path = "../../tests/fuzzing/properties.rs"]
+mod properties;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    properties::both_paths_read_a_line_alike(bytes);
+});

@@ -1,0 +1,108 @@
+"""Killed, failing, crowded, full: is nothing that was acknowledged ever lost on a real machine?
+
+Each harness is a command of its own; here it runs for some seconds, `make soak` runs it for long.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chronomemory import ChronoStore
+from workload import Action, Ledger, check, perform, read
+
+HERE = Path(__file__).parent
+
+
+def run(script: str, *options: str) -> dict[str, Any]:
+    """Run a harness and return its outcome; one that cannot work here says why."""
+    command = [sys.executable, str(HERE / script), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.stdout, done.stderr
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert "harness" in outcome, done.stderr
+    if outcome["skipped"]:
+        pytest.skip(outcome["skipped"])
+    assert outcome["found"] == [], done.stderr
+    return outcome
+
+
+def test_killed_writers_lose_nothing() -> None:
+    outcome = run("killed.py", "--runs", "24")
+    assert outcome["runs"] == 24
+    assert outcome["counts"]["killed at work"] > 10
+    assert outcome["counts"]["acknowledged"] > 200
+
+
+def test_a_failing_system_call_is_a_clear_error_and_costs_nothing() -> None:
+    outcome = run("syscalls.py")
+    met = outcome["counts"]
+    assert {"pwrite64 EIO", "fdatasync EIO", "fsync EIO", "rename EIO", "openat EIO"} <= met.keys()
+    assert {"pwrite64 ENOSPC", "pwrite64 EINTR", "flock EINTR", "fdatasync SIGKILL"} <= met.keys()
+
+
+def test_in_a_crowd_every_write_is_there_once() -> None:
+    outcome = run("crowd.py", "--runs", "150")
+    assert outcome["counts"]["events"] == 1200
+
+
+def test_a_full_disk_is_told_and_left_behind() -> None:
+    outcome = run("full.py")
+    assert outcome["counts"]["refused for want of room"] > 5
+
+
+class TestTheLedger:
+    """A harness that finds nothing is worth something only if it would find what is wrong."""
+
+    ACTIONS = (
+        Action("a0.0", "put", ("a1",)),
+        Action("a0.1", "batch", ("a2", "a3")),
+        Action("a0.2", "delete", ("a1",)),
+    )
+
+    def written(self, project: Path) -> Path:
+        with ChronoStore(project) as store:
+            for action in self.ACTIONS:
+                perform(store, action)
+        return project / ".chronomemory" / "events.wal"
+
+    def ledger(self, acknowledged: int) -> Ledger:
+        ledger = Ledger()
+        for number, action in enumerate(self.ACTIONS[: acknowledged + 1]):
+            ledger.note(action, acknowledged=number < acknowledged)
+        return ledger
+
+    @pytest.mark.parametrize("acknowledged", [2, 3])
+    def test_what_was_acknowledged_or_under_way_may_be_there(self, tmp_path: Path, acknowledged: int) -> None:
+        self.written(tmp_path)
+        assert check(tmp_path, self.ledger(acknowledged), "c0.0") == []
+
+    def test_a_lost_write_is_found(self, tmp_path: Path) -> None:
+        log = self.written(tmp_path)
+        log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+        (log.parent / "synced").unlink()
+        seen, wrong = read(tmp_path)
+        assert wrong == []
+        assert self.ledger(2).judge(seen) == []
+        assert self.ledger(3).judge(seen) == [
+            "a1 is ('a0.0', 'active'), not one of [\"('a0.0', 'tombstone')\"]"
+        ]
+
+    def test_a_write_that_nobody_made_is_found(self, tmp_path: Path) -> None:
+        self.written(tmp_path)
+        assert "a2 is" in "; ".join(self.ledger(0).judge(read(tmp_path)[0]))
+
+    def test_half_a_batch_is_found(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path) as store:
+            perform(store, self.ACTIONS[0])
+            perform(store, Action("a0.1", "put", ("a2",)))
+        assert self.ledger(1).judge(read(tmp_path)[0]) == ["batch a0.1 is there by halves"]
+
+    def test_damage_is_found(self, tmp_path: Path) -> None:
+        log = self.written(tmp_path)
+        log.write_bytes(log.read_bytes().replace(b'"a3"', b'"a4"', 1))
+        assert "not valid" in read(tmp_path)[1][0]
