@@ -17,7 +17,7 @@ use crate::record;
 /// A batch of so many records is worth a second thread.
 const WORTH_RECORDS: usize = 500;
 /// How many records are handed over at a time.
-const PART_RECORDS: usize = 125;
+const PART_RECORDS: usize = 64;
 
 /// Whether a batch should be written by [`write`].
 pub fn is_worth_it(records: usize) -> bool {

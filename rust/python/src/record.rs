@@ -60,9 +60,13 @@ fn names(py: Python<'_>) -> [&Bound<'_, PyString>; 12] {
 /// Puts a record into a draft; its recursion depth is the store's.
 pub fn upsert(desk: &mut Desk, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = record.py();
-    let fields = if let Ok(dict) = record.cast::<PyDict>() {
+    let class = record_class(py)?;
+    // Nearly all are of that very class, which one comparison tells.
+    let fields = if record.get_type().is(class) {
+        from_object(record)?
+    } else if let Ok(dict) = record.cast::<PyDict>() {
         from_dict(dict)?
-    } else if record.is_instance(record_class(py)?)? {
+    } else if record.is_instance(class)? {
         from_object(record)?
     } else if let Ok(mapping) = record.cast::<PyMapping>() {
         let dict = PyDict::new(py);
@@ -83,7 +87,9 @@ pub fn upsert(desk: &mut Desk, record: &Bound<'_, PyAny>, depth: i64, face: Opti
 pub fn stamp_depth(record: &Bound<'_, PyAny>, depth: i64) -> PyResult<()> {
     let py = record.py();
     let name = intern!(py, "recursion_depth");
-    if record.is_instance(record_class(py)?)? && record.getattr(name)?.extract::<i64>().ok() != Some(depth) {
+    let class = record_class(py)?;
+    let is_record = record.get_type().is(class) || record.is_instance(class)?;
+    if is_record && record.getattr(name)?.extract::<i64>().ok() != Some(depth) {
         record.setattr(name, depth)?;
     }
     Ok(())
@@ -158,7 +164,7 @@ fn wrong_type(value: &Bound<'_, PyAny>, slot: usize, wanted: &str) -> PyErr {
 fn text<'a>(fields: &'a Fields<'_>, slot: usize, default: &'static str) -> PyResult<&'a str> {
     match &fields[slot] {
         None => Ok(default),
-        Some(value) => match value.cast::<PyString>() {
+        Some(value) => match value.cast_exact::<PyString>().or_else(|_| value.cast::<PyString>()) {
             Ok(text) => str_of(text, RECORD_FIELDS[slot]),
             Err(_) => Err(wrong_type(value, slot, "a string")),
         },
@@ -199,16 +205,22 @@ fn place(slot: usize) -> Field<'static> {
 fn write_dict(fields: &Fields<'_>, slot: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     match &fields[slot] {
         None => out.extend_from_slice(b"{}"),
-        Some(value) if value.is_instance_of::<PyDict>() => return value::write(value, place(slot), shapes, out),
+        Some(value) if value.is_exact_instance_of::<PyDict>() || value.is_instance_of::<PyDict>() => {
+            return value::write(value, place(slot), shapes, out);
+        }
         Some(value) => return Err(wrong_type(value, slot, "a dict")),
     }
     Ok(())
 }
 
+fn is_row(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
+}
+
 fn write_list(fields: &Fields<'_>, slot: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     match &fields[slot] {
         None => out.extend_from_slice(b"[]"),
-        Some(value) if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
+        Some(value) if value.is_exact_instance_of::<PyList>() || is_row(value) => {
             return value::write(value, place(slot), shapes, out);
         }
         Some(value) => return Err(wrong_type(value, slot, "a list")),

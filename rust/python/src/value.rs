@@ -136,8 +136,12 @@ fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, shapes: &mut Shapes, o
     let inner = deeper(py, field)?;
     let mut pairs = Pairs::new();
     for (key, value) in dict.iter() {
-        let Ok(key) = key.cast_into::<PyString>() else {
-            return Err(invalid(py, field.name, "JSON keys are strings"));
+        let key = match key.cast_into_exact::<PyString>() {
+            Ok(key) => key,
+            Err(other) => match other.into_inner().cast_into::<PyString>() {
+                Ok(key) => key,
+                Err(_) => return Err(invalid(py, field.name, "JSON keys are strings")),
+            },
         };
         pairs.push((key, value));
     }
