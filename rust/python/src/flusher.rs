@@ -12,8 +12,9 @@ use crate::handle::now;
 
 /// Writes wait at most a second for their sync; the thread looks a little earlier.
 const PATIENCE: Duration = Duration::from_millis(900);
-/// `normal` leaves at most four mebibytes unsynced; from half of that on the thread does not wait.
-const URGENT_BYTES: u64 = 2 * 1024 * 1024;
+/// `normal` leaves at most four mebibytes unsynced; from three on the thread does not wait. The last one is for what is
+/// written while it syncs.
+const URGENT_BYTES: u64 = 3 * 1024 * 1024;
 /// How soon a lock that was kept is looked at.
 const LEASE_LOOK: Duration = Duration::from_millis(1);
 
@@ -27,13 +28,13 @@ const LEASED: u8 = 4;
 const SNAPSHOT: u8 = 8;
 
 /// What the thread is asked for; a bit stays until the thread has begun to act on it.
-struct Wishes {
+pub struct Wishes {
     bits: AtomicU8,
     stopped: Mutex<bool>,
     moved: Condvar,
 }
 
-/// The thread and how to reach it.
+/// The thread.
 pub struct Flusher {
     wishes: Arc<Wishes>,
     thread: Option<JoinHandle<()>>,
@@ -57,19 +58,9 @@ impl Flusher {
         })
     }
 
-    /// Tells the thread what the store needs.
-    pub fn tell(&self, needs: Needs) {
-        let wish = |bit: u8, wanted: bool| if wanted { bit } else { 0 };
-        let bits = wish(WRITTEN, needs.unsynced_bytes > 0)
-            | wish(URGENT, needs.unsynced_bytes >= URGENT_BYTES)
-            | wish(LEASED, needs.leased)
-            | wish(SNAPSHOT, needs.snapshot);
-        if bits & !self.wishes.bits.load(Ordering::Relaxed) != 0 {
-            // Under the mutex, or the thread could miss it between its look and its sleep.
-            let _stopped = self.wishes.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-            self.wishes.bits.fetch_or(bits, Ordering::Relaxed);
-            self.wishes.moved.notify_one();
-        }
+    /// How to reach the thread, also when it is no more.
+    pub fn wishes(&self) -> Arc<Wishes> {
+        Arc::clone(&self.wishes)
     }
 
     /// Ends the thread.
@@ -84,6 +75,21 @@ impl Flusher {
 }
 
 impl Wishes {
+    /// Tells the thread what the store needs.
+    pub fn tell(&self, needs: Needs) {
+        let wish = |bit: u8, wanted: bool| if wanted { bit } else { 0 };
+        let bits = wish(WRITTEN, needs.unsynced_bytes > 0)
+            | wish(URGENT, needs.unsynced_bytes >= URGENT_BYTES)
+            | wish(LEASED, needs.leased)
+            | wish(SNAPSHOT, needs.snapshot);
+        if bits & !self.bits.load(Ordering::Relaxed) != 0 {
+            // Under the mutex, or the thread could miss it between its look and its sleep.
+            let _stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+            self.bits.fetch_or(bits, Ordering::Relaxed);
+            self.moved.notify_one();
+        }
+    }
+
     /// Sleeps until there is a wish beside those that are known, or for so long; gives the wishes, `None` at the end.
     fn wait(&self, known: u8, patience: Option<Duration>) -> Option<u8> {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,12 +9,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{Ahead, Committed, Needs, Shared, Store, Turns};
+use chronomemory::store::{Ahead, Committed, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::enter::{Reporter, enter, forked};
-use crate::flusher::Flusher;
+use crate::flusher::{Flusher, Wishes};
 
 /// Now, in microseconds since 1970.
 pub fn now() -> i64 {
@@ -54,6 +54,7 @@ thread_local! {
 pub struct Handle {
     store: Arc<Shared>,
     flusher: Mutex<Option<Flusher>>,
+    wishes: Arc<Wishes>,
     forks: u32,
 }
 
@@ -61,8 +62,10 @@ impl Handle {
     /// Holds a store and starts the thread that looks after it.
     pub fn new(store: Store, syncs_later: bool) -> std::io::Result<Self> {
         let store = Arc::new(Shared::new(store));
+        let flusher = Flusher::start(Arc::clone(&store), syncs_later)?;
         Ok(Self {
-            flusher: Mutex::new(Some(Flusher::start(Arc::clone(&store), syncs_later)?)),
+            wishes: flusher.wishes(),
+            flusher: Mutex::new(Some(flusher)),
             store,
             forks: FORKS.load(Ordering::Relaxed),
         })
@@ -102,14 +105,6 @@ impl Handle {
         std::ptr::from_ref(self).addr()
     }
 
-    fn tell(&self, needs: Needs) {
-        if needs != Needs::default()
-            && let Some(flusher) = &*self.flusher.lock().unwrap_or_else(PoisonError::into_inner)
-        {
-            flusher.tell(needs);
-        }
-    }
-
     /// Runs a question on a state that has caught up with other processes.
     pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
         self.check_caller(py)?;
@@ -125,7 +120,7 @@ impl Handle {
         self.check_caller(py)?;
         enter(py, || {
             let (outcome, needs) = self.store.change(act);
-            self.tell(needs);
+            self.wishes.tell(needs);
             outcome
         })
     }
@@ -135,7 +130,7 @@ impl Handle {
         self.check_caller(py)?;
         enter(py, || {
             let (committed, needs) = self.store.commit(draft, &now)?;
-            self.tell(needs);
+            self.wishes.tell(needs);
             Ok(committed)
         })
     }
@@ -151,7 +146,7 @@ impl Handle {
         self.check_caller(py)?;
         enter(py, || {
             let (committed, needs) = self.store.commit_parts(parts, ahead, &now)?;
-            self.tell(needs);
+            self.wishes.tell(needs);
             Ok(committed)
         })
     }
@@ -179,7 +174,7 @@ impl Handle {
 impl Turns for Handle {
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, Error>) -> Result<T, Error> {
         let (outcome, needs) = self.store.change(act);
-        self.tell(needs);
+        self.wishes.tell(needs);
         outcome
     }
 }
