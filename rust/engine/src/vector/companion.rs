@@ -1,0 +1,319 @@
+//! What is a row in eight bits a component, and how much of it is lost?
+//!
+//! A row `x` of norm `n` becomes codes `c`, whole numbers from -127 to 127, and a scale `a`, so that `x / n = a·c + e`.
+//! The norm of the rest `e` is kept, rounded up. Codes are rounded to the nearest, but nothing depends on it: whatever
+//! the codes are, the rest says how far they miss.
+//!
+//! Everything is kept relative to the norm. So a scale is never too large or too small for a float32, whatever the row
+//! holds, and the norm itself need not be kept: it is computed along with the score, from the row.
+//!
+//! Sixteen rows are a *group*, and only whole groups are written, once. In a group the codes are interleaved: four
+//! components of row 0, the same four of row 1, and so on to row 15, then the next four. The sums of all sixteen rows
+//! then grow side by side in one register, no sum has to be gathered from its lanes, and one load serves any number of
+//! queries. Behind the codes lie sixteen scales and sixteen rests, little-endian. Codes are stored 128 above their
+//! value, unsigned, since that is what the dot product of x86-64 wants of one side.
+//!
+//! A companion is derived from its rows and may be thrown away at any time.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::cpu::Cpu;
+use super::rows::{Misfit, Rows, checked_dim};
+use super::score::{LANES, has_direction, tree};
+use super::team::together;
+
+/// How many rows lie side by side.
+pub const GROUP_ROWS: usize = 16;
+/// Four components of each row of a group.
+const STEP_BYTES: usize = 4 * GROUP_ROWS;
+/// Scales and rests of a group.
+const TAIL_BYTES: usize = 2 * 4 * GROUP_ROWS;
+/// What a code of zero is stored as.
+const ZERO_CODE: u8 = 128;
+const LARGEST_CODE: f64 = 127.0;
+/// Registers load faster from a whole cache line.
+const ALIGNMENT_BYTES: usize = 64;
+/// How many groups a thread encodes before it asks for more.
+const ENCODED_GROUPS: usize = 64;
+
+/// How many bytes a group takes.
+#[must_use]
+pub const fn group_bytes(dim: usize) -> usize {
+    dim.div_ceil(4) * STEP_BYTES + TAIL_BYTES
+}
+
+/// What codes leave out, relative to the norm of the vector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// How much a code of one stands for.
+    pub scale: f32,
+    /// At least the norm of what the codes miss.
+    pub residual: f32,
+}
+
+/// Codes of a vector, as they are stored; `codes` may be longer and is filled up with zeros.
+///
+/// A vector without direction becomes zeros without a loss, as its score is zero.
+#[inline(always)]
+pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> Loss {
+    /// Added to a small number, it leaves the number's nearest integer in the low bits.
+    const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+    let (eights, rest) = vector.as_chunks::<LANES>();
+    let mut squares = [0.0; LANES];
+    let mut tops = [0f32; LANES];
+    for eight in eights {
+        for lane in 0..LANES {
+            squares[lane] += f64::from(eight[lane]) * f64::from(eight[lane]);
+            tops[lane] = tops[lane].max(eight[lane].abs());
+        }
+    }
+    for (lane, value) in rest.iter().enumerate() {
+        squares[lane] += f64::from(*value) * f64::from(*value);
+        tops[lane] = tops[lane].max(value.abs());
+    }
+    let norm = tree(squares).sqrt();
+    codes[vector.len()..].fill(ZERO_CODE);
+    if !has_direction(norm) {
+        codes.fill(ZERO_CODE);
+        return Loss {
+            scale: 0.0,
+            residual: 0.0,
+        };
+    }
+    let top = f64::from(tops.into_iter().fold(0.0, f32::max));
+    let scale = (top / LARGEST_CODE / norm) as f32;
+    let step = f64::from(scale) * norm;
+    let per_step = 1.0 / step;
+
+    let mut misses = [0.0; LANES];
+    let code_of = |value: f32, code: &mut u8, miss: &mut f64| {
+        let value = f64::from(value);
+        let rounded = value * per_step + ROUNDER;
+        *code = (rounded.to_bits() as u8).wrapping_add(ZERO_CODE);
+        let left = value - (rounded - ROUNDER) * step;
+        *miss += left * left;
+    };
+    let (code_eights, _) = codes.as_chunks_mut::<LANES>();
+    for (eight, codes) in eights.iter().zip(code_eights) {
+        for lane in 0..LANES {
+            code_of(eight[lane], &mut codes[lane], &mut misses[lane]);
+        }
+    }
+    let behind = eights.len() * LANES;
+    for (lane, value) in rest.iter().enumerate() {
+        code_of(*value, &mut codes[behind + lane], &mut misses[lane]);
+    }
+    // Rounding in float64 falsifies each difference by less than 2^-50 of the norm taken together, and the sum and its
+    // root by less than one part in 2^34 for every dimension that is allowed.
+    let residual = tree(misses).sqrt() / norm * (1.0 + 2f64.powi(-34)) + 2f64.powi(-50);
+    Loss {
+        scale,
+        residual: round_up(residual),
+    }
+}
+
+/// The least float32 that is not below.
+#[inline(always)]
+pub(super) fn round_up(value: f64) -> f32 {
+    let near = value as f32;
+    if f64::from(near) < value { near.next_up() } else { near }
+}
+
+/// The greatest float32 that is not above.
+#[inline(always)]
+pub(super) fn round_down(value: f64) -> f32 {
+    -round_up(-value)
+}
+
+/// Writes the groups from `first` on into `out`, as many as fit.
+///
+/// # Errors
+/// If `out` does not end with a group, or the rows end before.
+pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> Result<(), Misfit> {
+    let bytes = group_bytes(rows.dim());
+    let groups = out.len() / bytes;
+    let there = rows.count() as usize / GROUP_ROWS;
+    if groups * bytes != out.len() || first + groups > there {
+        return Err(Misfit::Length {
+            expected: there.saturating_sub(first).min(groups) * bytes,
+            found: out.len(),
+        });
+    }
+    let mut codes = vec![0; rows.dim().next_multiple_of(4)];
+    for (group, out) in (first..).zip(out.chunks_exact_mut(bytes)) {
+        let (steps, tail) = out.split_at_mut(bytes - TAIL_BYTES);
+        let (scales, residuals) = tail.split_at_mut(TAIL_BYTES / 2);
+        for place in 0..GROUP_ROWS {
+            let loss = cpu.encode(rows.row((group * GROUP_ROWS + place) as u32), &mut codes);
+            for (four, step) in codes
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .zip(steps.as_chunks_mut::<STEP_BYTES>().0)
+            {
+                step[place * 4..][..4].copy_from_slice(four);
+            }
+            scales[place * 4..][..4].copy_from_slice(&loss.scale.to_le_bytes());
+            residuals[place * 4..][..4].copy_from_slice(&loss.residual.to_le_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// Whole groups in memory, wherever they came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Groups<'a> {
+    bytes: &'a [u8],
+    dim: usize,
+}
+
+/// One group: codes in steps of four components, and what each row lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group<'a> {
+    pub(super) codes: &'a [[u8; STEP_BYTES]],
+    pub(super) scales: [f32; GROUP_ROWS],
+    pub(super) residuals: [f32; GROUP_ROWS],
+}
+
+impl<'a> Groups<'a> {
+    /// Takes bytes that [`encode_groups`] wrote.
+    ///
+    /// # Errors
+    /// If the dimension is refused, or the bytes end inside a group.
+    pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, Misfit> {
+        let each = group_bytes(checked_dim(dim)?);
+        if !bytes.len().is_multiple_of(each) {
+            return Err(Misfit::Length {
+                expected: bytes.len() / each * each,
+                found: bytes.len(),
+            });
+        }
+        Ok(Self { bytes, dim })
+    }
+
+    /// How many components a row has.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// How many groups there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.bytes.len() / group_bytes(self.dim)
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    #[inline(always)]
+    pub(super) fn group(&self, group: usize) -> Group<'a> {
+        let each = group_bytes(self.dim);
+        let bytes = &self.bytes[group * each..][..each];
+        let (codes, tail) = bytes.split_at(each - TAIL_BYTES);
+        let (scales, residuals) = tail.split_at(TAIL_BYTES / 2);
+        Group {
+            codes: codes.as_chunks().0,
+            scales: floats(scales),
+            residuals: floats(residuals),
+        }
+    }
+}
+
+#[inline(always)]
+fn floats(bytes: &[u8]) -> [f32; GROUP_ROWS] {
+    let mut floats = [0.0; GROUP_ROWS];
+    for (float, bytes) in floats.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *float = f32::from_le_bytes(*bytes);
+    }
+    floats
+}
+
+/// Groups that are kept in memory and grow with their rows.
+#[derive(Debug)]
+pub struct Companion {
+    /// The groups begin at `start`, on a cache line.
+    buffer: Vec<u8>,
+    start: usize,
+    groups: usize,
+    dim: usize,
+}
+
+impl Companion {
+    /// A companion of no rows.
+    ///
+    /// # Errors
+    /// If the dimension is refused.
+    pub fn new(dim: usize) -> Result<Self, Misfit> {
+        Ok(Self {
+            buffer: Vec::new(),
+            start: 0,
+            groups: 0,
+            dim: checked_dim(dim)?,
+        })
+    }
+
+    /// The groups so far.
+    #[must_use]
+    pub fn groups(&self) -> Groups<'_> {
+        Groups {
+            bytes: &self.buffer[self.start..][..self.groups * group_bytes(self.dim)],
+            dim: self.dim,
+        }
+    }
+
+    /// Adds every whole group of the rows that is not there yet. Rows that are there are taken to be the same.
+    ///
+    /// # Errors
+    /// If the rows have another dimension.
+    pub fn extend(&mut self, rows: Rows<'_>, threads: usize, cpu: Cpu) -> Result<(), Misfit> {
+        if rows.dim() != self.dim {
+            return Err(Misfit::OtherDimension {
+                expected: self.dim,
+                found: rows.dim(),
+            });
+        }
+        let each = group_bytes(self.dim);
+        let (old, new) = (self.groups, rows.count() as usize / GROUP_ROWS);
+        if new <= old {
+            return Ok(());
+        }
+        self.make_room(new * each);
+        let fresh = &mut self.buffer[self.start..][old * each..new * each];
+        let threads = threads.min((new - old).div_ceil(ENCODED_GROUPS));
+        let pieces = Mutex::new(
+            (old..)
+                .step_by(ENCODED_GROUPS)
+                .zip(fresh.chunks_mut(ENCODED_GROUPS * each)),
+        );
+        let outcomes = together(threads, || {
+            loop {
+                let piece = pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+                match piece {
+                    Some((first, out)) => encode_groups(rows, first, out, cpu)?,
+                    None => return Ok(()),
+                }
+            }
+        });
+        outcomes.into_iter().collect::<Result<(), Misfit>>()?;
+        self.groups = new;
+        Ok(())
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        if self.buffer.len() - self.start >= bytes {
+            return;
+        }
+        let used = self.groups().bytes;
+        let roomy = bytes.max(used.len() + used.len() / 2) + ALIGNMENT_BYTES;
+        let mut buffer = vec![0; roomy];
+        let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
+        buffer[start..][..used.len()].copy_from_slice(used);
+        self.buffer = buffer;
+        self.start = start;
+    }
+}
