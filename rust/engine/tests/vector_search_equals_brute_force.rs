@@ -188,6 +188,22 @@ fn when_thousands_defeat_the_bounds_at_once() {
     }
 }
 
+#[test]
+fn when_there_are_many_pieces() {
+    let mut numbers = Numbers(8);
+    let data = rows("clustered", 3000, 8000, &mut numbers);
+    let matrix = Rows::packed(&data, 8000).expect("rows");
+    let companion = companion(matrix);
+    for (batch, threads) in [(1, 1), (2, 2), (6, 2)] {
+        let asked = Search {
+            threads,
+            ..Search::best(10)
+        };
+        let queries = queries(&data, 8000, batch, &mut numbers);
+        assert_exact(matrix, &companion, &queries, &asked, "many pieces");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 

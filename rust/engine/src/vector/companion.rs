@@ -51,58 +51,62 @@ pub struct Loss {
     pub residual: f32,
 }
 
-/// Codes of a vector, as they are stored; `codes` may be longer and is filled up with zeros.
+/// Codes of a vector, as they are stored, and zeros up to the last of eight. There must be just enough room.
 ///
 /// A vector without direction becomes zeros without a loss, as its score is zero.
 #[inline(always)]
-pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> Loss {
+pub(super) fn encode(vector: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
     /// Added to a small number, it leaves the number's nearest integer in the low bits.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
     let (eights, rest) = vector.as_chunks::<LANES>();
+    let mut last = [0.0; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    // One kind of sum in a loop: a compiler that is given two pairs them, and stays in small registers.
     let mut squares = [0.0; LANES];
-    let mut tops = [0f32; LANES];
-    for eight in eights {
+    for at in 0..codes.len() {
+        let eight = if at < eights.len() { &eights[at] } else { &last };
         for lane in 0..LANES {
             squares[lane] += f64::from(eight[lane]) * f64::from(eight[lane]);
-            tops[lane] = tops[lane].max(eight[lane].abs());
         }
     }
-    for (lane, value) in rest.iter().enumerate() {
-        squares[lane] += f64::from(*value) * f64::from(*value);
-        tops[lane] = tops[lane].max(value.abs());
+    let mut tops = [0f32; LANES];
+    for at in 0..codes.len() {
+        let eight = if at < eights.len() { &eights[at] } else { &last };
+        for lane in 0..LANES {
+            let size = eight[lane].abs();
+            tops[lane] = if size > tops[lane] { size } else { tops[lane] };
+        }
     }
     let norm = tree(squares).sqrt();
-    codes[vector.len()..].fill(ZERO_CODE);
     if !has_direction(norm) {
-        codes.fill(ZERO_CODE);
+        codes.fill([ZERO_CODE; LANES]);
         return Loss {
             scale: 0.0,
             residual: 0.0,
         };
     }
-    let top = f64::from(tops.into_iter().fold(0.0, f32::max));
+    let mut top = 0.0;
+    for lane in &tops {
+        top = f64::from(*lane).max(top);
+    }
     let scale = (top / LARGEST_CODE / norm) as f32;
     let step = f64::from(scale) * norm;
     let per_step = 1.0 / step;
-
     let mut misses = [0.0; LANES];
-    let code_of = |value: f32, code: &mut u8, miss: &mut f64| {
-        let value = f64::from(value);
-        let rounded = value * per_step + ROUNDER;
-        *code = (rounded.to_bits() as u8).wrapping_add(ZERO_CODE);
-        let left = value - (rounded - ROUNDER) * step;
-        *miss += left * left;
-    };
-    let (code_eights, _) = codes.as_chunks_mut::<LANES>();
-    for (eight, codes) in eights.iter().zip(code_eights) {
+    for at in 0..codes.len() {
+        let eight = if at < eights.len() { &eights[at] } else { &last };
+        let mut rounded = [0.0; LANES];
         for lane in 0..LANES {
-            code_of(eight[lane], &mut codes[lane], &mut misses[lane]);
+            rounded[lane] = f64::from(eight[lane]) * per_step + ROUNDER;
         }
-    }
-    let behind = eights.len() * LANES;
-    for (lane, value) in rest.iter().enumerate() {
-        code_of(*value, &mut codes[behind + lane], &mut misses[lane]);
+        for lane in 0..LANES {
+            codes[at][lane] = (rounded[lane].to_bits() as u8) ^ ZERO_CODE;
+        }
+        for lane in 0..LANES {
+            let left = f64::from(eight[lane]) - (rounded[lane] - ROUNDER) * step;
+            misses[lane] += left * left;
+        }
     }
     // Rounding in float64 falsifies each difference by less than 2^-50 of the norm taken together, and the sum and its
     // root by less than one part in 2^34 for every dimension that is allowed.
@@ -140,18 +144,14 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
             found: out.len(),
         });
     }
-    let mut codes = vec![0; rows.dim().next_multiple_of(4)];
+    let mut codes = vec![[0; LANES]; rows.dim().div_ceil(LANES)];
     for (group, out) in (first..).zip(out.chunks_exact_mut(bytes)) {
         let (steps, tail) = out.split_at_mut(bytes - TAIL_BYTES);
         let (scales, residuals) = tail.split_at_mut(TAIL_BYTES / 2);
         for place in 0..GROUP_ROWS {
             let loss = cpu.encode(rows.row((group * GROUP_ROWS + place) as u32), &mut codes);
-            for (four, step) in codes
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .zip(steps.as_chunks_mut::<STEP_BYTES>().0)
-            {
+            let fours = codes.as_flattened().as_chunks::<4>().0;
+            for (four, step) in fours.iter().zip(steps.as_chunks_mut::<STEP_BYTES>().0) {
                 step[place * 4..][..4].copy_from_slice(four);
             }
             scales[place * 4..][..4].copy_from_slice(&loss.scale.to_le_bytes());
@@ -226,9 +226,10 @@ impl<'a> Groups<'a> {
 
 #[inline(always)]
 fn floats(bytes: &[u8]) -> [f32; GROUP_ROWS] {
+    let fours = bytes.as_chunks::<4>().0;
     let mut floats = [0.0; GROUP_ROWS];
-    for (float, bytes) in floats.iter_mut().zip(bytes.as_chunks::<4>().0) {
-        *float = f32::from_le_bytes(*bytes);
+    for row in 0..GROUP_ROWS {
+        floats[row] = f32::from_le_bytes(fours[row]);
     }
     floats
 }

@@ -12,7 +12,7 @@
 
 use super::companion::{Loss, encode, round_down, round_up};
 use super::rows::Rows;
-use super::score::{Scorer, has_direction};
+use super::score::{LANES, Scorer, has_direction};
 use super::top::rank_of;
 
 /// What the float32 arithmetic of the sieve may lose: at most eight roundings of numbers below 8.
@@ -36,8 +36,9 @@ pub(super) struct Query {
 impl Query {
     pub(super) fn new(query: &[f32], scorer: Scorer) -> Self {
         let dim = query.len();
-        let mut codes = vec![0; dim.next_multiple_of(4)];
+        let mut codes = vec![[0; LANES]; dim.div_ceil(LANES)];
         let Loss { scale, residual } = encode(query, &mut codes);
+        let codes = &codes.as_flattened()[..dim.next_multiple_of(4)];
         let signed: Vec<i8> = codes.iter().map(|code| code.wrapping_sub(128).cast_signed()).collect();
         let square: i32 = signed.iter().map(|&code| i32::from(code) * i32::from(code)).sum();
         let sum: i32 = signed.iter().map(|&code| i32::from(code)).sum();

@@ -230,7 +230,7 @@ impl Hunt<'_> {
                     self.search.cpu.sweep(&run, &mut found);
                     self.take(&mut found, queries, &mut lists, bars);
                     from = run.to;
-                    longest *= 2;
+                    longest = pieces.each.min(2 * longest);
                 }
             }
             lists

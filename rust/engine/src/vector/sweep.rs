@@ -75,26 +75,40 @@ pub(super) struct Survivor {
 }
 
 /// Holds a run of groups against all panels.
+///
+/// Plain loops over indices, here and in what is called: adapters of iterators are not inlined reliably into code for
+/// other instructions than their own.
 #[inline(always)]
 pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &Run<'_, W>, found: &mut Vec<Survivor>) {
     let mut dots = [[0; GROUP_ROWS]; W];
     for index in run.from..run.to {
-        let mask = run.masks.map_or(u16::MAX, |masks| masks[index]);
+        let mask = if let Some(masks) = run.masks {
+            masks[index]
+        } else {
+            u16::MAX
+        };
         if mask == 0 {
             continue;
         }
         let group = run.groups.group(index);
-        for (number, (panel, floors)) in run.panels.iter().zip(run.floors).enumerate() {
+        for number in 0..run.panels.len().min(run.floors.len()) {
+            let (panel, floors) = (&run.panels[number], &run.floors[number]);
             way.dots(group.codes, &panel.words, &panel.start, &mut dots);
             for place in 0..W {
                 let (scale, reach, floor) = (panel.scales[place], panel.reaches[place], floors[place]);
-                let mut passed = [false; GROUP_ROWS];
+                let mut uppers = [0.0; GROUP_ROWS];
+                let mut passed = 0;
                 for row in 0..GROUP_ROWS {
                     let near = dots[place][row] as f32 * group.scales[row] * scale;
-                    passed[row] = near + group.residuals[row] * reach >= floor;
+                    uppers[row] = near + group.residuals[row] * reach;
+                    passed |= u32::from(uppers[row] >= floor);
                 }
-                if passed.iter().fold(false, |any, passed| any | passed) {
-                    let rows = (0..GROUP_ROWS).fold(0, |rows, row| rows | u16::from(passed[row]) << row) & mask;
+                if passed != 0 {
+                    let mut rows = 0;
+                    for (row, upper) in uppers.iter().enumerate() {
+                        rows |= u16::from(*upper >= floor) << row;
+                    }
+                    rows &= mask;
                     if rows != 0 {
                         found.push(Survivor {
                             group: index,

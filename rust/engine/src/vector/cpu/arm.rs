@@ -56,20 +56,21 @@ fn dots_dot_prod<const W: usize, const Q: usize>(
 ) {
     let mut sums = [[vdupq_n_s32(0); 4]; Q];
     let top_bit = vdupq_n_u8(0x80);
-    for (codes, words) in codes.iter().zip(words) {
-        for (quarter, codes) in codes.as_chunks::<16>().0.iter().enumerate() {
+    for step in 0..codes.len().min(words.len()) {
+        let quarters = codes[step].as_chunks::<16>().0;
+        for quarter in 0..4 {
             // SAFETY: the quarter has the 16 bytes that are loaded.
-            let rows = veorq_u8(unsafe { vld1q_u8(codes.as_ptr()) }, top_bit);
+            let rows = veorq_u8(unsafe { vld1q_u8(quarters[quarter].as_ptr()) }, top_bit);
             for query in 0..Q {
                 let mut sum: int32x4_t = sums[query][quarter];
                 // SAFETY: the instruction reads and writes nothing but these registers, and this function is called
                 // only where it exists.
                 unsafe {
                     asm!(
-                        "sdot {sum:v}.4s, {rows:v}.16b, {query:v}.16b",
+                        "sdot {sum:v}.4s, {rows:v}.16b, {word:v}.16b",
                         sum = inout(vreg) sum,
                         rows = in(vreg) rows,
-                        query = in(vreg) vdupq_n_s32(words[first + query]),
+                        word = in(vreg) vdupq_n_s32(words[step][first + query]),
                         options(pure, nomem, nostack, preserves_flags),
                     );
                 }
@@ -77,10 +78,11 @@ fn dots_dot_prod<const W: usize, const Q: usize>(
             }
         }
     }
-    for (query, sums) in sums.into_iter().enumerate() {
-        for (quarter, sum) in dots[first + query].as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+    for query in 0..Q {
+        let quarters = dots[first + query].as_chunks_mut::<4>().0;
+        for quarter in 0..4 {
             // SAFETY: the quarter has the 16 bytes that are stored.
-            unsafe { vst1q_s32(quarter.as_mut_ptr(), sum) }
+            unsafe { vst1q_s32(quarters[quarter].as_mut_ptr(), sums[query][quarter]) }
         }
     }
 }

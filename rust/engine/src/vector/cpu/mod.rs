@@ -11,7 +11,7 @@ mod portable;
 mod x86;
 
 use super::companion::{self, Loss};
-use super::score;
+use super::score::{self, LANES};
 use super::sweep::{self, Run, Survivor};
 
 /// A way to compute that this processor can go.
@@ -89,7 +89,7 @@ impl Cpu {
 
     /// See [`companion::encode`].
     #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
-    pub(super) fn encode(self, row: &[f32], codes: &mut [u8]) -> Loss {
+    pub(super) fn encode(self, row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]

@@ -16,15 +16,19 @@ impl Dots for Portable {
         start: &[i32; W],
         dots: &mut [[i32; GROUP_ROWS]; W],
     ) {
-        for (dots, start) in dots.iter_mut().zip(start) {
-            dots.fill(*start);
+        for query in 0..W {
+            dots[query] = [start[query]; GROUP_ROWS];
         }
-        for (codes, words) in codes.iter().zip(words) {
-            for (word, dots) in words.iter().zip(dots.iter_mut()) {
-                let [a, b, c, d] = word.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
-                for (code, dot) in codes.as_chunks::<4>().0.iter().zip(dots) {
-                    let [x, y, z, w] = code.map(i32::from);
-                    *dot += a * x + b * y + c * z + d * w;
+        for step in 0..codes.len().min(words.len()) {
+            let codes = codes[step].as_chunks::<4>().0;
+            for query in 0..W {
+                let word = words[step][query].to_le_bytes();
+                for row in 0..GROUP_ROWS {
+                    let mut sum = 0;
+                    for component in 0..4 {
+                        sum += i32::from(codes[row][component]) * i32::from(word[component].cast_signed());
+                    }
+                    dots[query][row] += sum;
                 }
             }
         }

@@ -5,33 +5,72 @@
 //! widened to 16 bits first, and `vpmaddwd` is exact.
 
 use std::arch::x86_64::{
-    __m256i, __m512i, _mm_loadu_si128, _mm_set1_epi32, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16,
-    _mm256_dpbusd_avx_epi32, _mm256_hadd_epi32, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_permute4x64_epi64,
-    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_dpbusd_epi32,
-    _mm512_loadu_si512, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm_loadu_ps, _mm_loadu_si128, _mm_set1_epi32, _mm256_add_epi32, _mm256_add_pd, _mm256_cvtepi8_epi16,
+    _mm256_cvtepu8_epi16, _mm256_cvtps_pd, _mm256_dpbusd_avx_epi32, _mm256_hadd_epi32, _mm256_loadu_pd,
+    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_mul_pd, _mm256_permute4x64_epi64, _mm256_set1_epi32,
+    _mm256_setzero_pd, _mm256_setzero_si256, _mm256_storeu_pd, _mm256_storeu_si256, _mm512_add_epi32, _mm512_cvtps_pd,
+    _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_setzero_pd,
+    _mm512_setzero_si512, _mm512_storeu_pd, _mm512_storeu_si512,
 };
 
 use crate::vector::companion::{self, GROUP_ROWS, Loss};
-use crate::vector::score;
+use crate::vector::score::{self, LANES};
 use crate::vector::sweep::{self, Dots, Run, Survivor};
 
+/// See [`score::dot_and_square`]. Left alone, a compiler pairs the two sums and stays in small registers.
 #[target_feature(enable = "avx2")]
+#[allow(unsafe_code)]
 pub(super) fn dot_and_square_avx2(query: &[f64], row: &[f32]) -> (f64, f64) {
-    score::dot_and_square(query, row)
+    let mut dots = [_mm256_setzero_pd(); 2];
+    let mut squares = dots;
+    score::by_eights(query, row, |query, row| {
+        for half in 0..2 {
+            let (query, row) = (&query.as_chunks::<4>().0[half], &row.as_chunks::<4>().0[half]);
+            // SAFETY: there are the four values that are loaded; no alignment is needed.
+            let (query, row) = unsafe { (_mm256_loadu_pd(query.as_ptr()), _mm_loadu_ps(row.as_ptr())) };
+            let row = _mm256_cvtps_pd(row);
+            dots[half] = _mm256_add_pd(dots[half], _mm256_mul_pd(query, row));
+            squares[half] = _mm256_add_pd(squares[half], _mm256_mul_pd(row, row));
+        }
+    });
+    let mut lanes = [[0.0; LANES]; 2];
+    for half in 0..2 {
+        // SAFETY: there is room for the four values that are stored; no alignment is needed.
+        unsafe {
+            _mm256_storeu_pd(lanes[0].as_chunks_mut::<4>().0[half].as_mut_ptr(), dots[half]);
+            _mm256_storeu_pd(lanes[1].as_chunks_mut::<4>().0[half].as_mut_ptr(), squares[half]);
+        }
+    }
+    (score::tree(lanes[0]), score::tree(lanes[1]))
 }
 
+/// See [`score::dot_and_square`].
 #[target_feature(enable = "avx512f")]
+#[allow(unsafe_code)]
 pub(super) fn dot_and_square_avx512(query: &[f64], row: &[f32]) -> (f64, f64) {
-    score::dot_and_square(query, row)
+    let mut sums = [_mm512_setzero_pd(); 2];
+    score::by_eights(query, row, |query, row| {
+        // SAFETY: there are the eight values that are loaded; no alignment is needed.
+        let (query, row) = unsafe { (_mm512_loadu_pd(query.as_ptr()), _mm256_loadu_ps(row.as_ptr())) };
+        let row = _mm512_cvtps_pd(row);
+        sums[0] = _mm512_fmadd_pd(query, row, sums[0]);
+        sums[1] = _mm512_fmadd_pd(row, row, sums[1]);
+    });
+    let mut lanes = [[0.0; LANES]; 2];
+    for sum in 0..2 {
+        // SAFETY: there is room for the eight values that are stored; no alignment is needed.
+        unsafe { _mm512_storeu_pd(lanes[sum].as_mut_ptr(), sums[sum]) }
+    }
+    (score::tree(lanes[0]), score::tree(lanes[1]))
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn encode_avx2(row: &[f32], codes: &mut [u8]) -> Loss {
+pub(super) fn encode_avx2(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
     companion::encode(row, codes)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn encode_avx512(row: &[f32], codes: &mut [u8]) -> Loss {
+pub(super) fn encode_avx512(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
     companion::encode(row, codes)
 }
 
@@ -70,7 +109,7 @@ impl Dots for Avx2 {
     ) {
         for query in 0..W {
             // SAFETY: the invariant of this type.
-            dots[query] = unsafe { dots_avx2(codes, words.iter().map(|words| words[query]), start[query]) };
+            unsafe { dots_avx2(codes, words, start, dots, query) }
         }
     }
 }
@@ -112,7 +151,7 @@ impl Dots for Avx512Vnni {
     ) {
         if W == 1 {
             // SAFETY: the invariant of this type.
-            dots[0] = unsafe { dot_avx512_vnni(codes, words.as_flattened(), start[0]) };
+            unsafe { dot_avx512_vnni(codes, words.as_flattened(), start[0], &mut dots[0]) }
         } else {
             // SAFETY: the invariant of this type.
             unsafe { dots_avx512_vnni(codes, words, start, dots) }
@@ -124,25 +163,33 @@ impl Dots for Avx512Vnni {
 #[inline]
 #[target_feature(enable = "avx2")]
 #[allow(unsafe_code)]
-fn dots_avx2(codes: &[[u8; 64]], words: impl Iterator<Item = i32>, start: i32) -> [i32; GROUP_ROWS] {
+fn dots_avx2<const W: usize>(
+    codes: &[[u8; 64]],
+    words: &[[i32; W]],
+    start: &[i32; W],
+    dots: &mut [[i32; GROUP_ROWS]; W],
+    query: usize,
+) {
     let mut sums = [_mm256_setzero_si256(); 4];
-    for (codes, word) in codes.iter().zip(words) {
-        let query = _mm256_cvtepi8_epi16(_mm_set1_epi32(word));
-        for (sum, quarter) in sums.iter_mut().zip(codes.as_chunks::<16>().0) {
+    for step in 0..codes.len().min(words.len()) {
+        let word = _mm256_cvtepi8_epi16(_mm_set1_epi32(words[step][query]));
+        let quarters = codes[step].as_chunks::<16>().0;
+        for quarter in 0..4 {
             // SAFETY: the quarter has the 16 bytes that are loaded; no alignment is needed.
-            let rows = _mm256_cvtepu8_epi16(unsafe { _mm_loadu_si128(quarter.as_ptr().cast()) });
-            *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(rows, query));
+            let rows = unsafe { _mm_loadu_si128(quarters[quarter].as_ptr().cast()) };
+            let products = _mm256_madd_epi16(_mm256_cvtepu8_epi16(rows), word);
+            sums[quarter] = _mm256_add_epi32(sums[quarter], products);
         }
     }
-    let start = _mm256_set1_epi32(start);
-    let mut dots = [0; GROUP_ROWS];
-    for (half, pair) in dots.as_chunks_mut::<8>().0.iter_mut().zip(sums.as_chunks::<2>().0) {
+    let halves = dots[query].as_chunks_mut::<8>().0;
+    for half in 0..2 {
         // Adding neighbours leaves rows 0 1 4 5 2 3 6 7.
-        let rows = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_hadd_epi32(pair[0], pair[1]));
+        let rows = _mm256_hadd_epi32(sums[2 * half], sums[2 * half + 1]);
+        let rows = _mm256_permute4x64_epi64::<0b11_01_10_00>(rows);
+        let rows = _mm256_add_epi32(rows, _mm256_set1_epi32(start[query]));
         // SAFETY: the half has the 32 bytes that are stored; no alignment is needed.
-        unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), _mm256_add_epi32(rows, start)) }
+        unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), rows) }
     }
-    dots
 }
 
 /// Sums of `Q` queries from the first on: eight rows in a register.
@@ -156,22 +203,24 @@ fn dots_avx_vnni<const W: usize, const Q: usize>(
     dots: &mut [[i32; GROUP_ROWS]; W],
     first: usize,
 ) {
-    let mut sums: [[__m256i; 2]; Q] = std::array::from_fn(|query| [_mm256_set1_epi32(start[first + query]); 2]);
-    for (codes, words) in codes.iter().zip(words) {
-        // SAFETY: each half has the 32 bytes that are loaded; no alignment is needed.
-        let halves: [__m256i; 2] =
-            std::array::from_fn(|half| unsafe { _mm256_loadu_si256(codes[half * 32..][..32].as_ptr().cast()) });
-        for (query, sums) in sums.iter_mut().enumerate() {
-            let word = _mm256_set1_epi32(words[first + query]);
-            for half in 0..2 {
-                sums[half] = _mm256_dpbusd_avx_epi32(sums[half], halves[half], word);
+    let mut sums = [[_mm256_setzero_si256(); 2]; Q];
+    for step in 0..codes.len().min(words.len()) {
+        let halves = codes[step].as_chunks::<32>().0;
+        for half in 0..2 {
+            // SAFETY: each half has the 32 bytes that are loaded; no alignment is needed.
+            let rows = unsafe { _mm256_loadu_si256(halves[half].as_ptr().cast()) };
+            for query in 0..Q {
+                let word = _mm256_set1_epi32(words[step][first + query]);
+                sums[query][half] = _mm256_dpbusd_avx_epi32(sums[query][half], rows, word);
             }
         }
     }
-    for (query, sums) in sums.into_iter().enumerate() {
-        for (half, sum) in dots[first + query].as_chunks_mut::<8>().0.iter_mut().zip(sums) {
+    for query in 0..Q {
+        let halves = dots[first + query].as_chunks_mut::<8>().0;
+        for half in 0..2 {
+            let sum = _mm256_add_epi32(sums[query][half], _mm256_set1_epi32(start[first + query]));
             // SAFETY: the half has the 32 bytes that are stored; no alignment is needed.
-            unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), sum) }
+            unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), sum) }
         }
     }
 }
@@ -186,17 +235,18 @@ fn dots_avx512_vnni<const W: usize>(
     start: &[i32; W],
     dots: &mut [[i32; GROUP_ROWS]; W],
 ) {
-    let mut sums: [__m512i; W] = std::array::from_fn(|query| _mm512_set1_epi32(start[query]));
-    for (codes, words) in codes.iter().zip(words) {
+    let mut sums = [_mm512_setzero_si512(); W];
+    for step in 0..codes.len().min(words.len()) {
         // SAFETY: there are the 64 bytes that are loaded; no alignment is needed.
-        let rows = unsafe { _mm512_loadu_si512(codes.as_ptr().cast()) };
+        let rows = unsafe { _mm512_loadu_si512(codes[step].as_ptr().cast()) };
         for query in 0..W {
-            sums[query] = _mm512_dpbusd_epi32(sums[query], rows, _mm512_set1_epi32(words[query]));
+            sums[query] = _mm512_dpbusd_epi32(sums[query], rows, _mm512_set1_epi32(words[step][query]));
         }
     }
-    for (dots, sum) in dots.iter_mut().zip(sums) {
+    for query in 0..W {
+        let sum = _mm512_add_epi32(sums[query], _mm512_set1_epi32(start[query]));
         // SAFETY: there are the 64 bytes that are stored; no alignment is needed.
-        unsafe { _mm512_storeu_si512(dots.as_mut_ptr().cast(), sum) }
+        unsafe { _mm512_storeu_si512(dots[query].as_mut_ptr().cast(), sum) }
     }
 }
 
@@ -204,26 +254,22 @@ fn dots_avx512_vnni<const W: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 #[allow(unsafe_code)]
-fn dot_avx512_vnni(codes: &[[u8; 64]], words: &[i32], start: i32) -> [i32; GROUP_ROWS] {
+fn dot_avx512_vnni(codes: &[[u8; 64]], words: &[i32], start: i32, dots: &mut [i32; GROUP_ROWS]) {
+    let steps = codes.len().min(words.len());
     let mut sums = [_mm512_setzero_si512(); 4];
-    let (codes_fours, codes_rest) = codes.as_chunks::<4>();
-    let (words_fours, words_rest) = words.as_chunks::<4>();
-    let add = |sum: &mut __m512i, codes: &[u8; 64], word: i32| {
-        // SAFETY: there are the 64 bytes that are loaded; no alignment is needed.
-        let rows = unsafe { _mm512_loadu_si512(codes.as_ptr().cast()) };
-        *sum = _mm512_dpbusd_epi32(*sum, rows, _mm512_set1_epi32(word));
-    };
-    for (codes, words) in codes_fours.iter().zip(words_fours) {
+    let mut from = 0;
+    while from < steps {
         for turn in 0..4 {
-            add(&mut sums[turn], &codes[turn], words[turn]);
+            if from + turn < steps {
+                // SAFETY: there are the 64 bytes that are loaded; no alignment is needed.
+                let rows = unsafe { _mm512_loadu_si512(codes[from + turn].as_ptr().cast()) };
+                sums[turn] = _mm512_dpbusd_epi32(sums[turn], rows, _mm512_set1_epi32(words[from + turn]));
+            }
         }
-    }
-    for (turn, (codes, word)) in codes_rest.iter().zip(words_rest).enumerate() {
-        add(&mut sums[turn], codes, *word);
+        from += 4;
     }
     let [a, b, c, d] = sums;
     let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
-    let mut dots = [0; GROUP_ROWS];
     // SAFETY: there are the 64 bytes that are stored; no alignment is needed.
     unsafe {
         _mm512_storeu_si512(
@@ -231,5 +277,4 @@ fn dot_avx512_vnni(codes: &[[u8; 64]], words: &[i32], start: i32) -> [i32; GROUP
             _mm512_add_epi32(sum, _mm512_set1_epi32(start)),
         )
     }
-    dots
 }
