@@ -1,8 +1,8 @@
 """How long does an exact vector search take, beside others and beside what memory allows?
 
-``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install faiss-cpu usearch`` and prints a table. All take
-turns, one call each, so that a busy machine is busy for all of them. Each is given two threads. The engine is driven
-through ``rust/engine/examples/vector_scan.rs``, in a process of its own that measures itself.
+``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install faiss-cpu usearch`` and prints a table. All
+take turns, one call each, so that a busy machine is busy for all of them. Each is given two threads. The
+engine is driven through ``rust/engine/examples/vector_scan.rs``, in a process of its own that measures itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,16 @@ class Engine:
     def __init__(self, folder: Path, rows: Floats, queries: Floats) -> None:
         rows.tofile(folder / "rows")
         queries.tofile(folder / "queries")
-        build = ["cargo", "build", "--release", "--quiet", "--package", "chronomemory", "--example", "vector_scan"]
+        build = [
+            "cargo",
+            "build",
+            "--release",
+            "--quiet",
+            "--package",
+            "chronomemory",
+            "--example",
+            "vector_scan",
+        ]
         subprocess.run(build, cwd=_ROOT, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))
         words = [folder / "rows", rows.shape[1], folder / "queries", K, THREADS]
@@ -59,7 +68,9 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._process.communicate()
 
     def ask(self, line: str) -> tuple[float, list[int]]:
@@ -95,7 +106,9 @@ def peers(rows: Floats, queries: Floats) -> dict[str, dict[str, Timed]]:
     flat = faiss.IndexFlatIP(rows.shape[1])
     flat.add(rows)
     faiss.omp_set_num_threads(THREADS)
-    coarse_rows, coarse = ((values * 127 / np.abs(values).max()).astype(np.int8) for values in (rows, queries))
+    coarse_rows, coarse = (
+        (values * 127 / np.abs(values).max()).astype(np.int8) for values in (rows, queries)
+    )
 
     def exactly(rows: Floats, queries: Floats) -> Floats:
         return usearch(rows, queries, K, MetricKind.IP, exact=True, threads=THREADS).keys

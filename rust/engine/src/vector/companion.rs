@@ -29,7 +29,7 @@ const STEP_BYTES: usize = 4 * GROUP_ROWS;
 /// Scales and rests of a group.
 const TAIL_BYTES: usize = 2 * 4 * GROUP_ROWS;
 /// What a code of zero is stored as.
-const ZERO_CODE: u8 = 128;
+pub(super) const ZERO_CODE: u8 = 128;
 const LARGEST_CODE: f64 = 127.0;
 /// Registers load faster from a whole cache line.
 const ALIGNMENT_BYTES: usize = 64;
@@ -51,33 +51,60 @@ pub struct Loss {
     pub residual: f32,
 }
 
-/// Codes of a vector, as they are stored, and zeros up to the last of eight. There must be just enough room.
+/// Added to a small number, it leaves the number's nearest integer in the low bits.
+pub(super) const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// How a vector becomes codes, eight components at a time; the last eight are filled up with zeros.
+pub(super) trait Encode {
+    /// The lanes of its square, and its largest component.
+    fn measure(eights: Eights<'_>) -> ([f64; LANES], f32);
+    /// Writes the codes; returns the lanes of the square of what they miss.
+    fn quantise(eights: Eights<'_>, step: f64, codes: &mut [[u8; LANES]]) -> [f64; LANES];
+}
+
+/// A vector in steps of eight components.
+#[derive(Clone, Copy)]
+pub(super) struct Eights<'a> {
+    whole: &'a [[f32; LANES]],
+    last: [f32; LANES],
+}
+
+impl<'a> Eights<'a> {
+    #[inline(always)]
+    fn new(vector: &'a [f32]) -> Self {
+        let (whole, rest) = vector.as_chunks::<LANES>();
+        let mut last = [0.0; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        Self { whole, last }
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.whole.len() + 1
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, at: usize) -> &[f32; LANES] {
+        if at < self.whole.len() {
+            &self.whole[at]
+        } else {
+            &self.last
+        }
+    }
+}
+
+/// How many eights a vector takes, when one more is always there.
+pub(super) const fn eights_of(dim: usize) -> usize {
+    dim / LANES + 1
+}
+
+/// Codes of a vector, as they are stored, and zeros behind them, up to [`eights_of`].
 ///
 /// A vector without direction becomes zeros without a loss, as its score is zero.
 #[inline(always)]
-pub(super) fn encode(vector: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    /// Added to a small number, it leaves the number's nearest integer in the low bits.
-    const ROUNDER: f64 = 6_755_399_441_055_744.0;
-
-    let (eights, rest) = vector.as_chunks::<LANES>();
-    let mut last = [0.0; LANES];
-    last[..rest.len()].copy_from_slice(rest);
-    // One kind of sum in a loop: a compiler that is given two pairs them, and stays in small registers.
-    let mut squares = [0.0; LANES];
-    for at in 0..codes.len() {
-        let eight = if at < eights.len() { &eights[at] } else { &last };
-        for lane in 0..LANES {
-            squares[lane] += f64::from(eight[lane]) * f64::from(eight[lane]);
-        }
-    }
-    let mut tops = [0f32; LANES];
-    for at in 0..codes.len() {
-        let eight = if at < eights.len() { &eights[at] } else { &last };
-        for lane in 0..LANES {
-            let size = eight[lane].abs();
-            tops[lane] = if size > tops[lane] { size } else { tops[lane] };
-        }
-    }
+pub(super) fn encode<E: Encode>(vector: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
+    let eights = Eights::new(vector);
+    let (squares, top) = E::measure(eights);
     let norm = tree(squares).sqrt();
     if !has_direction(norm) {
         codes.fill([ZERO_CODE; LANES]);
@@ -86,28 +113,8 @@ pub(super) fn encode(vector: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
             residual: 0.0,
         };
     }
-    let mut top = 0.0;
-    for lane in &tops {
-        top = f64::from(*lane).max(top);
-    }
-    let scale = (top / LARGEST_CODE / norm) as f32;
-    let step = f64::from(scale) * norm;
-    let per_step = 1.0 / step;
-    let mut misses = [0.0; LANES];
-    for at in 0..codes.len() {
-        let eight = if at < eights.len() { &eights[at] } else { &last };
-        let mut rounded = [0.0; LANES];
-        for lane in 0..LANES {
-            rounded[lane] = f64::from(eight[lane]) * per_step + ROUNDER;
-        }
-        for lane in 0..LANES {
-            codes[at][lane] = (rounded[lane].to_bits() as u8) ^ ZERO_CODE;
-        }
-        for lane in 0..LANES {
-            let left = f64::from(eight[lane]) - (rounded[lane] - ROUNDER) * step;
-            misses[lane] += left * left;
-        }
-    }
+    let scale = (f64::from(top) / LARGEST_CODE / norm) as f32;
+    let misses = E::quantise(eights, f64::from(scale) * norm, codes);
     // Rounding in float64 falsifies each difference by less than 2^-50 of the norm taken together, and the sum and its
     // root by less than one part in 2^34 for every dimension that is allowed.
     let residual = tree(misses).sqrt() / norm * (1.0 + 2f64.powi(-34)) + 2f64.powi(-50);
@@ -144,7 +151,7 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
             found: out.len(),
         });
     }
-    let mut codes = vec![[0; LANES]; rows.dim().div_ceil(LANES)];
+    let mut codes = vec![[0; LANES]; eights_of(rows.dim())];
     for (group, out) in (first..).zip(out.chunks_exact_mut(bytes)) {
         let (steps, tail) = out.split_at_mut(bytes - TAIL_BYTES);
         let (scales, residuals) = tail.split_at_mut(TAIL_BYTES / 2);

@@ -10,7 +10,8 @@
 //! float32 of at most about 1, and `dim`·2^-53 in the sums. A slack of 2^-23 + `dim`·2^-53 leaves half of it for the
 //! arithmetic of the bound itself, in float64.
 
-use super::companion::{Loss, encode, round_down, round_up};
+use super::companion::{Loss, eights_of, round_down, round_up};
+use super::cpu::Cpu;
 use super::rows::Rows;
 use super::score::{LANES, Scorer, has_direction};
 use super::top::rank_of;
@@ -34,17 +35,17 @@ pub(super) struct Query {
 }
 
 impl Query {
-    pub(super) fn new(query: &[f32], scorer: Scorer) -> Self {
+    fn new(query: &[f32], cpu: Cpu) -> Self {
         let dim = query.len();
-        let mut codes = vec![[0; LANES]; dim.div_ceil(LANES)];
-        let Loss { scale, residual } = encode(query, &mut codes);
+        let mut codes = vec![[0; LANES]; eights_of(dim)];
+        let Loss { scale, residual } = cpu.encode(query, &mut codes);
         let codes = &codes.as_flattened()[..dim.next_multiple_of(4)];
         let signed: Vec<i8> = codes.iter().map(|code| code.wrapping_sub(128).cast_signed()).collect();
         let square: i32 = signed.iter().map(|&code| i32::from(code) * i32::from(code)).sum();
         let sum: i32 = signed.iter().map(|&code| i32::from(code)).sum();
         let words = signed.as_chunks::<4>().0.iter();
         Self {
-            scorer,
+            scorer: Scorer::new(query, cpu),
             scale,
             reach: round_up(f64::from(scale) * f64::from(square).sqrt() * (1.0 + 2f64.powi(-50))),
             miss: f64::from(residual) * (1.0 + 2f64.powi(-36)) + 2f64.powi(-23) + dim as f64 * 2f64.powi(-53),
@@ -56,9 +57,9 @@ impl Query {
     }
 
     /// Prepares each row of a matrix as a query.
-    pub(super) fn all(queries: Rows<'_>, cpu: super::Cpu) -> Vec<Self> {
+    pub(super) fn all(queries: Rows<'_>, cpu: Cpu) -> Vec<Self> {
         let each = (0..queries.count()).map(|row| queries.row(row));
-        each.map(|query| Self::new(query, Scorer::new(query, cpu))).collect()
+        each.map(|query| Self::new(query, cpu)).collect()
     }
 
     /// Whether it points anywhere.

@@ -97,7 +97,7 @@ impl Cpu {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Way::Avx2 | Way::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
-            _ => companion::encode(row, codes),
+            _ => companion::encode::<portable::Portable>(row, codes),
         }
     }
 

@@ -5,15 +5,18 @@
 //! widened to 16 bits first, and `vpmaddwd` is exact.
 
 use std::arch::x86_64::{
-    _mm_loadu_ps, _mm_loadu_si128, _mm_set1_epi32, _mm256_add_epi32, _mm256_add_pd, _mm256_cvtepi8_epi16,
-    _mm256_cvtepu8_epi16, _mm256_cvtps_pd, _mm256_dpbusd_avx_epi32, _mm256_hadd_epi32, _mm256_loadu_pd,
-    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_mul_pd, _mm256_permute4x64_epi64, _mm256_set1_epi32,
-    _mm256_setzero_pd, _mm256_setzero_si256, _mm256_storeu_pd, _mm256_storeu_si256, _mm512_add_epi32, _mm512_cvtps_pd,
-    _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_setzero_pd,
-    _mm512_setzero_si512, _mm512_storeu_pd, _mm512_storeu_si512,
+    _mm_loadu_ps, _mm_loadu_si128, _mm_set1_epi8, _mm_set1_epi32, _mm_storel_epi64, _mm_xor_si128, _mm256_add_epi32,
+    _mm256_add_pd, _mm256_andnot_ps, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16, _mm256_cvtps_pd,
+    _mm256_dpbusd_avx_epi32, _mm256_hadd_epi32, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256,
+    _mm256_madd_epi16, _mm256_max_ps, _mm256_mul_pd, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_set1_ps,
+    _mm256_setzero_pd, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_pd, _mm512_castpd_si512, _mm512_cvtepi64_epi8, _mm512_cvtps_pd,
+    _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512, _mm512_mul_pd, _mm512_set1_epi32,
+    _mm512_set1_pd, _mm512_setzero_pd, _mm512_setzero_si512, _mm512_storeu_pd, _mm512_storeu_si512, _mm512_sub_pd,
 };
 
-use crate::vector::companion::{self, GROUP_ROWS, Loss};
+use super::portable::Portable;
+use crate::vector::companion::{self, Eights, Encode, GROUP_ROWS, Loss, ROUNDER, ZERO_CODE};
 use crate::vector::score::{self, LANES};
 use crate::vector::sweep::{self, Dots, Run, Survivor};
 
@@ -66,12 +69,12 @@ pub(super) fn dot_and_square_avx512(query: &[f64], row: &[f32]) -> (f64, f64) {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn encode_avx2(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    companion::encode(row, codes)
+    companion::encode::<Portable>(row, codes)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn encode_avx512(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    companion::encode(row, codes)
+    companion::encode::<Avx512Vnni>(row, codes)
 }
 
 #[target_feature(enable = "avx2")]
@@ -277,4 +280,71 @@ fn dot_avx512_vnni(codes: &[[u8; 64]], words: &[i32], start: i32, dots: &mut [i3
             _mm512_add_epi32(sum, _mm512_set1_epi32(start)),
         )
     }
+}
+
+impl Encode for Avx512Vnni {
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn measure(eights: Eights<'_>) -> ([f64; LANES], f32) {
+        // SAFETY: the invariant of this type.
+        unsafe { measure_avx512(eights) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn quantise(eights: Eights<'_>, step: f64, codes: &mut [[u8; LANES]]) -> [f64; LANES] {
+        // SAFETY: the invariant of this type.
+        unsafe { quantise_avx512(eights, step, codes) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+#[allow(unsafe_code)]
+fn measure_avx512(eights: Eights<'_>) -> ([f64; LANES], f32) {
+    let sign = _mm256_set1_ps(-0.0);
+    let mut squares = _mm512_setzero_pd();
+    let mut tops = _mm256_setzero_ps();
+    for at in 0..eights.count() {
+        // SAFETY: there are the eight values that are loaded; no alignment is needed.
+        let eight = unsafe { _mm256_loadu_ps(eights.get(at).as_ptr()) };
+        let wide = _mm512_cvtps_pd(eight);
+        squares = _mm512_fmadd_pd(wide, wide, squares);
+        tops = _mm256_max_ps(tops, _mm256_andnot_ps(sign, eight));
+    }
+    let (mut lanes, mut sizes) = ([0.0; LANES], [0f32; LANES]);
+    // SAFETY: there is room for the eight values that are stored each time; no alignment is needed.
+    unsafe {
+        _mm512_storeu_pd(lanes.as_mut_ptr(), squares);
+        _mm256_storeu_ps(sizes.as_mut_ptr(), tops);
+    }
+    let mut top = 0f32;
+    for size in &sizes {
+        top = size.max(top);
+    }
+    (lanes, top)
+}
+
+/// Here products are not exact, so they are rounded before they are added, as in portable code.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+#[allow(unsafe_code)]
+fn quantise_avx512(eights: Eights<'_>, step: f64, codes: &mut [[u8; LANES]]) -> [f64; LANES] {
+    let (per_step, step) = (_mm512_set1_pd(1.0 / step), _mm512_set1_pd(step));
+    let (rounder, zero) = (_mm512_set1_pd(ROUNDER), _mm_set1_epi8(ZERO_CODE.cast_signed()));
+    let mut misses = _mm512_setzero_pd();
+    for at in 0..eights.count().min(codes.len()) {
+        // SAFETY: there are the eight values that are loaded; no alignment is needed.
+        let value = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(eights.get(at).as_ptr()) });
+        let rounded = _mm512_add_pd(_mm512_mul_pd(value, per_step), rounder);
+        let low_bytes = _mm_xor_si128(_mm512_cvtepi64_epi8(_mm512_castpd_si512(rounded)), zero);
+        // SAFETY: there is room for the eight bytes that are stored; no alignment is needed.
+        unsafe { _mm_storel_epi64(codes[at].as_mut_ptr().cast(), low_bytes) }
+        let left = _mm512_sub_pd(value, _mm512_mul_pd(_mm512_sub_pd(rounded, rounder), step));
+        misses = _mm512_add_pd(misses, _mm512_mul_pd(left, left));
+    }
+    let mut lanes = [0.0; LANES];
+    // SAFETY: there is room for the eight values that are stored; no alignment is needed.
+    unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), misses) }
+    lanes
 }
