@@ -2,7 +2,7 @@
 
 ``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install faiss-cpu usearch`` and prints a table. All
 take turns, one call each, so that a busy machine is busy for all of them. Each is given two threads. The
-engine is driven through ``rust/engine/examples/vector_scan.rs``, in a process of its own that measures itself.
+engine is driven through ``rust/engine/examples/vector_scan.rs``, in a process that measures itself.
 """
 
 from __future__ import annotations

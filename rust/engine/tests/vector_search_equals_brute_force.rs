@@ -177,6 +177,7 @@ fn when_thousands_defeat_the_bounds_at_once() {
         let data = rows(kind, 20_000, 16, &mut numbers);
         let matrix = Rows::packed(&data, 16).expect("rows");
         let companion = companion(matrix);
+        let filter: RoaringBitmap = (0..20_000).filter(|row| row % 9 != 0).collect();
         for (batch, k, threads) in [(1, 10, 1), (1, 10, 3), (3, 500, 2), (17, 10, 2)] {
             let asked = Search {
                 threads,
@@ -184,6 +185,12 @@ fn when_thousands_defeat_the_bounds_at_once() {
             };
             let queries = queries(&data, 16, batch, &mut numbers);
             assert_exact(matrix, &companion, &queries, &asked, kind);
+            let filtered = Search {
+                filter: Some(&filter),
+                min_score: Some(-0.5),
+                ..asked
+            };
+            assert_exact(matrix, &companion, &queries, &filtered, kind);
         }
     }
 }

@@ -154,15 +154,15 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
     let mut codes = vec![[0; LANES]; eights_of(rows.dim())];
     for (group, out) in (first..).zip(out.chunks_exact_mut(bytes)) {
         let (steps, tail) = out.split_at_mut(bytes - TAIL_BYTES);
-        let (scales, residuals) = tail.split_at_mut(TAIL_BYTES / 2);
+        let (scales, residuals) = tail.as_chunks_mut::<4>().0.split_at_mut(GROUP_ROWS);
         for place in 0..GROUP_ROWS {
             let loss = cpu.encode(rows.row((group * GROUP_ROWS + place) as u32), &mut codes);
             let fours = codes.as_flattened().as_chunks::<4>().0;
             for (four, step) in fours.iter().zip(steps.as_chunks_mut::<STEP_BYTES>().0) {
-                step[place * 4..][..4].copy_from_slice(four);
+                step.as_chunks_mut().0[place] = *four;
             }
-            scales[place * 4..][..4].copy_from_slice(&loss.scale.to_le_bytes());
-            residuals[place * 4..][..4].copy_from_slice(&loss.residual.to_le_bytes());
+            scales[place] = loss.scale.to_le_bytes();
+            residuals[place] = loss.residual.to_le_bytes();
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Which rows are the best for these queries, and in what order is that found out?
 
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
@@ -128,7 +128,9 @@ impl Hunt<'_> {
                 return self.score(&Wanted::Range(0..count), queries);
             }
             let behind = Wanted::Range((self.groups * GROUP_ROWS) as u32..count);
-            return self.funnel(queries, None, &behind);
+            return self.funnel(queries, None, &behind, |lost| {
+                self.score(&Wanted::Range(0..count), lost)
+            });
         };
         let listed = |from: u32| filter.range(from..self.rows.count()).collect::<Vec<_>>();
         let kept = filter.range_cardinality(0..self.rows.count()) as usize;
@@ -147,7 +149,9 @@ impl Hunt<'_> {
             return self.score(&Wanted::Listed(&listed(0)), queries);
         }
         let behind = listed((self.groups * GROUP_ROWS) as u32);
-        self.funnel(queries, Some(&masks), &Wanted::Listed(&behind))
+        self.funnel(queries, Some(&masks), &Wanted::Listed(&behind), |lost| {
+            self.score(&Wanted::Listed(&listed(0)), lost)
+        })
     }
 
     /// Bounds do not help to find most of the rows.
@@ -160,45 +164,66 @@ impl Hunt<'_> {
         score_all(self.rows, wanted, &queries, self.search.k, self.search.threads)
     }
 
-    fn funnel(&self, queries: &[&Query], masks: Option<&[u16]>, behind: &Wanted<'_>) -> Vec<Top> {
-        let tops = self.score(behind, queries);
-        let bars: Vec<_> = tops.iter().map(|top| AtomicI32::new(top.bar())).collect();
+    /// Sweeps the groups and scores what is left, and the rows `behind` the groups. Queries for which bounds rule out too
+    /// little are left to `score_all`.
+    fn funnel(
+        &self,
+        queries: &[&Query],
+        masks: Option<&[u16]>,
+        behind: &Wanted<'_>,
+        score_all: impl FnOnce(&[&Query]) -> Vec<Top>,
+    ) -> Vec<Top> {
+        let mut tops = self.score(behind, queries);
+        let bars: Vec<_> = tops.iter().map(|top| Bar::new(top.bar())).collect();
         let lists = match queries.len() {
             0 => Vec::new(),
             1 => self.sweep::<1>(queries, masks, &bars),
             2..=4 => self.sweep::<4>(queries, masks, &bars),
             _ => self.sweep::<16>(queries, masks, &bars),
         };
-        let k = self.search.k;
-        let mut work = Vec::new();
-        for (query, (list, top)) in queries.iter().zip(lists.into_iter().zip(tops)) {
-            work.push((query, list.into_candidates(top.bar()), top));
+        let (mut lost, mut work) = (Vec::new(), Vec::new());
+        for (number, (list, bar)) in lists.into_iter().zip(&bars).enumerate() {
+            if bar.hopeless.load(Ordering::Relaxed) {
+                lost.push(number);
+            } else {
+                let top = std::mem::replace(&mut tops[number], Top::new(0, NO_RANK));
+                work.push((number, list.into_candidates(top.bar()), top));
+            }
         }
-        if work.len() < self.search.threads {
-            let threads = self.search.threads;
-            let done = work.into_iter();
-            return done
-                .map(|(query, list, top)| score_candidates(self.rows, &query.scorer, list, top, k, threads))
-                .collect();
+        if !lost.is_empty() {
+            let queries: Vec<_> = lost.iter().map(|number| queries[*number]).collect();
+            for (number, top) in lost.into_iter().zip(score_all(&queries)) {
+                tops[number] = top;
+            }
         }
-        let work = Mutex::new(work.into_iter().enumerate());
-        let parts = together(self.search.threads, || {
+        // Many queries are shared out; one or two are better helped by all threads.
+        let (crew, each) = match self.search.threads {
+            threads if work.len() < threads => (1, threads),
+            threads => (threads, 1),
+        };
+        let work = Mutex::new(work.into_iter());
+        let parts = together(crew, || {
             let mut done = Vec::new();
             loop {
                 let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((number, (query, list, top))) = next else {
+                let Some((number, list, top)) = next else {
                     return done;
                 };
-                done.push((number, score_candidates(self.rows, &query.scorer, list, top, k, 1)));
+                let scorer = &queries[number].scorer;
+                done.push((
+                    number,
+                    score_candidates(self.rows, scorer, list, top, self.search.k, each),
+                ));
             }
         });
-        let mut done: Vec<_> = parts.into_iter().flatten().collect();
-        done.sort_unstable_by_key(|(number, _)| *number);
-        done.into_iter().map(|(_, top)| top).collect()
+        for (number, top) in parts.into_iter().flatten() {
+            tops[number] = top;
+        }
+        tops
     }
 
     /// Sweeps all groups, `W` queries at a time, and returns what may be among the best for each.
-    fn sweep<const W: usize>(&self, queries: &[&Query], masks: Option<&[u16]>, bars: &[AtomicI32]) -> Vec<Shortlist> {
+    fn sweep<const W: usize>(&self, queries: &[&Query], masks: Option<&[u16]>, bars: &[Bar]) -> Vec<Shortlist> {
         let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
         let each = group_bytes(self.rows.dim());
         let bytes = (self.groups * each).saturating_mul(queries.len());
@@ -213,11 +238,15 @@ impl Hunt<'_> {
             let mut floors = vec![[f32::INFINITY; W]; panels.len()];
             let mut found = Vec::new();
             let mut longest = FIRST_RUN_GROUPS;
+            let mut seen = 0;
             while let Some(piece) = pieces.next() {
+                if bars.iter().all(|bar| bar.hopeless.load(Ordering::Relaxed)) {
+                    break;
+                }
                 let mut from = piece.start;
                 while from < piece.end {
                     for (number, (query, bar)) in queries.iter().zip(bars).enumerate() {
-                        floors[number / W][number % W] = query.floor(value_of(bar.load(Ordering::Relaxed)));
+                        floors[number / W][number % W] = bar.floor(query);
                     }
                     let run = Run {
                         groups: self.companion,
@@ -229,6 +258,13 @@ impl Hunt<'_> {
                     };
                     self.search.cpu.sweep(&run, &mut found);
                     self.take(&mut found, queries, &mut lists, bars);
+                    seen += masks.map_or((run.to - from) * GROUP_ROWS, |masks| {
+                        masks[from..run.to].iter().map(|mask| mask.count_ones() as usize).sum()
+                    });
+                    for (list, bar) in lists.iter_mut().zip(bars).filter(|(list, _)| list.is_hopeless(seen)) {
+                        bar.hopeless.store(true, Ordering::Relaxed);
+                        *list = Shortlist::new(self.search.k, self.least);
+                    }
                     from = run.to;
                     longest = pieces.each.min(2 * longest);
                 }
@@ -244,7 +280,7 @@ impl Hunt<'_> {
         lists
     }
 
-    fn take(&self, found: &mut Vec<Survivor>, queries: &[&Query], lists: &mut [Shortlist], bars: &[AtomicI32]) {
+    fn take(&self, found: &mut Vec<Survivor>, queries: &[&Query], lists: &mut [Shortlist], bars: &[Bar]) {
         for survivor in found.drain(..) {
             let group = self.companion.group(survivor.group);
             let list = &mut lists[survivor.query];
@@ -259,7 +295,32 @@ impl Hunt<'_> {
                 let bounds = queries[survivor.query].bounds(survivor.dots[place], loss);
                 list.offer((survivor.group * GROUP_ROWS + place) as u32, bounds);
             }
-            bars[survivor.query].fetch_max(list.bar(), Ordering::Relaxed);
+            bars[survivor.query].rank.fetch_max(list.bar(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// What all threads know about one query.
+struct Bar {
+    /// The rank that a row must reach.
+    rank: AtomicI32,
+    /// Whether bounds rule out too little to go on with.
+    hopeless: AtomicBool,
+}
+
+impl Bar {
+    fn new(rank: i32) -> Self {
+        Self {
+            rank: AtomicI32::new(rank),
+            hopeless: AtomicBool::new(false),
+        }
+    }
+
+    fn floor(&self, query: &Query) -> f32 {
+        if self.hopeless.load(Ordering::Relaxed) {
+            f32::INFINITY
+        } else {
+            query.floor(value_of(self.rank.load(Ordering::Relaxed)))
         }
     }
 }

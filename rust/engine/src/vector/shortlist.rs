@@ -6,6 +6,9 @@ use std::collections::BinaryHeap;
 /// Below this many a list is not worth pruning.
 const FEW_CANDIDATES: usize = 1024;
 
+/// Above this many it is asked whether bounds help at all.
+const HOPELESS_CANDIDATES: usize = 4 * FEW_CANDIDATES;
+
 /// A row, and the rank that its score cannot exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
@@ -70,6 +73,12 @@ impl Shortlist {
 
     fn prune(&mut self, bar: i32) {
         self.kept.retain(|candidate| candidate.upper >= bar);
+    }
+
+    /// Whether bounds rule out too few of the rows that were seen: then scoring all of them is cheaper.
+    #[inline]
+    pub(super) fn is_hopeless(&self, seen: usize) -> bool {
+        self.kept.len() > HOPELESS_CANDIDATES && self.kept.len() > seen / 2
     }
 
     /// Takes in what another has kept.
