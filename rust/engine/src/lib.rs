@@ -27,6 +27,8 @@ pub mod remembered;
 // 4 state: what is known now?
 pub mod snapshot;
 pub mod state;
+// 5 search: which of it matters here?
+pub mod vector;
 // 6 door: what may a caller ask?
 pub mod options;
 pub mod store;

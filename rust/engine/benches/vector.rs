@@ -1,0 +1,73 @@
+//! What does an exact search over vectors cost, and what does a companion?
+
+use std::hint::black_box;
+
+use chronomemory::vector::{Companion, Cpu, Rows, Search, search};
+use criterion::{Criterion, Throughput};
+
+mod sample;
+
+const DIM: usize = 384;
+const ROWS: usize = 20_000;
+
+fn main() {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / 16_777_216.0 - 0.5
+    };
+    let data: Vec<f32> = (0..ROWS * DIM).map(|_| next()).collect();
+    let rows = Rows::packed(&data, DIM).expect("rows");
+    let encode = |cpu| {
+        let mut companion = Companion::new(DIM).expect("a dimension");
+        companion.extend(rows, 1, cpu).expect("rows of that dimension");
+        companion
+    };
+    let companion = encode(Cpu::best());
+    let nothing = Companion::new(DIM).expect("a dimension");
+    let copies = data[..DIM].repeat(ROWS);
+    let copies = Rows::packed(&copies, DIM).expect("rows");
+    let mut of_copies = Companion::new(DIM).expect("a dimension");
+    of_copies
+        .extend(copies, 1, Cpu::best())
+        .expect("rows of that dimension");
+
+    let mut criterion: Criterion = sample::criterion();
+    let mut group = criterion.benchmark_group(format!("{ROWS} rows of {DIM}, on one thread"));
+    group.throughput(Throughput::Elements(ROWS as u64));
+    let mut time = |name: &str, rows: Rows<'_>, companion: &Companion, queries: usize, cpu: Cpu| {
+        let queries = Rows::new(&data, DIM, DIM, queries).expect("queries");
+        let asked = Search {
+            cpu,
+            ..Search::best(10)
+        };
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let found = search(rows, companion.groups(), black_box(queries), &asked).expect("an answer");
+                assert_eq!(found[0][0].row, 0);
+            });
+        });
+    };
+    for cpu in Cpu::every() {
+        time(&format!("one query, {cpu:?}"), rows, &companion, 1, cpu);
+        time(&format!("64 queries, {cpu:?}"), rows, &companion, 64, cpu);
+        time(&format!("one query, every float, {cpu:?}"), rows, &nothing, 1, cpu);
+    }
+    time("one query, all rows the same", copies, &of_copies, 1, Cpu::best());
+    time(
+        "one query, all rows the same, every float",
+        copies,
+        &nothing,
+        1,
+        Cpu::best(),
+    );
+    for cpu in Cpu::every() {
+        group.bench_function(format!("encode, {cpu:?}"), |bencher| {
+            bencher.iter(|| assert_eq!(encode(cpu).groups().count(), ROWS / 16));
+        });
+    }
+    group.finish();
+    criterion.final_summary();
+}

@@ -1,0 +1,108 @@
+//! How long does an exact search take? Driven by `benches/vectors.py`, beside what others take.
+//!
+//! `vector_scan ROWS DIM QUERIES K THREADS` reads rows and queries, raw float32, encodes the companion, and answers each
+//! line on its standard input with seconds, then the rows it found for the last query:
+//!
+//! - `single N`: query number N alone
+//! - `batch`: all queries at once
+//! - `brute N`: query number N, every row scored from its floats
+//! - `bytes`: nothing but adding up the bytes of the companion: what memory allows
+//! - `encode`: the companion anew
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use chronomemory::vector::{Companion, Cpu, Hit, Rows, Search, search};
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [rows, dim, queries, k, threads] = arguments.as_slice() else {
+        return Err(io::Error::other("usage: vector_scan ROWS DIM QUERIES K THREADS"));
+    };
+    let number = |text: &str| text.parse::<usize>().map_err(io::Error::other);
+    let (dim, k, threads) = (number(dim)?, number(k)?, number(threads)?);
+    let (rows, queries) = (floats(rows.as_ref())?, floats(queries.as_ref())?);
+    let rows = Rows::packed(&rows, dim).map_err(io::Error::other)?;
+    let queries = Rows::packed(&queries, dim).map_err(io::Error::other)?;
+    let mut companion = encoded(rows, threads)?;
+    let asked = Search {
+        threads,
+        ..Search::best(k)
+    };
+    let mut answer = io::stdout();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (verb, which) = line.split_once(' ').unwrap_or((&line, "0"));
+        let which = number(which)?;
+        let began = Instant::now();
+        let found = match verb {
+            "single" => find(rows, &companion, one(queries, which)?, &asked)?,
+            "batch" => find(rows, &companion, queries, &asked)?,
+            "brute" => {
+                let nothing = Companion::new(dim).map_err(io::Error::other)?;
+                find(rows, &nothing, one(queries, which)?, &asked)?
+            }
+            "bytes" => {
+                std::hint::black_box(total(companion.groups().bytes(), threads));
+                Vec::new()
+            }
+            "encode" => {
+                companion = encoded(rows, threads)?;
+                Vec::new()
+            }
+            other => return Err(io::Error::other(format!("no verb {other}"))),
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        let rows: Vec<_> = found.iter().map(|hit| hit.row.to_string()).collect();
+        writeln!(answer, "{seconds} {}", rows.join(" "))?;
+        answer.flush()?;
+    }
+    Ok(())
+}
+
+fn floats(path: &Path) -> io::Result<Vec<f32>> {
+    let bytes = std::fs::read(path)?;
+    let (values, _) = bytes.as_chunks::<4>();
+    Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+fn encoded(rows: Rows<'_>, threads: usize) -> io::Result<Companion> {
+    let mut companion = Companion::new(rows.dim()).map_err(io::Error::other)?;
+    companion.extend(rows, threads, Cpu::best()).map_err(io::Error::other)?;
+    Ok(companion)
+}
+
+fn one(queries: Rows<'_>, which: usize) -> io::Result<Rows<'_>> {
+    let which = u32::try_from(which).map_err(io::Error::other)?;
+    Rows::packed(queries.row(which), queries.dim()).map_err(io::Error::other)
+}
+
+fn find(rows: Rows<'_>, companion: &Companion, queries: Rows<'_>, asked: &Search<'_>) -> io::Result<Vec<Hit>> {
+    let mut answers = search(rows, companion.groups(), queries, asked).map_err(io::Error::other)?;
+    Ok(answers.pop().unwrap_or_default())
+}
+
+/// Reads every byte once, and does as little with them as can be.
+fn total(bytes: &[u8], threads: usize) -> u64 {
+    const PIECE_BYTES: usize = 256 * 1024;
+    let next = AtomicUsize::new(0);
+    let read = || {
+        let mut lanes = [0u64; 32];
+        while let Some(piece) = bytes.chunks(PIECE_BYTES).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            for block in piece.as_chunks::<256>().0 {
+                for (lane, value) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
+                    *lane = lane.wrapping_add(u64::from_le_bytes(*value));
+                }
+            }
+        }
+        lanes.iter().fold(0u64, |sum, lane| sum.wrapping_add(*lane))
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
+        let own = read();
+        let others = others.into_iter().filter_map(|other| other.join().ok());
+        others.fold(own, u64::wrapping_add)
+    })
+}

@@ -1,0 +1,123 @@
+//! Which instructions does this processor have, and which way is the fastest?
+//!
+//! A [`Cpu`] that names instructions exists only if the processor has them: that is what every call into
+//! `x86.rs` and `arm.rs` relies on. The code there is as little as possible: the loops are written once, in
+//! [`super::sweep`], [`super::score`] and [`super::companion`], and compiled once for each way.
+
+#[cfg(target_arch = "aarch64")]
+mod arm;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::companion::{self, Loss};
+use super::score::{self, LANES};
+use super::sweep::{self, Run, Survivor};
+
+/// A way to compute that this processor can go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu(Way);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    AvxVnni,
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vnni,
+    #[cfg(target_arch = "aarch64")]
+    DotProd,
+}
+
+impl Cpu {
+    /// The fastest way.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::every().pop().unwrap_or_else(Self::portable)
+    }
+
+    /// The way that every processor can go.
+    #[must_use]
+    pub fn portable() -> Self {
+        Self(Way::Portable)
+    }
+
+    /// Every way this processor can go, the fastest last.
+    #[must_use]
+    pub fn every() -> Vec<Self> {
+        #[cfg_attr(
+            not(any(target_arch = "x86_64", target_arch = "aarch64")),
+            expect(unused_mut, reason = "only these have more")
+        )]
+        let mut ways = vec![Self(Way::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            ways.push(Self(Way::Avx2));
+            if is_x86_feature_detected!("avxvnni") {
+                ways.push(Self(Way::AvxVnni));
+            }
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vnni")
+            {
+                ways.push(Self(Way::Avx512Vnni));
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("dotprod") {
+            ways.push(Self(Way::DotProd));
+        }
+        ways
+    }
+
+    /// See [`score::dot_and_square`].
+    #[inline]
+    #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+    pub(super) fn dot_and_square(self, query: &[f64], row: &[f32]) -> (f64, f64) {
+        match self.0 {
+            // SAFETY: these ways exist only if the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx512Vnni => unsafe { x86::dot_and_square_avx512(query, row) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx2 | Way::AvxVnni => unsafe { x86::dot_and_square_avx2(query, row) },
+            _ => score::dot_and_square(query, row),
+        }
+    }
+
+    /// See [`companion::encode`].
+    #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+    pub(super) fn encode(self, row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
+        match self.0 {
+            // SAFETY: these ways exist only if the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx512Vnni => unsafe { x86::encode_avx512(row, codes) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx2 | Way::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
+            _ => companion::encode::<portable::Portable>(row, codes),
+        }
+    }
+
+    /// See [`sweep::sweep`].
+    #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), allow(unsafe_code))]
+    pub(super) fn sweep<const W: usize>(self, run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+        match self.0 {
+            Way::Portable => sweep::sweep(portable::Portable, run, found),
+            // SAFETY: these ways exist only if the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx2 => unsafe { x86::sweep_avx2(run, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Way::AvxVnni => unsafe { x86::sweep_avx_vnni(run, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx512Vnni => unsafe { x86::sweep_avx512_vnni(run, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Way::DotProd => unsafe { arm::sweep_dot_prod(run, found) },
+        }
+    }
+}

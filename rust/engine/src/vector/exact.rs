@@ -1,0 +1,120 @@
+//! What do rows score, from their floats?
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::rows::Rows;
+use super::score::Scorer;
+use super::shortlist::Candidate;
+use super::team::together;
+use super::top::Top;
+
+/// How many rows a thread scores before it asks for more.
+const PIECE_ROWS: usize = 128;
+/// A thread is worth starting for so many products.
+const PRODUCTS_PER_THREAD: usize = 300_000;
+/// Up to here candidates are sorted.
+const FEW_CANDIDATES: usize = 4096;
+
+/// Which rows are scored.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted<'a> {
+    /// All from one to another.
+    Range(Range<u32>),
+    /// These, each once.
+    Listed(&'a [u32]),
+}
+
+impl Wanted<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::Listed(rows) => rows.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> u32 {
+        match self {
+            Self::Range(range) => range.start + index as u32,
+            Self::Listed(rows) => rows[index],
+        }
+    }
+}
+
+/// The best `k` of the wanted rows for each query, by scoring every one of them.
+pub(super) fn score_all(
+    rows: Rows<'_>,
+    wanted: &Wanted<'_>,
+    queries: &[(&Scorer, i32)],
+    k: usize,
+    threads: usize,
+) -> Vec<Top> {
+    let fresh = || queries.iter().map(|(_, least)| Top::new(k, *least)).collect::<Vec<_>>();
+    let count = wanted.len();
+    let products = count.saturating_mul(rows.dim()).saturating_mul(queries.len());
+    let next = AtomicUsize::new(0);
+    let parts = together(threads.min(products / PRODUCTS_PER_THREAD), || {
+        let mut tops = fresh();
+        loop {
+            let from = next.fetch_add(PIECE_ROWS, Ordering::Relaxed);
+            if from >= count {
+                return tops;
+            }
+            for index in from..count.min(from + PIECE_ROWS) {
+                let row = wanted.get(index);
+                let floats = rows.row(row);
+                for ((scorer, _), top) in queries.iter().zip(&mut tops) {
+                    top.offer(row, scorer.score(floats));
+                }
+            }
+        }
+    });
+    let mut tops = fresh();
+    for part in parts {
+        for (top, other) in tops.iter_mut().zip(part) {
+            top.merge(other);
+        }
+    }
+    tops
+}
+
+/// The best `k` of the candidates, together with what `top` holds already; scores only those that may be.
+pub(super) fn score_candidates(
+    rows: Rows<'_>,
+    scorer: &Scorer,
+    mut candidates: Vec<Candidate>,
+    mut top: Top,
+    k: usize,
+    threads: usize,
+) -> Top {
+    if candidates.len() <= FEW_CANDIDATES {
+        candidates.sort_unstable_by_key(|candidate| (-i64::from(candidate.upper), candidate.row));
+        for Candidate { row, upper } in candidates {
+            if upper < top.bar() {
+                break;
+            }
+            top.offer(row, scorer.score(rows.row(row)));
+        }
+        return top;
+    }
+    // So many are not sorted: that would cost more than it saves when they are all alike. The most promising ones raise
+    // the bar, and what still reaches it is scored in the order it lies in memory.
+    let mut promising = candidates.clone();
+    let few = (2 * k + FEW_CANDIDATES / 4).min(promising.len() - 1);
+    promising.select_nth_unstable_by_key(few, |candidate| -i64::from(candidate.upper));
+    let mut trial = Top::new(k, top.bar());
+    for Candidate { row, .. } in &promising[..few] {
+        trial.offer(*row, scorer.score(rows.row(*row)));
+    }
+    let bar = trial.bar();
+    let listed: Vec<u32> = candidates
+        .iter()
+        .filter(|candidate| candidate.upper >= bar)
+        .map(|candidate| candidate.row)
+        .collect();
+    for found in score_all(rows, &Wanted::Listed(&listed), &[(scorer, bar)], k, threads) {
+        top.merge(found);
+    }
+    top
+}

@@ -1,0 +1,38 @@
+//! Which rows are nearest to a query, exactly, and without reading every float?
+//!
+//! What "exact" means is one function, [`score::Scorer::score`]: products and sums in float64, in a fixed order, rounded
+//! once. A search answers with the rows that are best by it, in the order score descending, then row ascending, and the
+//! answer is the same bit for bit on every processor and with any number of threads.
+//!
+//! A search that has to be exact need not read everything. Beside each row lies a [`companion`]: the row in eight bits
+//! a component, and how much of it that loses. The product of two companions, plus what both may have lost, is an
+//! upper bound of the score. So a search is a funnel:
+//!
+//! 1. [`sweep`] reads the companions, a quarter of the bytes, and multiplies integers. It lets go of rows whose upper
+//!    bound lies below what `k` other rows are known to reach.
+//! 2. [`shortlist`] keeps the others, with their bounds, and raises the bar.
+//! 3. [`exact`] scores what is left from the floats, best bound first, until no bound reaches the k-th best score.
+//!
+//! Bounds are allowed to be wide, never wrong: rows that defeat them cost time and change nothing. A row that has no
+//! companion yet is scored from its floats, and so are the few rows that a narrow filter keeps.
+//!
+//! [`cpu`] is the only place that knows processors. Nothing here touches a disk.
+
+pub mod companion;
+pub mod cpu;
+pub mod rows;
+pub mod score;
+pub mod search;
+
+mod exact;
+mod query;
+mod shortlist;
+mod sweep;
+mod team;
+mod top;
+
+pub use companion::{Companion, Groups};
+pub use cpu::Cpu;
+pub use rows::{Misfit, Rows};
+pub use search::{Search, search};
+pub use top::Hit;

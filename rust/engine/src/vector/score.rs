@@ -1,0 +1,142 @@
+//! How alike are two vectors, to the last bit?
+//!
+//! The reference score of a query and a row, both float32 of any length: products and sums in float64; lane `j` of
+//! eight adds the components `i ≡ j (mod 8)` in order; the lanes are added as a fixed tree; the sum is divided by the
+//! product of both norms, which are roots of sums of the same shape; the quotient is rounded once to float32.
+//!
+//! A product of two float32 is exact in float64. So a fused and an unfused multiply-add give the same bits, and a
+//! compiler is free to use any registers it likes: only the order of additions counts, and that is fixed by the lanes.
+//!
+//! A vector without a direction, zero or with a component that is not finite, scores 0 with everything. No score is a
+//! NaN, and none is a negative zero.
+
+use super::cpu::Cpu;
+
+/// How many sums run beside each other.
+pub const LANES: usize = 8;
+
+/// The sum of eight lanes, always added in this order.
+#[inline(always)]
+pub(super) fn tree(lanes: [f64; LANES]) -> f64 {
+    let [a, b, c, d, e, f, g, h] = lanes;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// Calls with eight components of each at a time. Where the last ones are fewer, zeros take their place: a lane is never
+/// a negative zero, so adding zero leaves every bit.
+#[inline(always)]
+pub(super) fn by_eights(query: &[f64], row: &[f32], mut step: impl FnMut(&[f64; LANES], &[f32; LANES])) {
+    let (query_eights, query_rest) = query.as_chunks();
+    let (row_eights, row_rest) = row.as_chunks();
+    for at in 0..query_eights.len().min(row_eights.len()) {
+        step(&query_eights[at], &row_eights[at]);
+    }
+    if !row_rest.is_empty() {
+        let (mut query, mut row) = ([0.0; LANES], [0.0; LANES]);
+        query[..query_rest.len()].copy_from_slice(query_rest);
+        row[..row_rest.len()].copy_from_slice(row_rest);
+        step(&query, &row);
+    }
+}
+
+/// The product of query and row, and of the row with itself, by lanes and tree. Both have the same length.
+#[inline(always)]
+pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
+    let mut dot = [0.0; LANES];
+    let mut square = [0.0; LANES];
+    by_eights(query, row, |query, row| {
+        for lane in 0..LANES {
+            let value = f64::from(row[lane]);
+            dot[lane] += query[lane] * value;
+            square[lane] += value * value;
+        }
+    });
+    (tree(dot), tree(square))
+}
+
+/// Whether a vector of this norm points anywhere.
+#[inline(always)]
+pub(super) fn has_direction(norm: f64) -> bool {
+    norm > 0.0 && norm.is_finite()
+}
+
+/// A query, ready to be held against rows.
+#[derive(Clone, Debug)]
+pub struct Scorer {
+    query: Vec<f64>,
+    norm: f64,
+    cpu: Cpu,
+}
+
+impl Scorer {
+    /// Takes in a query.
+    #[must_use]
+    pub fn new(query: &[f32], cpu: Cpu) -> Self {
+        let wide: Vec<f64> = query.iter().map(|&value| f64::from(value)).collect();
+        let (_, square) = cpu.dot_and_square(&wide, query);
+        Self {
+            query: wide,
+            norm: square.sqrt(),
+            cpu,
+        }
+    }
+
+    /// The norm of the query.
+    #[must_use]
+    pub fn norm(&self) -> f64 {
+        self.norm
+    }
+
+    /// The reference score of the query and a row of the same dimension.
+    #[inline]
+    #[must_use]
+    pub fn score(&self, row: &[f32]) -> f32 {
+        let (dot, square) = self.cpu.dot_and_square(&self.query, row);
+        let norm = square.sqrt();
+        if has_direction(self.norm) && has_direction(norm) {
+            // Adding zero turns a negative zero into a positive one and changes nothing else.
+            (dot / (self.norm * norm)) as f32 + 0.0
+        } else {
+            0.0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(query: &[f32], row: &[f32]) -> f32 {
+        Scorer::new(query, Cpu::portable()).score(row)
+    }
+
+    #[test]
+    fn small_cases_are_as_by_hand() {
+        assert_eq!(score(&[3.0, 4.0], &[4.0, 3.0]).to_bits(), 0.96f32.to_bits());
+        assert_eq!(score(&[2.0], &[-7.0]), -1.0);
+        assert_eq!(score(&[1e38; 9], &[1e38; 9]), 1.0);
+        assert_eq!(score(&[1e-45; 9], &[1e-45; 9]), 1.0);
+    }
+
+    #[test]
+    fn lanes_are_added_as_the_tree_says() {
+        let big = 2f64.powi(53);
+        // Left to right, the ones would vanish in the large number one by one.
+        assert_eq!(tree([big, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]), big + 2.0);
+        assert_eq!(tree([big, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), big);
+    }
+
+    #[test]
+    fn a_vector_without_direction_scores_zero() {
+        for lost in [0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert_eq!(score(&[lost, 0.0], &[1.0, 0.0]).to_bits(), 0);
+            assert_eq!(score(&[1.0, 0.0], &[lost, 0.0]).to_bits(), 0);
+            assert_eq!(score(&[lost, 0.0], &[lost, 0.0]).to_bits(), 0);
+        }
+    }
+
+    #[test]
+    fn no_zero_is_negative() {
+        assert_eq!(score(&[1.0, 0.0], &[-1e-45, 1e38]).to_bits(), 0);
+    }
+}

@@ -1,0 +1,382 @@
+//! Which rows are the best for these queries, and in what order is that found out?
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use roaring::RoaringBitmap;
+
+use super::companion::{GROUP_ROWS, Groups, Loss, group_bytes};
+use super::cpu::Cpu;
+use super::exact::{Wanted, score_all, score_candidates};
+use super::query::Query;
+use super::rows::{Misfit, Rows};
+use super::shortlist::Shortlist;
+use super::sweep::{Panel, Run, Survivor};
+use super::team::together;
+use super::top::{Hit, NO_RANK, Top, rank_of, value_of};
+
+/// So much is swept before a thread looks up how far the others have raised the bar.
+const PIECE_BYTES: usize = 256 * 1024;
+/// A thread is worth starting for so many bytes, times queries.
+const BYTES_PER_THREAD: usize = 1024 * 1024;
+/// A thread begins with short runs: until there is a bar, everything survives.
+const FIRST_RUN_GROUPS: usize = 4;
+/// From so many queries on, a product of codes costs much less than one of floats even when both are in the cache.
+const MANY_QUERIES: usize = 8;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// How many hits are wanted for each query.
+    pub k: usize,
+    /// Which rows count; all if there is none.
+    pub filter: Option<&'a RoaringBitmap>,
+    /// The least score that counts; any if there is none.
+    pub min_score: Option<f32>,
+    /// How many threads may be used. Fewer are, where it would not pay.
+    pub threads: usize,
+    /// How to compute. The answer does not depend on it.
+    pub cpu: Cpu,
+}
+
+impl Search<'_> {
+    /// The best `k` of all rows, on one thread.
+    #[must_use]
+    pub fn best(k: usize) -> Self {
+        Self {
+            k,
+            filter: None,
+            min_score: None,
+            threads: 1,
+            cpu: Cpu::best(),
+        }
+    }
+}
+
+/// The best rows for each query: score descending, then row ascending. Rows that the companion does not know yet are
+/// scored too; groups of rows that are not there are ignored.
+///
+/// # Errors
+/// If companion or queries have another dimension than the rows.
+pub fn search(
+    rows: Rows<'_>,
+    companion: Groups<'_>,
+    queries: Rows<'_>,
+    search: &Search<'_>,
+) -> Result<Vec<Vec<Hit>>, Misfit> {
+    for found in [companion.dim(), queries.dim()] {
+        if found != rows.dim() {
+            return Err(Misfit::OtherDimension {
+                expected: rows.dim(),
+                found,
+            });
+        }
+    }
+    let least = search.min_score.map_or(NO_RANK, rank_of);
+    let mut answers = vec![Vec::new(); queries.count() as usize];
+    if search.k == 0 || rows.count() == 0 || search.min_score.is_some_and(f32::is_nan) {
+        return Ok(answers);
+    }
+    let queries = Query::all(queries, search.cpu);
+    let (numbers, directed): (Vec<_>, Vec<_>) = queries.iter().enumerate().filter(|(_, q)| q.has_direction()).unzip();
+    let hunt = Hunt {
+        rows,
+        groups: companion.count().min(rows.count() as usize / GROUP_ROWS),
+        companion,
+        search,
+        least,
+    };
+    for (number, top) in numbers.into_iter().zip(hunt.best_for(&directed)) {
+        answers[number] = top.into_hits();
+    }
+    for (answer, _) in answers.iter_mut().zip(&queries).filter(|(_, q)| !q.has_direction()) {
+        *answer = hunt.first_rows();
+    }
+    Ok(answers)
+}
+
+/// One call of [`search`].
+struct Hunt<'a> {
+    rows: Rows<'a>,
+    companion: Groups<'a>,
+    /// How many groups are swept; the rows behind them are scored.
+    groups: usize,
+    search: &'a Search<'a>,
+    least: i32,
+}
+
+impl Hunt<'_> {
+    /// For a query without direction: every row scores zero.
+    fn first_rows(&self) -> Vec<Hit> {
+        if self.least > rank_of(0.0) {
+            return Vec::new();
+        }
+        let zero = |row| Hit { row, score: 0.0 };
+        match self.search.filter {
+            None => (0..self.rows.count()).take(self.search.k).map(zero).collect(),
+            Some(filter) => {
+                let there = filter.iter().take_while(|row| *row < self.rows.count());
+                there.take(self.search.k).map(zero).collect()
+            }
+        }
+    }
+
+    fn best_for(&self, queries: &[&Query]) -> Vec<Top> {
+        let Some(filter) = self.search.filter else {
+            let count = self.rows.count();
+            if self.k_is_most_of(count as usize) {
+                return self.score(&Wanted::Range(0..count), queries);
+            }
+            let behind = Wanted::Range((self.groups * GROUP_ROWS) as u32..count);
+            return self.funnel(queries, None, &behind, |lost| {
+                self.score(&Wanted::Range(0..count), lost)
+            });
+        };
+        let listed = |from: u32| filter.range(from..self.rows.count()).collect::<Vec<_>>();
+        let kept = filter.range_cardinality(0..self.rows.count()) as usize;
+        if self.k_is_most_of(kept) {
+            return self.score(&Wanted::Listed(&listed(0)), queries);
+        }
+        let mut masks = vec![0u16; self.groups];
+        let mut touched = 0;
+        for row in filter.range(0..(self.groups * GROUP_ROWS) as u32) {
+            let mask = &mut masks[row as usize / GROUP_ROWS];
+            touched += usize::from(*mask == 0);
+            *mask |= 1 << (row as usize % GROUP_ROWS);
+        }
+        // A group is as many bytes as four rows of floats.
+        if queries.len() < MANY_QUERIES && kept <= touched * 4 {
+            return self.score(&Wanted::Listed(&listed(0)), queries);
+        }
+        let behind = listed((self.groups * GROUP_ROWS) as u32);
+        self.funnel(queries, Some(&masks), &Wanted::Listed(&behind), |lost| {
+            self.score(&Wanted::Listed(&listed(0)), lost)
+        })
+    }
+
+    /// Bounds do not help to find most of the rows.
+    fn k_is_most_of(&self, rows: usize) -> bool {
+        self.search.k >= rows / 4
+    }
+
+    fn score(&self, wanted: &Wanted<'_>, queries: &[&Query]) -> Vec<Top> {
+        let queries: Vec<_> = queries.iter().map(|query| (&query.scorer, self.least)).collect();
+        score_all(self.rows, wanted, &queries, self.search.k, self.search.threads)
+    }
+
+    /// Sweeps the groups and scores what is left, and the rows `behind` the groups. Queries for which bounds rule out too
+    /// little are left to `score_all`.
+    fn funnel(
+        &self,
+        queries: &[&Query],
+        masks: Option<&[u16]>,
+        behind: &Wanted<'_>,
+        score_all: impl FnOnce(&[&Query]) -> Vec<Top>,
+    ) -> Vec<Top> {
+        let mut tops = self.score(behind, queries);
+        let bars: Vec<_> = tops.iter().map(|top| Bar::new(top.bar())).collect();
+        let lists = match queries.len() {
+            0 => Vec::new(),
+            1 => self.sweep::<1>(queries, masks, &bars),
+            2..=4 => self.sweep::<4>(queries, masks, &bars),
+            _ => self.sweep::<16>(queries, masks, &bars),
+        };
+        let (mut lost, mut work) = (Vec::new(), Vec::new());
+        for (number, (list, bar)) in lists.into_iter().zip(&bars).enumerate() {
+            if bar.hopeless.load(Ordering::Relaxed) {
+                lost.push(number);
+            } else {
+                let top = std::mem::replace(&mut tops[number], Top::new(0, NO_RANK));
+                work.push((number, list.into_candidates(top.bar()), top));
+            }
+        }
+        if !lost.is_empty() {
+            let queries: Vec<_> = lost.iter().map(|number| queries[*number]).collect();
+            for (number, top) in lost.into_iter().zip(score_all(&queries)) {
+                tops[number] = top;
+            }
+        }
+        // Many queries are shared out; one or two are better helped by all threads.
+        let (crew, each) = match self.search.threads {
+            threads if work.len() < threads => (1, threads),
+            threads => (threads, 1),
+        };
+        let work = Mutex::new(work.into_iter());
+        let parts = together(crew, || {
+            let mut done = Vec::new();
+            loop {
+                let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((number, list, top)) = next else {
+                    return done;
+                };
+                let scorer = &queries[number].scorer;
+                done.push((
+                    number,
+                    score_candidates(self.rows, scorer, list, top, self.search.k, each),
+                ));
+            }
+        });
+        for (number, top) in parts.into_iter().flatten() {
+            tops[number] = top;
+        }
+        tops
+    }
+
+    /// Sweeps all groups, `W` queries at a time, and returns what may be among the best for each.
+    fn sweep<const W: usize>(&self, queries: &[&Query], masks: Option<&[u16]>, bars: &[Bar]) -> Vec<Shortlist> {
+        let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
+        let each = group_bytes(self.rows.dim());
+        let bytes = (self.groups * each).saturating_mul(queries.len());
+        let pieces = Pieces::new(self.groups, (PIECE_BYTES / each).max(1));
+        let fresh = || {
+            bars.iter()
+                .map(|_| Shortlist::new(self.search.k, self.least))
+                .collect::<Vec<_>>()
+        };
+        let parts = together(self.search.threads.min(bytes / BYTES_PER_THREAD), || {
+            let mut lists = fresh();
+            let mut floors = vec![[f32::INFINITY; W]; panels.len()];
+            let mut found = Vec::new();
+            let mut longest = FIRST_RUN_GROUPS;
+            let mut seen = 0;
+            while let Some(piece) = pieces.next() {
+                if bars.iter().all(|bar| bar.hopeless.load(Ordering::Relaxed)) {
+                    break;
+                }
+                let mut from = piece.start;
+                while from < piece.end {
+                    for (number, (query, bar)) in queries.iter().zip(bars).enumerate() {
+                        floors[number / W][number % W] = bar.floor(query);
+                    }
+                    let run = Run {
+                        groups: self.companion,
+                        from,
+                        to: piece.end.min(from + longest),
+                        masks,
+                        panels: &panels,
+                        floors: &floors,
+                    };
+                    self.search.cpu.sweep(&run, &mut found);
+                    self.take(&mut found, queries, &mut lists, bars);
+                    seen += masks.map_or((run.to - from) * GROUP_ROWS, |masks| {
+                        masks[from..run.to].iter().map(|mask| mask.count_ones() as usize).sum()
+                    });
+                    for (list, bar) in lists.iter_mut().zip(bars).filter(|(list, _)| list.is_hopeless(seen)) {
+                        bar.hopeless.store(true, Ordering::Relaxed);
+                        *list = Shortlist::new(self.search.k, self.least);
+                    }
+                    from = run.to;
+                    longest = pieces.each.min(2 * longest);
+                }
+            }
+            lists
+        });
+        let mut lists = fresh();
+        for part in parts {
+            for (list, other) in lists.iter_mut().zip(part) {
+                list.merge(other);
+            }
+        }
+        lists
+    }
+
+    fn take(&self, found: &mut Vec<Survivor>, queries: &[&Query], lists: &mut [Shortlist], bars: &[Bar]) {
+        for survivor in found.drain(..) {
+            let group = self.companion.group(survivor.group);
+            let list = &mut lists[survivor.query];
+            let mut rows = survivor.rows;
+            while rows != 0 {
+                let place = rows.trailing_zeros() as usize;
+                rows &= rows - 1;
+                let loss = Loss {
+                    scale: group.scales[place],
+                    residual: group.residuals[place],
+                };
+                let bounds = queries[survivor.query].bounds(survivor.dots[place], loss);
+                list.offer((survivor.group * GROUP_ROWS + place) as u32, bounds);
+            }
+            bars[survivor.query].rank.fetch_max(list.bar(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// What all threads know about one query.
+struct Bar {
+    /// The rank that a row must reach.
+    rank: AtomicI32,
+    /// Whether bounds rule out too little to go on with.
+    hopeless: AtomicBool,
+}
+
+impl Bar {
+    fn new(rank: i32) -> Self {
+        Self {
+            rank: AtomicI32::new(rank),
+            hopeless: AtomicBool::new(false),
+        }
+    }
+
+    fn floor(&self, query: &Query) -> f32 {
+        if self.hopeless.load(Ordering::Relaxed) {
+            f32::INFINITY
+        } else {
+            query.floor(value_of(self.rank.load(Ordering::Relaxed)))
+        }
+    }
+}
+
+/// Runs of groups, handed out to threads. Not in order: rows that lie together are often alike, and a bar that rises
+/// early spares work for all that comes later.
+struct Pieces {
+    groups: usize,
+    each: usize,
+    count: usize,
+    stride: usize,
+    next: AtomicUsize,
+}
+
+impl Pieces {
+    fn new(groups: usize, each: usize) -> Self {
+        let count = groups.div_ceil(each);
+        // Steps of the golden ratio come near every place early.
+        let mut stride = (count as f64 * 0.618) as usize + 1;
+        while divisor(stride, count) > 1 {
+            stride += 1;
+        }
+        Self {
+            groups,
+            each,
+            count,
+            stride,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    fn next(&self) -> Option<std::ops::Range<usize>> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        (turn < self.count).then(|| {
+            let from = (turn * self.stride % self.count) * self.each;
+            from..self.groups.min(from + self.each)
+        })
+    }
+}
+
+/// The greatest number that divides both.
+fn divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_is_handed_out_once() {
+        for groups in [0, 1, 2, 7, 64, 100, 1001] {
+            let pieces = Pieces::new(groups, 7);
+            let mut seen: Vec<_> = std::iter::from_fn(|| pieces.next()).flatten().collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..groups).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which rows may be good enough, by their codes?
+//!
+//! The loop is written once and compiled for every way a processor can go; what differs is [`Dots`]. A group of rows
+//! is read once and held against all queries while it is in the nearest cache.
+
+use super::companion::{GROUP_ROWS, Groups};
+use super::query::Query;
+
+/// Multiplies the codes of a group with those of `W` queries.
+pub(super) trait Dots: Copy {
+    /// For each query the dot products with sixteen rows. `start` is what undoes the offset of unsigned codes: minus
+    /// 128 times the sum of the query's codes.
+    fn dots<const W: usize>(
+        self,
+        codes: &[[u8; 64]],
+        words: &[[i32; W]],
+        start: &[i32; W],
+        dots: &mut [[i32; GROUP_ROWS]; W],
+    );
+}
+
+/// `W` queries side by side. Where there are fewer, the rest of the places can be reached by no row.
+#[derive(Debug)]
+pub(super) struct Panel<const W: usize> {
+    words: Vec<[i32; W]>,
+    start: [i32; W],
+    scales: [f32; W],
+    reaches: [f32; W],
+}
+
+impl<const W: usize> Panel<W> {
+    /// Puts at most `W` queries side by side.
+    pub(super) fn new(queries: &[&Query]) -> Self {
+        let steps = queries.first().map_or(0, |query| query.words.len());
+        let mut panel = Self {
+            words: vec![[0; W]; steps],
+            start: [0; W],
+            scales: [0.0; W],
+            reaches: [0.0; W],
+        };
+        for (place, query) in queries.iter().enumerate().take(W) {
+            for (words, word) in panel.words.iter_mut().zip(&query.words) {
+                words[place] = *word;
+            }
+            panel.start[place] = -query.excess;
+            panel.scales[place] = query.scale;
+            panel.reaches[place] = query.reach;
+        }
+        panel
+    }
+}
+
+/// Some neighbouring groups, and what they are held against.
+#[derive(Debug)]
+pub(super) struct Run<'a, const W: usize> {
+    pub(super) groups: Groups<'a>,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// For each group which of its rows count.
+    pub(super) masks: Option<&'a [u16]>,
+    pub(super) panels: &'a [Panel<W>],
+    /// For each query of each panel what a row must reach; nothing reaches infinity.
+    pub(super) floors: &'a [[f32; W]],
+}
+
+/// Rows of one group that may be good enough for one query.
+#[derive(Debug)]
+pub(super) struct Survivor {
+    pub(super) group: usize,
+    pub(super) query: usize,
+    /// Which rows.
+    pub(super) rows: u16,
+    /// The products of all sixteen.
+    pub(super) dots: [i32; GROUP_ROWS],
+}
+
+/// Holds a run of groups against all panels.
+///
+/// Plain loops over indices, here and in what is called: adapters of iterators are not inlined reliably into code for
+/// other instructions than their own.
+#[inline(always)]
+pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+    let mut dots = [[0; GROUP_ROWS]; W];
+    for index in run.from..run.to {
+        let mask = if let Some(masks) = run.masks {
+            masks[index]
+        } else {
+            u16::MAX
+        };
+        if mask == 0 {
+            continue;
+        }
+        let group = run.groups.group(index);
+        for number in 0..run.panels.len().min(run.floors.len()) {
+            let (panel, floors) = (&run.panels[number], &run.floors[number]);
+            way.dots(group.codes, &panel.words, &panel.start, &mut dots);
+            for place in 0..W {
+                let (scale, reach, floor) = (panel.scales[place], panel.reaches[place], floors[place]);
+                let mut uppers = [0.0; GROUP_ROWS];
+                let mut passed = 0;
+                for row in 0..GROUP_ROWS {
+                    let near = dots[place][row] as f32 * group.scales[row] * scale;
+                    uppers[row] = near + group.residuals[row] * reach;
+                    passed |= u32::from(uppers[row] >= floor);
+                }
+                if passed != 0 {
+                    let mut rows = 0;
+                    for (row, upper) in uppers.iter().enumerate() {
+                        rows |= u16::from(*upper >= floor) << row;
+                    }
+                    rows &= mask;
+                    if rows != 0 {
+                        found.push(Survivor {
+                            group: index,
+                            query: number * W + place,
+                            rows,
+                            dots: dots[place],
+                        });
+                    }
+                }
+            }
+        }
+    }
+}

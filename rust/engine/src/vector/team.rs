@@ -1,0 +1,20 @@
+//! How do several threads share one search?
+
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Runs `work` on so many threads, the calling one among them, and returns what each of them says.
+/// The threads end with the call.
+pub(super) fn together<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    if threads < 2 {
+        return vec![work()];
+    }
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut said = vec![work()];
+        for other in others {
+            said.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        said
+    })
+}

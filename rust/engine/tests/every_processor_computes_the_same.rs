@@ -1,0 +1,72 @@
+//! Are codes, scores and answers the same bits on every way a processor can go?
+
+use chronomemory::vector::companion::{encode_groups, group_bytes};
+use chronomemory::vector::score::Scorer;
+use chronomemory::vector::{Cpu, Rows, Search};
+
+mod vectors;
+
+use vectors::{KINDS, Numbers, assert_exact, companion, rows, score};
+
+/// Around every width of a register, and some beyond.
+const DIMS: [usize; 18] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 384, 771];
+
+#[test]
+fn scores_are_the_reference_score() {
+    let mut numbers = Numbers(11);
+    for dim in DIMS {
+        for kind in KINDS {
+            let data = rows(kind, 20, dim, &mut numbers);
+            for query in data.chunks(dim).take(4) {
+                for cpu in Cpu::every() {
+                    let scorer = Scorer::new(query, cpu);
+                    for row in data.chunks(dim) {
+                        assert_eq!(
+                            scorer.score(row).to_bits(),
+                            score(query, row).to_bits(),
+                            "{kind} rows of {dim} on {cpu:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn companions_are_the_same_bytes() {
+    let mut numbers = Numbers(12);
+    for dim in DIMS {
+        for kind in KINDS {
+            let data = rows(kind, 48, dim, &mut numbers);
+            let matrix = Rows::packed(&data, dim).expect("rows");
+            let mut portable = vec![0; 3 * group_bytes(dim)];
+            encode_groups(matrix, 0, &mut portable, Cpu::portable()).expect("three groups");
+            assert_eq!(companion(matrix).groups().bytes(), portable);
+            for cpu in Cpu::every() {
+                let mut other = vec![0; 2 * group_bytes(dim)];
+                encode_groups(matrix, 1, &mut other, cpu).expect("two groups");
+                assert_eq!(other, portable[group_bytes(dim)..], "{kind} rows of {dim} on {cpu:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_are_those_of_brute_force() {
+    let mut numbers = Numbers(13);
+    for dim in DIMS {
+        for kind in KINDS {
+            let data = rows(kind, 400, dim, &mut numbers);
+            let matrix = Rows::packed(&data, dim).expect("rows");
+            let companion = companion(matrix);
+            for batch in [1, 3, 6, 17] {
+                for cpu in Cpu::every() {
+                    let asked = Search { cpu, ..Search::best(8) };
+                    let queries = &data[..batch * dim];
+                    assert_exact(matrix, &companion, queries, &asked, &format!("{kind} rows of {dim}"));
+                }
+            }
+        }
+    }
+}
