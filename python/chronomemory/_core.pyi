@@ -61,6 +61,8 @@ class Engine:
     ) -> dict[str, Any]:
         """Load NDJSON: {"records", "bytes", "first_seq", "last_seq"}."""
     def sync(self) -> None: ...
+    def syncs(self) -> int:
+        """How often this store has waited for the disk to take its log."""
     def get(self, record_id: str) -> ChronoRecord | None: ...
     def query(
         self,

@@ -81,7 +81,7 @@ def start(project: Path, name: str, durability: str, work: Work) -> int:
         warnings.simplefilter("error")
         # A look beside a running writer may see a line whose batch is still being written.
         warnings.filterwarnings("ignore", ".*uncommitted", RuntimeWarning)
-        with ChronoStore(project / "p", durability=durability, lock_timeout=30) as store:
+        with ChronoStore(project / "p", durability=durability) as store:
             work(store, project / "stop")
     except BaseException:
         code = 1

@@ -207,6 +207,11 @@ impl Engine {
         self.handle.change(py, Store::sync)
     }
 
+    /// How often this store has waited for the disk to take its log.
+    fn syncs(&self, py: Python<'_>) -> PyResult<u64> {
+        self.handle.read(py, |store| Ok(store.syncs()))
+    }
+
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = change::record_id(record_id)?;
         let id = value::str_of(&id, "id")?;

@@ -86,6 +86,8 @@ struct Unsynced {
     since: Option<i64>,
     /// When the last of them was.
     last: Option<i64>,
+    /// How often the disk was waited for.
+    syncs: u64,
 }
 
 /// An open store.

@@ -57,6 +57,11 @@ impl Store {
         self.unsynced.written - self.unsynced.synced
     }
 
+    /// How often this store has waited for the disk to take the log.
+    pub fn syncs(&self) -> u64 {
+        self.unsynced.syncs
+    }
+
     /// Begins a sync that can run without the store; `None` if there is nothing to do.
     pub fn start_sync(&self) -> Option<Syncing> {
         let log = self
@@ -138,6 +143,7 @@ impl Store {
             self.poison(&fault.to_string());
             return Err(Error::io(self.layout.log(), fault));
         }
+        self.unsynced.syncs += 1;
         // Offsets, not differences: syncs may overtake one another.
         self.unsynced.synced = self.unsynced.synced.max(written);
         self.unsynced.since = self.unsynced.last.filter(|_| self.unsynced_bytes() > 0);
