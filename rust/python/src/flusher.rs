@@ -114,34 +114,38 @@ impl Wishes {
 
 fn run(wishes: &Wishes, store: &Shared, syncs: bool) {
     let mut known = 0;
-    let mut written_at = Instant::now();
+    let (mut written, mut outdated) = (Instant::now(), Instant::now());
     loop {
         let patience = if known & LEASED != 0 {
             Some(LEASE_LOOK)
-        } else if known & WRITTEN != 0 {
-            Some(PATIENCE.saturating_sub(written_at.elapsed()))
         } else {
-            None
+            let left = |bit: u8, since: Instant| (known & bit != 0).then(|| PATIENCE.saturating_sub(since.elapsed()));
+            left(WRITTEN, written).into_iter().chain(left(SNAPSHOT, outdated)).min()
         };
         let Some(wished) = wishes.wait(known, patience) else {
             return;
         };
-        if wished & !known & WRITTEN != 0 {
-            written_at = Instant::now();
+        let fresh = wished & !known;
+        if fresh & WRITTEN != 0 {
+            written = Instant::now();
+        }
+        if fresh & SNAPSHOT != 0 {
+            outdated = Instant::now();
         }
         known = wished;
         let mut done = 0;
         if known & LEASED != 0 && is_given_back(store, wishes) {
             done |= LEASED;
         }
-        if known & URGENT != 0 || known & WRITTEN != 0 && written_at.elapsed() >= PATIENCE {
+        if known & URGENT != 0 || known & WRITTEN != 0 && written.elapsed() >= PATIENCE {
             done |= WRITTEN | URGENT;
             wishes.taken_up(WRITTEN | URGENT);
             if syncs {
                 sync(store);
             }
         }
-        if known & SNAPSHOT != 0 {
+        // Whoever writes much at once gets one snapshot of it, afterwards, and not one at each step on the way.
+        if known & SNAPSHOT != 0 && outdated.elapsed() >= PATIENCE {
             done |= SNAPSHOT;
             wishes.taken_up(SNAPSHOT);
             write_snapshot(store);
