@@ -12,9 +12,9 @@ use crate::handle::now;
 
 /// Writes wait at most a second for their sync; the thread looks a little earlier.
 const PATIENCE: Duration = Duration::from_millis(900);
-/// `normal` leaves at most four mebibytes unsynced; from three on the thread does not wait. The last one is for what is
+/// `normal` leaves at most four mebibytes unsynced; from half of that on the thread does not wait. The rest is for what is
 /// written while it syncs.
-const URGENT_BYTES: u64 = 3 * 1024 * 1024;
+const URGENT_BYTES: u64 = 2 * 1024 * 1024;
 /// How soon a lock that was kept is looked at.
 const LEASE_LOOK: Duration = Duration::from_millis(1);
 

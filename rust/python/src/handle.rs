@@ -85,7 +85,7 @@ impl Handle {
             if let Some(mut flusher) = flusher {
                 flusher.stop();
             }
-            self.store.change(Store::close).0
+            self.store.change(&now, Store::close).0
         })
     }
 
@@ -119,7 +119,7 @@ impl Handle {
     ) -> PyResult<T> {
         self.check_caller(py)?;
         enter(py, || {
-            let (outcome, needs) = self.store.change(act);
+            let (outcome, needs) = self.store.change(&now, act);
             self.wishes.tell(needs);
             outcome
         })
@@ -173,7 +173,7 @@ impl Handle {
 /// A handle lets others have the store between two turns.
 impl Turns for Handle {
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, Error>) -> Result<T, Error> {
-        let (outcome, needs) = self.store.change(act);
+        let (outcome, needs) = self.store.change(&now, act);
         self.wishes.tell(needs);
         outcome
     }
@@ -202,7 +202,7 @@ impl Drop for Handle {
                 flusher.stop();
             }
             // Nobody is left to hear of a failure; what was acknowledged is with the system already.
-            let _ = self.store.change(Store::close);
+            let _ = self.store.change(&now, Store::close);
         } else if let Ok(mut flusher) = self.flusher.try_lock() {
             // The thread stayed in the parent; its handle means nothing here and must not be touched.
             std::mem::forget(flusher.take());

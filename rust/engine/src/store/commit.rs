@@ -50,7 +50,8 @@ impl Store {
         })
     }
 
-    /// Writes several drafts as one atomic batch, with the lines that were spelled ahead if they still fit.
+    /// Writes several drafts as one atomic batch, with the lines that were spelled ahead if they still fit. A sync that is
+    /// due in mode `normal` is left to the caller, who can wait for it while others go on.
     ///
     /// # Errors
     /// As `commit`.
@@ -58,7 +59,9 @@ impl Store {
         self.with_lock(now, |store| {
             store.check_patches(parts)?;
             let committed = store.write(parts, ahead, now)?;
-            store.sync_if_due(now)?;
+            if store.syncs_every_commit() {
+                store.sync_if_due(now)?;
+            }
             Ok(committed)
         })
     }
@@ -79,8 +82,8 @@ impl Store {
         })
     }
 
-    /// Writes several drafts, each an atomic batch of its own, under one lock and with one sync for all. In mode `full`
-    /// that sync is the caller's to run, without the store, and then to end with [`Store::end_group`].
+    /// Writes several drafts, each an atomic batch of its own, under one lock and in mode `full` with one sync for all.
+    /// That sync is the caller's to run, without the store, and then to end with [`Store::end_group`].
     ///
     /// # Errors
     /// As `commit`, for all of them.
@@ -88,22 +91,10 @@ impl Store {
         let rushed = self.begin(now)?;
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
         self.prepared &= outcomes.iter().all(Result::is_ok);
-        if self.syncs_every_commit() {
-            let syncing = self.start_sync();
-            return Ok(Group {
-                outcomes,
-                syncing,
-                rushed,
-            });
-        }
-        if let Err(fault) = self.sync_if_due(now) {
-            self.prepared = false;
-            self.rest(now, false);
-            return Err(fault);
-        }
+        let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
         Ok(Group {
             outcomes,
-            syncing: None,
+            syncing,
             rushed,
         })
     }

@@ -24,15 +24,18 @@ pub struct Needs {
     pub leased: bool,
     /// A snapshot is due.
     pub snapshot: bool,
+    /// A sync is due that nobody has come to do: the writer waits for it.
+    overdue: bool,
 }
 
 impl Needs {
-    /// What a store needs now.
-    pub fn of(store: &Store) -> Self {
+    /// What a store needs at this moment.
+    pub fn of(store: &Store, now: i64) -> Self {
         Self {
             unsynced_bytes: store.unsynced_bytes(),
             leased: store.is_leased(),
             snapshot: store.wants_snapshot(),
+            overdue: store.is_sync_due(now),
         }
     }
 }
@@ -55,7 +58,7 @@ struct Waiter {
     thread: Thread,
     /// What it wants to have written; one who wants something else waits to lead itself.
     draft: Option<Draft>,
-    outcome: Mutex<Option<Result<Committed>>>,
+    outcome: Mutex<Option<Result<(Committed, Needs)>>>,
     /// Someone has written for it, or it is its turn to lead.
     called: AtomicBool,
 }
@@ -72,7 +75,7 @@ impl Waiter {
         }
     }
 
-    fn outcome(&self) -> MutexGuard<'_, Option<Result<Committed>>> {
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<(Committed, Needs)>>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,11 +133,23 @@ impl Shared {
     }
 
     /// Runs a change that is not a commit, alone among the writers. Says what the store needs then.
-    pub fn change<T>(&self, act: impl FnOnce(&mut Store) -> T) -> (T, Needs) {
+    pub fn change<T>(&self, clock: &dyn Fn() -> i64, act: impl FnOnce(&mut Store) -> T) -> (T, Needs) {
         let _lead = self.lead();
         let mut store = self.tending();
         let outcome = act(&mut store);
-        (outcome, Needs::of(&store))
+        (outcome, Needs::of(&store, clock()))
+    }
+
+    /// Waits for a sync that is overdue, keeping nobody from reading or writing meanwhile.
+    fn catch_up_with_disk(&self, needs: &Needs) -> Result<()> {
+        if !needs.overdue {
+            return Ok(());
+        }
+        let Some(syncing) = self.looking().start_sync() else {
+            return Ok(());
+        };
+        let outcome = syncing.run();
+        self.tending().end_sync(&syncing, outcome)
     }
 
     /// Writes a draft as one atomic batch, together with those of other threads. What the draft held may be gone then.
@@ -142,13 +157,19 @@ impl Shared {
     /// # Errors
     /// As [`Store::commit`].
     pub fn commit(&self, draft: &mut Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+        let (committed, needs) = self.commit_in_turn(draft, clock)?;
+        self.catch_up_with_disk(&needs)?;
+        Ok((committed, needs))
+    }
+
+    fn commit_in_turn(&self, draft: &mut Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
         if let Some(_lead) = self.lead_at_once() {
             return self.write_alone(draft, clock);
         }
         let me = self.stand_in_line(Some(std::mem::take(draft)));
         me.wait();
         if let Some(outcome) = me.outcome().take() {
-            return outcome.map(|committed| (committed, Needs::default()));
+            return outcome;
         }
         let _lead = Lead(self);
         let group = self.take_group();
@@ -160,6 +181,7 @@ impl Shared {
             Err(fault) => (group.iter().map(|_| Err(fault.shared())).collect(), Needs::default()),
         };
         for (waiter, outcome) in group.iter().zip(outcomes) {
+            let outcome = outcome.map(|committed| (committed, needs));
             if Arc::ptr_eq(waiter, &me) {
                 mine = outcome;
             } else {
@@ -167,7 +189,7 @@ impl Shared {
                 waiter.call();
             }
         }
-        mine.map(|committed| (committed, needs))
+        mine
     }
 
     /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
@@ -180,8 +202,10 @@ impl Shared {
     /// # Errors
     /// As [`Store::commit`].
     pub fn commit_parts(&self, parts: &[&Draft], ahead: Ahead, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
-        let (outcome, needs) = self.change(|store| store.commit_parts(parts, Some(ahead), clock()));
-        outcome.map(|committed| (committed, needs))
+        let (committed, needs) = self.change(clock, |store| store.commit_parts(parts, Some(ahead), clock()));
+        let committed = committed?;
+        self.catch_up_with_disk(&needs)?;
+        Ok((committed, needs))
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -231,8 +255,9 @@ impl Shared {
     fn write_alone(&self, draft: &Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
         let mut store = self.tending();
         if !store.syncs_every_commit() {
-            let committed = store.commit(draft, clock())?;
-            return Ok((committed, Needs::of(&store)));
+            let now = clock();
+            let committed = store.commit_parts(&[draft], None, now)?;
+            return Ok((committed, Needs::of(&store, now)));
         }
         drop(store);
         let (mut outcomes, needs) = self.write_together(&[draft], clock)?;
@@ -246,7 +271,8 @@ impl Shared {
         drop(store);
         let synced = group.run();
         store = self.tending();
-        let outcomes = store.end_group(group, synced, clock())?;
-        Ok((outcomes, Needs::of(&store)))
+        let now = clock();
+        let outcomes = store.end_group(group, synced, now)?;
+        Ok((outcomes, Needs::of(&store, now)))
     }
 }

@@ -110,15 +110,19 @@ impl Store {
         self.tell_head(reached);
     }
 
-    /// Under the lock, after a write: syncs what may not wait any longer.
-    pub(super) fn sync_if_due(&mut self, now: i64) -> Result<()> {
+    /// Whether what was written may not wait any longer for its sync.
+    pub fn is_sync_due(&self, now: i64) -> bool {
         let since = self.unsynced.since.unwrap_or(now);
-        let due = match self.options.durability {
+        match self.options.durability {
             Durability::Full => self.unsynced_bytes() > 0,
             Durability::Normal => self.unsynced_bytes() >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
             Durability::Off => false,
-        };
-        if !due {
+        }
+    }
+
+    /// Under the lock, after a write: syncs what may not wait any longer.
+    pub(super) fn sync_if_due(&mut self, now: i64) -> Result<()> {
+        if !self.is_sync_due(now) {
             return Ok(());
         }
         // If that fails the bytes are in the file but nobody may rely on them: the memory must not either.
