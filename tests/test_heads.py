@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -140,6 +141,44 @@ def test_heads_of_projects_that_are_gone_are_swept(
     for number in range(4):
         _fill(tmp_path / str(number), count=1)
     shutil.rmtree(tmp_path / "1")
+    shutil.rmtree(tmp_path / "2")
+    for note in state.rglob("*.json"):
+        if Path(json.loads(note.read_text())["folder"]).parent.name != "2":
+            os.utime(note, (0, 0))
     _fill(tmp_path / "new", count=1)
     folders = {json.loads(note.read_text())["folder"] for note in state.rglob("*.json")}
     assert {Path(folder).parent.name for folder in folders} == {"0", "2", "3", "new"}
+
+
+def test_a_restore_is_never_taken_for_a_loss(tmp_path: Path) -> None:
+    """Others who open and close meanwhile must not bring back the head from before."""
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        saved = store.backup()
+        for number in range(30):
+            store.upsert({"id": f"B-{number}"})
+            store.sync()
+            other = ChronoStore(tmp_path).open()
+            store.restore(saved)
+            other.close()
+            assert ChronoStore(tmp_path).verify().remembered == "kept"
+
+
+def test_a_history_that_was_dropped_elsewhere_is_told(tmp_path: Path) -> None:
+    _fill(tmp_path)
+    with ChronoStore(tmp_path, head_file=tmp_path / "of someone else.json") as store:
+        store.upsert({"id": "X"})
+        store.compact(keep_history=False)
+    with pytest.warns(RuntimeWarning, match="history that could tell was dropped"):
+        ChronoStore(tmp_path).open().close()
+    store = ChronoStore(tmp_path)
+    assert store.verify().remembered == "unknown"
+    store.accept_head()
+    assert store.verify().rung == "remembered"
+
+
+def test_accepting_nothing_makes_nothing(tmp_path: Path) -> None:
+    store = ChronoStore(tmp_path / "empty")
+    store.accept_head()
+    store.close()
+    assert not (tmp_path / "empty").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from chronomemory.layout import log_folder
 
 __all__ = ["head_file", "heads_folder"]
 
-#: Notes about projects that are gone are swept out when there are more than this many.
+#: Notes about projects that are gone are swept out when there are more than this many,
 _MANY_NOTES = 1_000
+#: and only those that nobody has touched for so long: a drive may just not be there today.
+_OLD_SECONDS = 90 * 24 * 3600
 
 
 def heads_folder() -> Path | None:
@@ -49,9 +52,13 @@ def _sweep(folder: Path) -> None:
         return
     if len(notes) <= _MANY_NOTES:
         return
+    old = time.time() - _OLD_SECONDS
     for note in notes:
         try:
-            if not Path(json.loads(note.read_bytes())["folder"]).parent.exists():
+            if (
+                note.stat().st_mtime < old
+                and not Path(json.loads(note.read_bytes())["folder"]).parent.exists()
+            ):
                 note.unlink()
         except (OSError, ValueError, KeyError, TypeError):
             continue  # someone else's file, or swept by another process: not worth an error here

@@ -75,13 +75,14 @@ class ChronoStore:
             "verify": verify,
         }
         self._opening = threading.Lock()
+        self._process = os.getpid()
         self._opened_by = 0
 
     # Life.
 
     def open(self) -> ChronoStore:
         """Open the store unless it is open, and warn of damage or an interrupted write."""
-        with self._opening:
+        with self._turn():
             # INVARIANT: an engine belongs to the process that made it; after a fork the
             # child must not go on with its parent's.
             if self._engine is None or self._opened_by != os.getpid():
@@ -95,6 +96,12 @@ class ChronoStore:
                 self._engine, self._opened_by = engine, os.getpid()
         return self
 
+    def _turn(self) -> threading.Lock:
+        """Return the lock of those who open and close; a forked child must not wait for its parent's."""
+        if self._process != os.getpid():
+            self._opening, self._process = threading.Lock(), os.getpid()
+        return self._opening
+
     def _make_engine(self, **other_options: Any) -> Engine:
         options = {**self._options, **other_options}
         return Engine(os.fspath(self.project_root), head_file=self.head_file, **options)
@@ -106,7 +113,7 @@ class ChronoStore:
 
     def close(self) -> None:
         """Close the store; closing twice is fine, and the next call opens it again."""
-        with self._opening:
+        with self._turn():
             engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
@@ -354,7 +361,7 @@ def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
         )
     if found.tail:
         yield f"{project_root}: {found.tail}; the next write puts them aside"
-    if found.remembered == "lost":
+    if found.remembered in ("lost", "unknown"):
         yield (
             f"{project_root}: {found.remembered_reason}; "
             "if that was meant, accept_head() or 'chronomemory accept-head' says so"

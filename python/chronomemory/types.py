@@ -116,7 +116,7 @@ class VerifyReport:
     damage: tuple[Damage, ...] = ()
     tail: Tail | None = None
     notes: tuple[str, ...] = ()
-    #: What became of the head that was seen last: kept, lost, unknown, or unseen if none was.
+    #: What became of the head that was seen last: kept, lost, unknown; unseen or unreadable without a note.
     remembered: str = "unseen"
     remembered_reason: str = ""
 

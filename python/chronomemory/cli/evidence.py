@@ -33,7 +33,7 @@ _RUNGS = {
 }
 
 #: What of a report belongs into a status.
-_TOLD = ("valid", "rung", "events", "first_seq", "last_seq", "head", "bytes", "base")
+_TOLD = ("valid", "rung", "remembered", "events", "first_seq", "last_seq", "head", "bytes", "base")
 
 
 def status(project: Project = HERE, as_json: AsJson = False) -> None:
@@ -94,8 +94,8 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
     """Read every byte again and say what it proves.
 
     The exit code is 1 when the chain is invalid, and 3 when it is valid but lacks the head that
-    was seen here last: its end was cut off, or another log was put in its place. A rung that is
-    not built says that it cannot tell.
+    was seen here last, or the history that leads from it: its end was cut off, or another log was
+    put in its place. A rung that is not built says that it cannot tell.
     """
     with session(project, as_json) as here:
         started = time.perf_counter()
@@ -108,7 +108,7 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
             _tell(here.out, report, seconds)
     if not report.valid:
         raise typer.Exit(FINDING)
-    if report.remembered == "lost":
+    if report.remembered in ("lost", "unknown"):
         raise typer.Exit(LOST)
 
 
@@ -145,7 +145,7 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
         out.show(
             "", Text.assemble((f"{report.remembered}  ", "bold yellow"), clean(report.remembered_reason))
         )
-    if report.remembered == "lost":
+    if report.remembered in ("lost", "unknown"):
         out.show("      if that was meant, such as a checkout: chronomemory accept-head")
     if report.damage:
         out.show("", "Every good line can still be read. There are two ways to go on:")

@@ -276,7 +276,10 @@ pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::
 }
 
 /// The first whole line that is not blank, without its newline; `None` if there is none.
-fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
+///
+/// # Errors
+/// What the disk says.
+pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
     let mut offset = 0;
     let mut line = Vec::new();
     let mut window = Vec::new();

@@ -129,7 +129,8 @@ impl Engine {
     #[pyo3(signature = (records, face=None))]
     fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
         let mut desk = self.desk();
-        let written = match records.cast::<PyList>() {
+        // Of a class of its own it may be read in another way.
+        let written = match records.cast_exact::<PyList>() {
             Ok(records) if batch::is_worth_it(records.len()) => {
                 batch::write(py, &self.handle, &mut desk, records, self.depth, face)?
             }

@@ -168,19 +168,29 @@ fn is_given_back(store: &Shared, wishes: &Wishes) -> bool {
 
 /// Syncs without keeping anyone from reading or writing meanwhile. A failure poisons the store: the next write says so.
 fn sync(store: &Shared) {
-    let started = store.looking().start_sync();
-    if let Some(syncing) = started {
+    let mut held = store.tending();
+    if let Some(syncing) = held.start_sync() {
+        // Nobody would end a lease while this thread waits for the disk.
+        held.leave_alone(true);
+        drop(held);
         let outcome = syncing.run();
-        let _ = store.tending().end_sync(&syncing, outcome);
+        held = store.tending();
+        let _ = held.end_sync(&syncing, outcome);
+        held.leave_alone(false);
     }
 }
 
 /// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
 fn write_snapshot(store: &Shared) {
-    let started = store.tending().start_snapshot();
-    if let Some(snapshot) = started
-        && snapshot.run().is_ok()
-    {
-        let _ = store.tending().end_snapshot(&snapshot);
+    let mut held = store.tending();
+    if let Some(snapshot) = held.start_snapshot() {
+        held.leave_alone(true);
+        drop(held);
+        let written = snapshot.run();
+        held = store.tending();
+        if written.is_ok() {
+            let _ = held.end_snapshot(&snapshot);
+        }
+        held.leave_alone(false);
     }
 }

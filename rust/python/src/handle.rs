@@ -80,6 +80,7 @@ impl Handle {
         if self.is_forked() {
             return Ok(());
         }
+        self.check_caller(py)?;
         let flusher = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take();
         enter(py, || {
             if let Some(mut flusher) = flusher {

@@ -34,6 +34,7 @@ pub fn dict<'py>(py: Python<'py>, report: &Report, standing: &Standing) -> PyRes
         Standing::Kept => ("kept", ""),
         Standing::Lost(reason) => ("lost", reason.as_str()),
         Standing::Unknown(reason) => ("unknown", reason.as_str()),
+        Standing::Unreadable(reason) => ("unreadable", reason.as_str()),
     };
     dict.set_item("remembered", word)?;
     dict.set_item("remembered_reason", reason)?;

@@ -29,6 +29,8 @@ pub(super) struct Lock {
     pub marked: bool,
     /// Held between commits, for a moment.
     leased: bool,
+    /// Nobody is there to give it back.
+    unattended: bool,
     /// When it was taken.
     since: i64,
     /// When it was needed last.
@@ -72,9 +74,22 @@ impl Store {
         if self.options.exclusive {
             return;
         }
-        if rushed && self.options.attended && (0..LEASE_MICROS).contains(&(now - self.lock.since)) {
+        if rushed && self.is_attended() && (0..LEASE_MICROS).contains(&(now - self.lock.since)) {
             self.lock.leased = true;
         } else {
+            self.let_go();
+        }
+    }
+
+    /// Whether someone is there to end a lease.
+    fn is_attended(&self) -> bool {
+        self.options.attended && !self.lock.unattended
+    }
+
+    /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
+    pub fn leave_alone(&mut self, unattended: bool) {
+        self.lock.unattended = unattended;
+        if self.lock.leased {
             self.let_go();
         }
     }

@@ -1,12 +1,13 @@
 //! When is the head of the log noted outside the project?
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::layout::Layout;
 use crate::origin::{Hint, hint_for, read_hint};
-use crate::remembered::{self, Standing};
+use crate::remembered::{self, Note, Standing};
 use crate::wal::synced::Synced;
 
 use super::Store;
@@ -30,9 +31,17 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
-        match remembered::read(disk, note) {
-            Ok(seen) => remembered::standing(disk, layout, seen).at(layout.log()),
-            Err(fault) => Ok(Standing::Unknown(format!("{} cannot be read: {fault}", note.display()))),
+        let look = || match remembered::read(disk, note) {
+            Ok(says) => remembered::standing(disk, layout, says).at(layout.log()),
+            Err(fault) => Ok(Standing::Unreadable(format!(
+                "{} cannot be read: {fault}",
+                note.display()
+            ))),
+        };
+        // Someone may restore just now: the note changes before the log does, and a second look sees both.
+        match look()? {
+            Standing::Lost(_) | Standing::Unknown(_) => look(),
+            verdict => Ok(verdict),
         }
     }
 
@@ -61,10 +70,10 @@ impl Store {
         }
         let known = remembered::read(&*self.disk, note);
         let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
-        if matches!(&known, Ok(Some(seen)) if is_known(seen)) {
+        if matches!(&known, Ok(Some(says)) if says.next.is_none() && is_known(&says.seen)) {
             return;
         }
-        match remembered::write(&*self.disk, note, self.layout.folder(), reached) {
+        match remembered::write(&*self.disk, note, self.layout.folder(), &Note::of(*reached)) {
             Ok(()) => self.standing = Standing::Kept,
             // The log is none the worse; whoever asks is told that nobody can tell.
             Err(fault) => self
@@ -79,6 +88,15 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn accept_head(&mut self, now: i64) -> Result<()> {
+        let is_noted = self
+            .options
+            .head_file
+            .as_ref()
+            .is_some_and(|note| self.disk.exists(note));
+        if self.log.is_none() && !is_noted {
+            // Nothing is there and nothing is missed.
+            return Ok(());
+        }
         self.with_lock(now, Self::accept_present_head)
     }
 
@@ -89,20 +107,46 @@ impl Store {
         };
         self.sync_log()?;
         match self.reached() {
-            Some(reached) => remembered::write(&*self.disk, &note, self.layout.folder(), &reached).at(&note)?,
+            Some(reached) => {
+                remembered::write(&*self.disk, &note, self.layout.folder(), &Note::of(reached)).at(&note)?;
+            }
             None if self.disk.exists(&note) => self.disk.remove(&note).at(&note)?,
             None => {}
         }
         self.find_standing()
     }
 
-    /// Notes how far the log is known to be on disk, whoever brought it there.
+    /// Under the lock: another log is about to take the place of this one, and that is meant.
+    pub(super) fn announce_head(&mut self, next: Option<Synced>) -> Result<()> {
+        let (Some(note), Some(next)) = (&self.options.head_file, next) else {
+            return Ok(());
+        };
+        let says = match remembered::read(&*self.disk, note) {
+            Ok(Some(says)) => Note {
+                next: Some(next),
+                ..says
+            },
+            _ => return Ok(()),
+        };
+        remembered::write(&*self.disk, note, self.layout.folder(), &says).at(note)
+    }
+
+    /// Notes how far the log is known to be on disk, whoever brought it there; if someone else has the lock, it is theirs
+    /// to do.
     pub fn tell_known_head(&mut self) {
-        let Some(log) = &self.log else { return };
-        let known = read_hint(&*self.disk, &self.layout).ok().flatten();
-        let length = log.file.length().unwrap_or(0);
-        if let (Some(reached), Ok(Hint::Synced(_))) = (known, hint_for(known, &*log.file, length)) {
-            self.tell_head_now(&reached);
+        if self.options.head_file.is_none() || !self.disk.exists(self.layout.lock()) {
+            return;
         }
+        // Without the lock the note could bring back a head that a restore has just left behind.
+        let _ = self.with_lock_for_a_moment(Duration::ZERO, |store| {
+            let Some(log) = &store.log else { return Ok(()) };
+            let known = read_hint(&*store.disk, &store.layout).ok().flatten();
+            let length = log.file.length().unwrap_or(0);
+            let fits = matches!(hint_for(known, &*log.file, length), Ok(Hint::Synced(_)));
+            if let Some(reached) = known.filter(|_| fits && store.is_at_its_path(&*log.file)) {
+                store.tell_head_now(&reached);
+            }
+            Ok(())
+        });
     }
 }

@@ -8,6 +8,8 @@ use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::Layout;
+use crate::remembered;
+use crate::wal::synced::Synced;
 
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::compact::{sync, write_snapshot};
@@ -21,6 +23,7 @@ const NO_SUCH_FILE: i32 = 2;
 /// A copy that lies ready to take the place of the log.
 struct Arrival {
     log: Scratch,
+    head: Option<Synced>,
     snapshot: Option<Scratch>,
 }
 
@@ -54,7 +57,9 @@ impl Arrival {
         } else {
             None
         };
-        Ok(Self { log, snapshot })
+        let file = disk.open(log.path(), Access::Read).at(log.path())?;
+        let head = remembered::head_of(&*file, end).at(log.path())?;
+        Ok(Self { log, head, snapshot })
     }
 }
 
@@ -77,6 +82,7 @@ impl Store {
             if let Some(snapshot) = arrival.snapshot {
                 snapshot.name(&store.layout.snapshot())?;
             }
+            store.announce_head(arrival.head)?;
             arrival.log.name(store.layout.log())?;
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.

@@ -166,7 +166,7 @@ impl Store {
         })
     }
 
-    fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {
+    pub(super) fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {
         let here = self.disk.status(self.layout.log());
         matches!((file.identity(), here), (Ok(file), Ok(now)) if file == now.identity)
     }
