@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use chronomemory::store::{Needs, Shared};
+use chronomemory::store::{Needs, Shared, Syncing};
 
 use crate::handle::now;
 
@@ -141,7 +141,7 @@ fn run(wishes: &Wishes, store: &Shared, syncs: bool) {
             done |= WRITTEN | URGENT;
             wishes.taken_up(WRITTEN | URGENT);
             if syncs {
-                sync(store);
+                sync(store, wishes);
             }
         }
         // Whoever writes much at once gets one snapshot of it, afterwards, and not one at each step on the way.
@@ -167,17 +167,41 @@ fn is_given_back(store: &Shared, wishes: &Wishes) -> bool {
 }
 
 /// Syncs without keeping anyone from reading or writing meanwhile. A failure poisons the store: the next write says so.
-fn sync(store: &Shared) {
-    let mut held = store.tending();
-    if let Some(syncing) = held.start_sync() {
-        // Nobody would end a lease while this thread waits for the disk.
-        held.leave_alone(true);
-        drop(held);
-        let outcome = syncing.run();
-        held = store.tending();
-        let _ = held.end_sync(&syncing, outcome);
-        held.leave_alone(false);
-    }
+fn sync(store: &Shared, wishes: &Wishes) {
+    let Some(syncing) = store.looking().start_sync() else {
+        return;
+    };
+    let outcome = wait_for_disk(store, wishes, &syncing);
+    let _ = store.tending().end_sync(&syncing, outcome);
+}
+
+/// Lets another thread wait for the disk: someone has to end leases meanwhile.
+fn wait_for_disk(store: &Shared, wishes: &Wishes, syncing: &Syncing) -> std::io::Result<()> {
+    let here = std::thread::current();
+    std::thread::scope(|scope| {
+        let wait = || {
+            let outcome = syncing.run();
+            here.unpark();
+            outcome
+        };
+        match std::thread::Builder::new().spawn_scoped(scope, wait) {
+            Ok(waiting) => {
+                while !waiting.is_finished() {
+                    std::thread::park_timeout(LEASE_LOOK);
+                    is_given_back(store, wishes);
+                }
+                waiting
+                    .join()
+                    .unwrap_or_else(|_| Err(std::io::Error::other("the thread that waits for the disk died")))
+            }
+            Err(_) => {
+                store.tending().leave_alone(true);
+                let outcome = syncing.run();
+                store.tending().leave_alone(false);
+                outcome
+            }
+        }
+    })
 }
 
 /// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
