@@ -20,6 +20,7 @@ from chronomemory.event import WalEvent
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
+from chronomemory.mounts import network_file_system
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.types import IngestReport, Progress, VerifyReport
@@ -352,6 +353,12 @@ def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoSt
 
 
 def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
+    network = network_file_system(project_root)
+    if network is not None:
+        yield (
+            f"{project_root}: on a network file system ({network}) several processes, "
+            "and power failures of the server, are not promised anything"
+        )
     found = VerifyReport.from_dict(findings)
     if found.damage:
         others = f" and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
