@@ -61,3 +61,21 @@ fn a_writer_that_never_pauses_lets_others_in() {
     let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert!(report.valid(), "{report:?}");
 }
+
+#[test]
+fn nothing_is_kept_while_nobody_looks_after_the_store() {
+    let disk = fresh_disk();
+    let mut store = attended(&disk);
+    write(&mut store, 1, START).expect("a write");
+    write(&mut store, 2, START + 100).expect("a write");
+    assert!(store.is_leased());
+    store.leave_alone(true);
+    assert!(!store.is_leased(), "what was kept is given back");
+    write(&mut store, 3, START + 200).expect("a write");
+    write(&mut store, 4, START + 300).expect("a write");
+    assert!(!store.is_leased(), "and nothing more is kept");
+    write(&mut attended(&disk), 5, START + 310).expect("another writer need not wait");
+    store.leave_alone(false);
+    write(&mut store, 6, START + 400).expect("a write");
+    assert!(store.is_leased(), "until someone is back");
+}
