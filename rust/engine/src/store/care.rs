@@ -16,6 +16,7 @@ use crate::layout::Layout;
 
 use super::Store;
 use super::copies::IMMUTABLE;
+use super::lock::LOCK_FILE_TRIES;
 
 /// Whoever can be asked for the store, a moment at a time.
 pub trait Turns {
@@ -40,9 +41,6 @@ impl Turns for Alone<'_> {
         act(&mut self.0.borrow_mut())
     }
 }
-
-/// How often a lock file that was replaced under the lock is looked for anew.
-const LOCK_FILE_TRIES: usize = 8;
 
 /// The care of a store; it ends with this value.
 pub(super) struct Care {

@@ -12,7 +12,7 @@ use crate::error::{At, Error, Result};
 use super::Store;
 
 /// How often a lock file that was replaced under the lock is looked for anew.
-const LOCK_FILE_TRIES: usize = 8;
+pub(super) const LOCK_FILE_TRIES: usize = 8;
 /// Others wait no longer than this for a writer that goes on and on.
 const LEASE_MICROS: i64 = 2_000;
 /// A commit so soon after the one before is probably not the last.

@@ -142,12 +142,12 @@ impl Shared {
 
     /// Waits for a sync that is overdue, keeping nobody from reading or writing meanwhile.
     fn catch_up_with_disk(&self, needs: &Needs) -> Result<()> {
-        if !needs.overdue {
-            return Ok(());
-        }
-        let Some(syncing) = self.looking().start_sync() else {
-            return Ok(());
+        let due = if needs.overdue {
+            self.looking().start_sync()
+        } else {
+            None
         };
+        let Some(syncing) = due else { return Ok(()) };
         let outcome = syncing.run();
         self.tending().end_sync(&syncing, outcome)
     }
