@@ -2,6 +2,7 @@
 //!
 //! This thread reads the caller's objects, part by part; another one turns each part into chained lines meanwhile.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -16,8 +17,10 @@ use crate::record;
 
 /// A batch of so many records is worth a second thread.
 const WORTH_RECORDS: usize = 500;
-/// How many records are handed over at a time.
-const PART_RECORDS: usize = 64;
+/// How many records are handed over at a time: a share of those that are left, so that little is left to spell when the
+/// last one is drafted.
+const PART_RECORDS: RangeInclusive<usize> = 16..=256;
+const PART_SHARE: usize = 4;
 
 /// Whether a batch should be written by [`write`].
 pub fn is_worth_it(records: usize) -> bool {
@@ -33,11 +36,14 @@ pub fn write(
     depth: i64,
     face: Option<&str>,
 ) -> PyResult<(u64, u64)> {
-    let mut ahead = handle.spell_ahead(py, records.len())?;
+    let (mut ahead, used) = handle.spell_ahead(py, records.len())?;
+    desk.take_back(used);
     let (give, take) = channel::<Arc<Draft>>();
-    let mut parts: Vec<Arc<Draft>> = Vec::with_capacity(records.len() / PART_RECORDS + 1);
+    let mut parts: Vec<Arc<Draft>> = Vec::new();
     let spelled = std::thread::scope(|scope| {
         let speller = scope.spawn(move || {
+            // The batch before this one is shown to the state while this one is drafted.
+            handle.settle();
             take.iter().for_each(|part| ahead.add(&part));
             ahead
         });
@@ -55,9 +61,7 @@ pub fn write(
             "the thread that spells a batch died",
         ));
     };
-    let borrowed: Vec<&Draft> = parts.iter().map(|part| &**part).collect();
-    let committed = handle.commit_parts(py, &borrowed, ahead)?;
-    desk.take_back(parts);
+    let committed = handle.commit_parts(py, &parts, ahead)?;
     Ok((committed.first_seq, committed.next_seq))
 }
 
@@ -68,14 +72,22 @@ fn draft_parts(
     face: Option<&str>,
     mut give: impl FnMut(Arc<Draft>),
 ) -> PyResult<()> {
+    let mut left = records.len();
+    let mut room = part_of(left);
     for record in records.iter() {
         record::upsert(desk, &record, depth, face)?;
-        if desk.draft.changes().len() == PART_RECORDS {
+        if desk.draft.changes().len() == room {
             give(Arc::new(desk.next_part()));
+            left = left.saturating_sub(room);
+            room = part_of(left);
         }
     }
     if !desk.draft.is_empty() {
         give(Arc::new(desk.next_part()));
     }
     Ok(())
+}
+
+fn part_of(left: usize) -> usize {
+    (left / PART_SHARE).clamp(*PART_RECORDS.start(), *PART_RECORDS.end())
 }

@@ -1,7 +1,5 @@
 //! What does a change need until it is written? A draft, and the shapes of the dicts that come again and again.
 
-use std::sync::Arc;
-
 use chronomemory::event::draft::Draft;
 
 use crate::shape::Shapes;
@@ -40,8 +38,8 @@ impl Desk {
     }
 
     /// Keeps the memory of parts that are written.
-    pub fn take_back(&mut self, parts: Vec<Arc<Draft>>) {
-        for mut part in parts.into_iter().filter_map(Arc::into_inner) {
+    pub fn take_back(&mut self, parts: Vec<Draft>) {
+        for mut part in parts {
             if self.spare.len() < SPARE_PARTS && part.room() <= SPARE_BYTES {
                 part.clear();
                 self.spare.push(part);

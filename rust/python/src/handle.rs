@@ -137,13 +137,18 @@ impl Handle {
     }
 
     /// Begins to spell a batch of so many changes.
-    pub fn spell_ahead(&self, py: Python<'_>, changes: usize) -> PyResult<Ahead> {
+    pub fn spell_ahead(&self, py: Python<'_>, changes: usize) -> PyResult<(Ahead, Vec<Draft>)> {
         self.check_caller(py)?;
         enter(py, || Ok(self.store.spell_ahead(changes, now())))
     }
 
+    /// Shows the state what was written and not looked at since.
+    pub fn settle(&self) {
+        self.store.settle();
+    }
+
     /// Writes several drafts as one batch.
-    pub fn commit_parts(&self, py: Python<'_>, parts: &[&Draft], ahead: Ahead) -> PyResult<Committed> {
+    pub fn commit_parts(&self, py: Python<'_>, parts: &[Arc<Draft>], ahead: Ahead) -> PyResult<Committed> {
         self.check_caller(py)?;
         enter(py, || {
             let (committed, needs) = self.store.commit_parts(parts, ahead, &now)?;

@@ -36,6 +36,7 @@ const IS_HYPOTHESIS: usize = 5;
 const KIND: usize = 6;
 const LABEL: usize = 7;
 const MODEL_ASSUMPTIONS: usize = 8;
+const RECURSION_DEPTH: usize = 9;
 const SOURCE_TYPE: usize = 10;
 const STATUS: usize = 11;
 
@@ -97,8 +98,11 @@ pub fn stamp_depth(record: &Bound<'_, PyAny>, depth: i64) -> PyResult<()> {
 
 fn from_object<'py>(record: &Bound<'py, PyAny>) -> PyResult<Fields<'py>> {
     let mut fields = Fields::default();
-    for (field, name) in fields.iter_mut().zip(names(record.py())) {
-        *field = Some(record.getattr(name)?);
+    for (slot, name) in names(record.py()).into_iter().enumerate() {
+        // The store gives the depth, whatever the record says.
+        if slot != RECURSION_DEPTH {
+            fields[slot] = Some(record.getattr(name)?);
+        }
     }
     Ok(fields)
 }

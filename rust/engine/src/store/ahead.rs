@@ -35,13 +35,13 @@ impl Ahead {
 }
 
 impl Store {
-    /// Begins to spell a batch of so many changes.
-    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> Ahead {
+    /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
+    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
         let (from, depth) = (self.link(), self.options.recursion_depth);
         let ts = stamp::digits(now);
         let mut lines = std::mem::take(&mut self.spare).reusing(from);
         lines.begin(changes, &ts, depth);
-        Ahead {
+        let ahead = Ahead {
             lines,
             from,
             now,
@@ -49,6 +49,7 @@ impl Store {
             depth,
             promised: changes,
             come: 0,
-        }
+        };
+        (ahead, self.take_seen())
     }
 }

@@ -2,27 +2,21 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::digest::Hex;
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
 use crate::origin::Origin;
 use crate::verify::Walk;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
 use super::sync::write_hint;
-use super::write::take_in;
 use super::{Log, Store};
 
-/// A batch of so many bytes is worth a second thread.
-const BESIDE_BYTES: usize = 256 * 1024;
-
 impl Store {
-    /// Puts lines behind the log, creating it if there is none, and shows the state what they say.
-    pub(super) fn append(&mut self, lines: &Lines, parts: &[&Draft], now: i64) -> Result<()> {
+    /// Puts lines behind the log, creating it if there is none; says where they begin.
+    pub(super) fn append(&mut self, lines: &Lines, now: i64) -> Result<u64> {
         if i64::try_from(lines.link.next_seq).is_err() {
             return Err(Error::Unsupported {
                 what: "the last seq of the log is the largest there can be".to_owned(),
@@ -36,51 +30,17 @@ impl Store {
         if born {
             self.check_absent()?;
             self.create_log(lines)?;
-            take_in(&mut self.state, parts, lines, 0);
             self.advance(lines, now);
-            return Ok(());
+            return Ok(0);
         }
         self.make_ready()?;
         self.end_last_line()?;
-        if lines.bytes.len() < BESIDE_BYTES || self.options.threads < 2 {
-            let base = self.write_behind(&lines.bytes)?;
-            take_in(&mut self.state, parts, lines, base);
-        } else {
-            self.write_beside(lines, parts)?;
-        }
+        let base = self.write_behind(&lines.bytes)?;
         self.advance(lines, now);
         self.unsynced.written += lines.bytes.len() as u64;
         self.unsynced.since.get_or_insert(now);
         self.unsynced.last = Some(now);
-        Ok(())
-    }
-
-    /// Shows the state a large batch while it is being written: copying it to the system and copying it into memory take
-    /// about as long.
-    fn write_beside(&mut self, lines: &Lines, parts: &[&Draft]) -> Result<()> {
-        let Some(log) = &self.log else {
-            return Err(Error::Closed);
-        };
-        let (file, base) = (Arc::clone(&log.file), log.walk.end);
-        let state = &mut self.state;
-        let written = std::thread::scope(|scope| {
-            let write = || file.write_at(&lines.bytes, base);
-            match std::thread::Builder::new().spawn_scoped(scope, write) {
-                Ok(writing) => {
-                    take_in(state, parts, lines, base);
-                    writing
-                        .join()
-                        .unwrap_or_else(|_| Err(io::Error::other("the writing thread died")))
-                }
-                Err(_) => write().inspect(|()| take_in(state, parts, lines, base)),
-            }
-        });
-        written.map_err(|fault| {
-            let fault = self.undo_write(base, fault);
-            // The state has seen what is not in the log: whoever looks next reads the log again.
-            self.log = None;
-            fault
-        })
+        Ok(base)
     }
 
     /// A damaged last line without a newline stays as it is, but nothing may be glued to it.

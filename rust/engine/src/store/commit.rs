@@ -1,6 +1,7 @@
 //! How does a change become part of the log?
 
 use std::io;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::event::draft::Draft;
@@ -50,20 +51,36 @@ impl Store {
         })
     }
 
-    /// Writes several drafts as one atomic batch, with the lines that were spelled ahead if they still fit. A sync that is
-    /// due in mode `normal` is left to the caller, who can wait for it while others go on.
+    /// Writes a draft, but leaves a sync that is due in mode `normal` to the caller, who can wait for it while others go on.
     ///
     /// # Errors
     /// As `commit`.
-    pub fn commit_parts(&mut self, parts: &[&Draft], ahead: Option<Ahead>, now: i64) -> Result<Committed> {
+    pub fn commit_unsynced(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
-            store.check_patches(parts)?;
-            let committed = store.write(parts, ahead, now)?;
-            if store.syncs_every_commit() {
-                store.sync_if_due(now)?;
-            }
+            let committed = store.check_and_write(draft, now)?;
+            store.sync_if_promised(now)?;
             Ok(committed)
         })
+    }
+
+    /// The same for several drafts that are one atomic batch, with the lines that were spelled ahead if they still fit.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
+        self.with_lock(now, |store| {
+            store.check_patches(parts)?;
+            let committed = store.write_ahead(parts, ahead, now)?;
+            store.sync_if_promised(now)?;
+            Ok(committed)
+        })
+    }
+
+    fn sync_if_promised(&mut self, now: i64) -> Result<()> {
+        if self.syncs_every_commit() {
+            self.sync_if_due(now)?;
+        }
+        Ok(())
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -76,7 +93,7 @@ impl Store {
             if ids.any(|id| store.state.length_of(id).is_some()) {
                 return Ok(None);
             }
-            let committed = store.write(&[draft], None, now)?;
+            let committed = store.write(&[draft], now)?;
             store.sync_if_due(now)?;
             Ok(Some(committed))
         })
@@ -145,6 +162,6 @@ impl Store {
 
     fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.check_patches(&[draft])?;
-        self.write(&[draft], None, now)
+        self.write(&[draft], now)
     }
 }

@@ -185,6 +185,7 @@ impl Store {
     /// Writes the state down for people and other tools. It is not synced: whoever finds it torn after a power failure
     /// reads the log instead.
     fn write_snapshot(&mut self) -> Result<()> {
+        self.settle();
         let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
         let header = self.header();
         let frozen = self.state.freeze();

@@ -19,6 +19,7 @@ mod loader;
 mod lock;
 mod packing;
 mod past;
+mod pending;
 mod poison;
 mod prepare;
 mod remember;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
+use crate::event::draft::Draft;
 use crate::layout::Layout;
 use crate::options::{Checking, Durability, Options};
 use crate::origin::Origin;
@@ -97,6 +99,10 @@ pub struct Store {
     options: Options,
     log: Option<Log>,
     state: State,
+    /// What the state has not seen yet; nobody looks at it before.
+    pending: Option<pending::Pending>,
+    /// What it saw last of that.
+    seen: Vec<Arc<Draft>>,
     report: Report,
     lock: Lock,
     /// Under the lock: others have nothing to add, no tail is pending.
@@ -133,6 +139,8 @@ impl Store {
             options,
             log: None,
             state: State::default(),
+            pending: None,
+            seen: Vec::new(),
             report: nothing(),
             lock: Lock::default(),
             prepared: false,

@@ -102,19 +102,33 @@ impl Shared {
         }
     }
 
-    /// The store, to look at as it is.
+    /// The store, to look at as it is; its state may not have seen everything.
     pub fn looking(&self) -> RwLockReadGuard<'_, Store> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store for something short that may be done beside a writer who waits for the disk.
     pub fn tending(&self) -> RwLockWriteGuard<'_, Store> {
+        let mut store = self.unsettled();
+        store.settle();
+        store
+    }
+
+    /// The store with a state that may not have seen everything.
+    fn unsettled(&self) -> RwLockWriteGuard<'_, Store> {
         self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows the state what was written and not looked at since.
+    pub fn settle(&self) {
+        drop(self.tending());
     }
 
     /// The same, unless someone uses the store right now.
     pub fn tending_at_once(&self) -> Option<RwLockWriteGuard<'_, Store>> {
-        self.store.try_write().ok()
+        let mut store = self.store.try_write().ok()?;
+        store.settle();
+        Some(store)
     }
 
     /// Asks a question of a state that has caught up with other processes.
@@ -123,7 +137,7 @@ impl Shared {
     /// `Io`, `Closed`, and what the question says.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.looking();
-        if !store.is_behind()? {
+        if store.is_settled() && !store.is_behind()? {
             return ask(&store);
         }
         drop(store);
@@ -149,7 +163,7 @@ impl Shared {
         };
         let Some(syncing) = due else { return Ok(()) };
         let outcome = syncing.run();
-        self.tending().end_sync(&syncing, outcome)
+        self.unsettled().end_sync(&syncing, outcome)
     }
 
     /// Writes a draft as one atomic batch, together with those of other threads. What the draft held may be gone then.
@@ -193,16 +207,16 @@ impl Shared {
     }
 
     /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
-    pub fn spell_ahead(&self, changes: usize, now: i64) -> Ahead {
-        self.tending().spell_ahead(changes, now)
+    pub fn spell_ahead(&self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
+        self.unsettled().spell_ahead(changes, now)
     }
 
     /// Writes several drafts as one atomic batch.
     ///
     /// # Errors
     /// As [`Store::commit`].
-    pub fn commit_parts(&self, parts: &[&Draft], ahead: Ahead, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
-        let (committed, needs) = self.change(clock, |store| store.commit_parts(parts, Some(ahead), clock()));
+    pub fn commit_parts(&self, parts: &[Arc<Draft>], ahead: Ahead, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+        let (committed, needs) = self.change(clock, |store| store.commit_parts(parts, ahead, clock()));
         let committed = committed?;
         self.catch_up_with_disk(&needs)?;
         Ok((committed, needs))
@@ -256,7 +270,7 @@ impl Shared {
         let mut store = self.tending();
         if !store.syncs_every_commit() {
             let now = clock();
-            let committed = store.commit_parts(&[draft], None, now)?;
+            let committed = store.commit_unsynced(draft, now)?;
             return Ok((committed, Needs::of(&store, now)));
         }
         drop(store);

@@ -1,7 +1,10 @@
 //! What does a change look like in the log, and what does the state make of it?
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
-use crate::event::draft::Draft;
+use crate::event::draft::{Change, Draft};
 use crate::event::{Known, Op, stamp};
 use crate::json::RecordSpans;
 use crate::origin::ADOPT_ID;
@@ -30,18 +33,24 @@ pub(super) fn system_event(offset: u64, seq: u64) -> Known<'static> {
     }
 }
 
-/// Shows the state what was written at `base`.
-pub(super) fn take_in(state: &mut State, parts: &[&Draft], lines: &Lines, base: u64) {
-    let (system, written) = lines.starts.split_at(lines.starts.len() - count(parts));
-    let mut seq = lines.link.next_seq - lines.starts.len() as u64;
+/// Where the lines of a batch stand in the log.
+pub(super) struct Place<'a> {
+    pub(super) base: u64,
+    /// Where each of them begins, from `base` on.
+    pub(super) starts: &'a [usize],
+    pub(super) next_seq: u64,
+}
+
+/// Shows the state what was written.
+pub(super) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: Place<'_>) {
+    let Place { base, starts, next_seq } = place;
+    let (system, written) = starts.split_at(starts.len() - count(parts));
+    let mut seq = next_seq - starts.len() as u64;
     for start in system {
         state.note(system_event(base + *start as u64, seq));
         seq += 1;
     }
-    let changes = parts
-        .iter()
-        .flat_map(|part| part.changes().iter().map(move |change| (part, change)));
-    for ((draft, change), start) in changes.zip(written) {
+    for ((draft, change), start) in changes(parts).zip(written) {
         state.apply(Known {
             op: change.op,
             id: draft.id(change),
@@ -56,21 +65,24 @@ pub(super) fn take_in(state: &mut State, parts: &[&Draft], lines: &Lines, base: 
 }
 
 /// How many changes the parts of a batch have.
-pub(super) fn count(parts: &[&Draft]) -> usize {
-    parts.iter().map(|part| part.changes().len()).sum()
+fn count(parts: &[impl Borrow<Draft>]) -> usize {
+    parts.iter().map(|part| part.borrow().changes().len()).sum()
+}
+
+/// The changes of all parts, each with the draft that holds it.
+fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Change)> {
+    let drafts = parts.iter().map(Borrow::borrow);
+    drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }
 
 impl Store {
     /// A patch needs a record to change, and the result must fit into a line.
-    pub(super) fn check_patches(&self, parts: &[&Draft]) -> Result<()> {
-        if !parts.iter().any(|part| part.has_patches()) {
+    pub(super) fn check_patches(&self, parts: &[impl Borrow<Draft>]) -> Result<()> {
+        if !parts.iter().any(|part| part.borrow().has_patches()) {
             return Ok(());
         }
         let mut born = std::collections::HashMap::new();
-        for (draft, change) in parts
-            .iter()
-            .flat_map(|part| part.changes().iter().map(move |change| (part, change)))
-        {
+        for (draft, change) in changes(parts) {
             let (id, record) = (draft.id(change), draft.record(change));
             match change.op {
                 Op::Upsert => {
@@ -99,13 +111,34 @@ impl Store {
     /// Gives a foreign base its anchor, if it has none yet.
     pub(super) fn anchor(&mut self, now: i64) -> Result<()> {
         match self.report.base {
-            BaseState::Unanchored => self.write(&[], None, now).map(|_| ()),
+            BaseState::Unanchored => self.write(&[], now).map(|_| ()),
             _ => Ok(()),
         }
     }
 
-    /// Under the lock: makes one batch of the parts and puts it behind the log.
-    pub(super) fn write(&mut self, parts: &[&Draft], ahead: Option<Ahead>, now: i64) -> Result<Committed> {
+    /// Under the lock: makes one batch of the parts, puts it behind the log and shows it to the state.
+    pub(super) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
+        let (lines, base) = self.put(parts, None, now)?;
+        let place = Place {
+            base,
+            starts: &lines.starts,
+            next_seq: lines.link.next_seq,
+        };
+        take_in(&mut self.state, parts, place);
+        self.write_snapshot_if_due();
+        Ok(self.put_away(lines, count(parts)))
+    }
+
+    /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
+    pub(super) fn write_ahead(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
+        let (lines, base) = self.put(parts, Some(ahead), now)?;
+        self.take_in_later(parts, &lines, base);
+        self.write_snapshot_if_due();
+        Ok(self.put_away(lines, count(parts)))
+    }
+
+    /// Puts a batch behind the log; gives its lines and where they stand.
+    fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64)> {
         let adoption = self.adopt()?;
         let adopts = adoption.is_some();
         let fits = |ahead: &Ahead| !adopts && ahead.fits(self.link(), self.latest(), count(parts));
@@ -113,24 +146,28 @@ impl Store {
             Some(ahead) => ahead.lines,
             None => self.spell(parts, adoption, now),
         };
-        self.append(&lines, parts, now)?;
+        let base = self.append(&lines, now)?;
         if adopts {
             self.report.base = BaseState::Adopted;
         }
-        self.write_snapshot_if_due();
+        Ok((lines, base))
+    }
+
+    /// Says what was written, and keeps the memory of the lines for the next ones.
+    fn put_away(&mut self, lines: Lines, changes: usize) -> Committed {
         let last = lines.starts.len().checked_sub(1);
         let committed = Committed {
-            first_seq: lines.link.next_seq - count(parts) as u64,
+            first_seq: lines.link.next_seq - changes as u64,
             next_seq: lines.link.next_seq,
             last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
         };
         if lines.bytes.capacity() <= SPARE_BYTES {
             self.spare = lines;
         }
-        Ok(committed)
+        committed
     }
 
-    fn spell(&mut self, parts: &[&Draft], adoption: Option<String>, now: i64) -> Lines {
+    fn spell(&mut self, parts: &[impl Borrow<Draft>], adoption: Option<String>, now: i64) -> Lines {
         let ts = stamp::digits(now.max(self.latest()));
         let depth = self.options.recursion_depth;
         let mut lines = std::mem::take(&mut self.spare).reusing(self.link());
@@ -145,7 +182,7 @@ impl Store {
         }
         lines.begin(count(parts), &ts, depth);
         for part in parts {
-            lines.add(part, &ts, depth);
+            lines.add(part.borrow(), &ts, depth);
         }
         lines
     }

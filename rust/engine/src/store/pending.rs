@@ -1,0 +1,65 @@
+//! What is in the log that the state has not seen yet?
+//!
+//! A large batch is acknowledged when it is written. Whoever looks at the state next shows it the batch first; if that
+//! is the next large batch, it happens on another thread while its records are drafted.
+
+use std::sync::Arc;
+
+use crate::event::draft::Draft;
+
+use crate::wal::writer::Lines;
+
+use super::Store;
+use super::write::{Place, take_in};
+
+/// A larger batch is shown to the state at once: a reader should not have to wait for it.
+const LATER_LINES: usize = 16 * 1024;
+
+/// A batch that is written and not yet shown to the state.
+pub(super) struct Pending {
+    parts: Vec<Arc<Draft>>,
+    base: u64,
+    starts: Vec<usize>,
+    next_seq: u64,
+}
+
+impl Store {
+    /// Shows the state a batch that stands at `base`, now or later.
+    pub(super) fn take_in_later(&mut self, parts: &[Arc<Draft>], lines: &Lines, base: u64) {
+        // INVARIANT: batches are shown in their order.
+        self.settle();
+        self.pending = Some(Pending {
+            parts: parts.to_vec(),
+            base,
+            starts: lines.starts.clone(),
+            next_seq: lines.link.next_seq,
+        });
+        if lines.starts.len() > LATER_LINES {
+            self.settle();
+        }
+    }
+
+    /// Whether the state has seen everything that this store wrote.
+    pub(super) fn is_settled(&self) -> bool {
+        self.pending.is_none()
+    }
+
+    /// Shows the state what it has not seen; nobody may look at it before.
+    pub(super) fn settle(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            let place = Place {
+                base: pending.base,
+                starts: &pending.starts,
+                next_seq: pending.next_seq,
+            };
+            take_in(&mut self.state, &pending.parts, place);
+            self.seen = pending.parts;
+        }
+    }
+
+    /// The drafts that the state saw last: their memory can be used again.
+    pub(super) fn take_seen(&mut self) -> Vec<Draft> {
+        let seen = std::mem::take(&mut self.seen).into_iter();
+        seen.filter_map(Arc::into_inner).collect()
+    }
+}
