@@ -4,7 +4,6 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use chronomemory::event::draft::Draft;
 use pyo3::prelude::*;
@@ -36,31 +35,20 @@ pub fn write(
     depth: i64,
     face: Option<&str>,
 ) -> PyResult<(u64, u64)> {
-    let (mut ahead, used) = handle.spell_ahead(py, records.len())?;
+    let (ahead, used) = handle.spell_ahead(py, records.len())?;
     desk.take_back(used);
-    let (give, take) = channel::<Arc<Draft>>();
+    let spelling = handle.take_speller()?.begin(ahead);
     let mut parts: Vec<Arc<Draft>> = Vec::new();
-    let spelled = std::thread::scope(|scope| {
-        let speller = scope.spawn(move || {
-            // The batch before this one is shown to the state while this one is drafted.
-            handle.settle();
-            take.iter().for_each(|part| ahead.add(&part));
-            ahead
-        });
-        let drafted = draft_parts(desk, records, depth, face, |part| {
-            parts.push(Arc::clone(&part));
-            // Only a dead thread does not take it, and that is found out below.
-            let _ = give.send(part);
-        });
-        drop(give);
-        let ahead = enter(py, || Ok(speller.join()))?;
-        drafted.map(|()| ahead)
+    draft_parts(desk, records, depth, face, |part| {
+        parts.push(Arc::clone(&part));
+        spelling.add(part);
     })?;
-    let Ok(ahead) = spelled else {
+    let Some((ahead, speller)) = enter(py, || Ok(spelling.end()))? else {
         return Err(pyo3::exceptions::PyRuntimeError::new_err(
             "the thread that spells a batch died",
         ));
     };
+    handle.keep_speller(speller);
     let committed = handle.commit_parts(py, &parts, ahead)?;
     Ok((committed.first_seq, committed.next_seq))
 }

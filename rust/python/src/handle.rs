@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronomemory::error::Error;
@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::enter::{Reporter, enter, forked};
 use crate::flusher::{Flusher, Wishes};
+use crate::speller::Speller;
 
 /// Now, in microseconds since 1970.
 pub fn now() -> i64 {
@@ -50,10 +51,17 @@ thread_local! {
     static REPORTING: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The threads of a store.
+struct Crew {
+    flusher: Flusher,
+    /// There is one after the first large batch, unless another is being spelled.
+    speller: Option<Speller>,
+}
+
 /// A store that any thread may use, and only the process that opened it.
 pub struct Handle {
     store: Arc<Shared>,
-    flusher: Mutex<Option<Flusher>>,
+    crew: Mutex<Option<Crew>>,
     wishes: Arc<Wishes>,
     forks: u32,
 }
@@ -65,7 +73,7 @@ impl Handle {
         let flusher = Flusher::start(Arc::clone(&store), syncs_later)?;
         Ok(Self {
             wishes: flusher.wishes(),
-            flusher: Mutex::new(Some(flusher)),
+            crew: Mutex::new(Some(Crew { flusher, speller: None })),
             store,
             forks: FORKS.load(Ordering::Relaxed),
         })
@@ -81,10 +89,10 @@ impl Handle {
             return Ok(());
         }
         self.check_caller(py)?;
-        let flusher = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let crew = self.crew().take();
         enter(py, || {
-            if let Some(mut flusher) = flusher {
-                flusher.stop();
+            if let Some(mut crew) = crew {
+                crew.flusher.stop();
             }
             self.store.change(&now, Store::close).0
         })
@@ -142,9 +150,24 @@ impl Handle {
         enter(py, || Ok(self.store.spell_ahead(changes, now())))
     }
 
-    /// Shows the state what was written and not looked at since.
-    pub fn settle(&self) {
-        self.store.settle();
+    /// A thread that spells a batch.
+    pub fn take_speller(&self) -> PyResult<Speller> {
+        let waiting = self.crew().as_mut().and_then(|crew| crew.speller.take());
+        match waiting {
+            Some(speller) => Ok(speller),
+            None => Ok(Speller::start(Arc::clone(&self.store))?),
+        }
+    }
+
+    /// Keeps the thread for the next batch.
+    pub fn keep_speller(&self, speller: Speller) {
+        if let Some(crew) = self.crew().as_mut() {
+            crew.speller = Some(speller);
+        }
+    }
+
+    fn crew(&self) -> MutexGuard<'_, Option<Crew>> {
+        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes several drafts as one batch.
@@ -204,14 +227,14 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if !self.is_forked() {
-            if let Some(mut flusher) = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                flusher.stop();
+            if let Some(mut crew) = self.crew().take() {
+                crew.flusher.stop();
             }
             // Nobody is left to hear of a failure; what was acknowledged is with the system already.
             let _ = self.store.change(&now, Store::close);
-        } else if let Ok(mut flusher) = self.flusher.try_lock() {
-            // The thread stayed in the parent; its handle means nothing here and must not be touched.
-            std::mem::forget(flusher.take());
+        } else if let Ok(mut crew) = self.crew.try_lock() {
+            // The threads stayed in the parent; their handles mean nothing here and must not be touched.
+            std::mem::forget(crew.take());
         }
     }
 }

@@ -12,6 +12,7 @@ mod object;
 mod record;
 mod report;
 mod shape;
+mod speller;
 mod value;
 mod view;
 mod words;

@@ -215,7 +215,12 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::commit`].
-    pub fn commit_parts(&self, parts: &[Arc<Draft>], ahead: Ahead, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+    pub fn commit_parts(
+        &self,
+        parts: &[Arc<Draft>],
+        ahead: Ahead,
+        clock: &dyn Fn() -> i64,
+    ) -> Result<(Committed, Needs)> {
         let (committed, needs) = self.change(clock, |store| store.commit_parts(parts, ahead, clock()));
         let committed = committed?;
         self.catch_up_with_disk(&needs)?;

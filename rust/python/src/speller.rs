@@ -1,0 +1,81 @@
+//! Who spells the lines of a large batch while its records are drafted?
+//!
+//! A thread of the store: started when the first large batch comes, kept for the next one, never used after a fork. It
+//! works for one batch at a time: whoever comes meanwhile, perhaps from within the drafting of the first, has another.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use chronomemory::event::draft::Draft;
+use chronomemory::store::{Ahead, Shared};
+
+/// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
+/// whoever drops it may be the one whose records are being drafted.
+pub struct Speller {
+    batches: Sender<Batch>,
+}
+
+struct Batch {
+    ahead: Ahead,
+    parts: Receiver<Arc<Draft>>,
+    spelled: Sender<Ahead>,
+}
+
+/// A batch that is being spelled, and the thread that does it.
+pub struct Spelling {
+    speller: Speller,
+    parts: Sender<Arc<Draft>>,
+    spelled: Receiver<Ahead>,
+}
+
+impl Speller {
+    /// Starts the thread.
+    pub fn start(store: Arc<Shared>) -> io::Result<Self> {
+        let (batches, coming) = channel::<Batch>();
+        let work = move || {
+            for mut batch in coming {
+                // The batch before this one is shown to the state while this one is drafted.
+                store.settle();
+                batch.parts.iter().for_each(|part| batch.ahead.add(&part));
+                // Whoever gave up on the batch does not wait for it.
+                let _ = batch.spelled.send(batch.ahead);
+            }
+        };
+        std::thread::Builder::new()
+            .name("chronomemory-speller".to_owned())
+            .spawn(work)?;
+        Ok(Self { batches })
+    }
+
+    /// Begins a batch.
+    pub fn begin(self, ahead: Ahead) -> Spelling {
+        let (parts, coming) = channel();
+        let (done, spelled) = channel();
+        // A dead thread takes nothing; `end` finds that out.
+        let _ = self.batches.send(Batch {
+            ahead,
+            parts: coming,
+            spelled: done,
+        });
+        Spelling {
+            speller: self,
+            parts,
+            spelled,
+        }
+    }
+}
+
+impl Spelling {
+    /// Gives the next part.
+    pub fn add(&self, part: Arc<Draft>) {
+        let _ = self.parts.send(part);
+    }
+
+    /// Waits for the lines, and gives the thread back; `None` if it died.
+    pub fn end(self) -> Option<(Ahead, Speller)> {
+        drop(self.parts);
+        let ahead = self.spelled.recv().ok()?;
+        Some((ahead, self.speller))
+    }
+}
