@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import json
 import pickle
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +104,32 @@ def test_what_is_no_object_is_no_event(line: str) -> None:
 
 
 def test_an_event_of_the_log_is_read_at_the_first_look() -> None:
+    event = WalEvent._of_line(b"nonsense")
+    with pytest.raises(ValueError, match="not a value"):
+        _ = event.seq
     event = WalEvent._of_line(sealed().to_json_line().encode())
-    with pytest.raises(AttributeError):
-        object.__getattribute__(event, "seq")
-    assert event.op == "upsert"
-    assert object.__getattribute__(event, "seq") == 7
+    assert (event.op, event.seq) == ("upsert", 7)
     assert event == sealed()
     with pytest.raises(AttributeError, match="colour"):
-        _ = event.colour
+        _ = event.colour  # type: ignore[attr-defined]
+
+
+def test_an_event_is_no_key() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(sealed())
+
+
+class _Watched(dict[str, Any]):
+    """A dict that can be watched."""
+
+
+def test_an_event_in_a_circle_is_let_go() -> None:
+    event = sealed()
+    event.record = _Watched(event=event)
+    watched = weakref.ref(event.record)
+    del event
+    gc.collect()
+    assert watched() is None
 
 
 def test_a_field_set_before_the_line_was_read_stays_set() -> None:

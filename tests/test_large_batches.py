@@ -120,7 +120,7 @@ def test_dicts_of_a_known_shape_are_written_as_if_they_were_new(dicts: list[dict
     with tempfile.TemporaryDirectory() as project, ChronoStore(project, durability="off") as store:
         for number, data in enumerate(dicts):
             event = store.upsert({"id": str(number), "data": data})
-            said = event._line.decode("utf-8")
+            said = event.to_json_line()
             spelled = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
             escaped = (
                 spelled.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, final
 
-from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
 __all__ = [
     "Engine",
     "View",
+    "WalEvent",
     "__version__",
     "canonical_json",
     "event_hash",
@@ -27,6 +27,48 @@ __version__: str
 _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
+
+@final
+class WalEvent:
+    """One event: what happened to which record, chained to the event before.
+
+    An event that comes from the log keeps its line and reads it at the first look at a field:
+    a writer who ignores what ``upsert`` returns does not pay for parsing it.
+    """
+
+    seq: int
+    ts: str
+    op: str
+    record_id: str
+    record: dict[str, Any] | None
+    prev_hash: str
+    hash: str
+    recursion_depth: int
+
+    def __new__(
+        cls,
+        seq: int = 0,
+        ts: str = "",
+        op: str = "upsert",
+        record_id: str = "",
+        record: dict[str, Any] | None = None,
+        prev_hash: str = "",
+        hash: str = "",
+        recursion_depth: int = 0,
+    ) -> WalEvent: ...
+    @staticmethod
+    def _of_line(line: bytes) -> WalEvent:
+        """Wrap a line that the engine vouches for; it is parsed when someone looks."""
+    @classmethod
+    def from_json_line(cls, line: str | bytes) -> WalEvent:
+        """Read a line of either dialect, with or without its line end; other keys are ignored."""
+    def to_json_line(self) -> str:
+        """Write the event as our own log does: hash first, keys sorted, without the newline."""
+    def compute_hash(self) -> str:
+        """Return the hash that the seven other fields ask for; ``hash`` itself stays as it is."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[type[WalEvent], tuple[Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
 
 @final
 class Engine:

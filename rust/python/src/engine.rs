@@ -15,9 +15,10 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::desk::Desk;
 use crate::enter::{bad_choice, enter};
+use crate::event::WalEvent;
 use crate::handle::{Handle, layout_of, now, threads};
 use crate::view::{View, query_of};
-use crate::{batch, change, event, object, record, report, value};
+use crate::{batch, change, object, record, report, value};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -97,18 +98,13 @@ impl Engine {
     }
 
     #[pyo3(signature = (record, face=None))]
-    fn upsert<'py>(
-        &self,
-        py: Python<'py>,
-        record: &Bound<'py, PyAny>,
-        face: Option<&str>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn upsert<'py>(&self, py: Python<'py>, record: &Bound<'py, PyAny>, face: Option<&str>) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         record::upsert(&mut desk, record, self.depth, face)?;
         let committed = self.handle.commit(py, &mut desk.draft)?;
         self.keep(desk);
         record::stamp_depth(record, self.depth)?;
-        event::of_line(py, &committed.last_line)
+        Ok(WalEvent::of_line(committed.last_line))
     }
 
     #[pyo3(signature = (record, face=None))]
@@ -117,13 +113,11 @@ impl Engine {
         py: Python<'py>,
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Option<WalEvent>> {
         let mut desk = self.desk();
         record::upsert(&mut desk, record, self.depth, face)?;
         let committed = self.handle.change(py, |store| store.commit_new(&desk.draft, now()))?;
-        committed
-            .map(|committed| event::of_line(py, &committed.last_line))
-            .transpose()
+        Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
     }
 
     #[pyo3(signature = (records, face=None))]
@@ -146,17 +140,12 @@ impl Engine {
     }
 
     #[pyo3(signature = (record_id, face=None))]
-    fn delete<'py>(
-        &self,
-        py: Python<'py>,
-        record_id: &Bound<'py, PyAny>,
-        face: Option<&str>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn delete<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>, face: Option<&str>) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         change::add_change(&mut desk, "delete", record_id, self.depth, face)?;
         let committed = self.handle.commit(py, &mut desk.draft)?;
         self.keep(desk);
-        event::of_line(py, &committed.last_line)
+        Ok(WalEvent::of_line(committed.last_line))
     }
 
     fn patch<'py>(
@@ -165,12 +154,12 @@ impl Engine {
         record_id: &Bound<'py, PyAny>,
         patch: &Bound<'py, PyDict>,
         face: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         change::add_patch(&mut desk, &change::record_id(record_id)?, patch, Some(face))?;
         let committed = self.handle.commit(py, &mut desk.draft)?;
         self.keep(desk);
-        event::of_line(py, &committed.last_line)
+        Ok(WalEvent::of_line(committed.last_line))
     }
 
     #[pyo3(signature = (changes, face=None))]

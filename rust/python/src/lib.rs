@@ -29,6 +29,8 @@ mod _core {
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]
+    use crate::event::WalEvent;
+    #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]
     use crate::words::{canonical_json, event_hash, parse_json, verify_path};
