@@ -12,7 +12,6 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -29,86 +28,17 @@ from benches import fresh
 from benches.limits import ShaLimit, write_lines
 from benches.loop import Loop, read_log
 from benches.sample import BATCH, KIND, KIND_EVERY, build_store, fields, records, rows, write_ndjson
+from benches.table_rows import Line, Note, Times, ratio
 
 #: How many records are written. A snapshot is due at 5,000 events and again at 50,000, so a run that ends
 #: just behind either pays for a whole snapshot at once: this lies between them, and --written moves it.
-WRITTEN_RECORDS = 20_000
+WRITTEN_RECORDS = 45_000
 #: The store that is asked, and how often.
 ASKED_RECORDS, GETS = 100_000, 10_000
 #: How many single writes are timed at each end of a store's growth.
 LATE_WRITES = 1_000
 
-Times = list[float]
 _ROOT = Path(__file__).parent.parent
-
-
-@dataclass
-class Line:
-    """One row of the table; speeds are of how many there were in each of the times."""
-
-    question: str
-    count: int
-    ours: Times
-    loop: Times | None = None
-    loop_count: int = 0
-    sha: Times | None = None
-    write: Times | None = None
-    bar: float | None = None
-    bar_on: str = "loop"
-
-    def cells(self) -> list[str]:
-        loop_count = self.loop_count or self.count
-        shares = {
-            "loop": _ratio(self.loop, self.ours, self.count / loop_count),
-            "sha": _ratio(self.sha, self.ours),
-            "write": _ratio(self.write, self.ours),
-        }
-        return [
-            self.question,
-            _speed(self.count, self.ours),
-            _speed(loop_count, self.loop),
-            _number(shares["loop"], " ×"),
-            _speed(self.count, self.sha),
-            _number(shares["sha"]),
-            _speed(self.count, self.write),
-            _number(shares["write"]),
-            *_verdict(shares[self.bar_on], self.bar, at_least=True),
-        ]
-
-
-@dataclass
-class Note:
-    """A row that is one number."""
-
-    question: str
-    said: str
-    value: float
-    bar: float | None = None
-
-    def cells(self) -> list[str]:
-        return [self.question, self.said, *["–"] * 6, *_verdict(self.value, self.bar, at_least=False)]
-
-
-def _ratio(theirs: Times | None, ours: Times, scale: float = 1.0) -> float | None:
-    """Compare speeds round by round: what slows the machine down for a while slows both."""
-    if theirs is None:
-        return None
-    return median(their / our * scale for their, our in zip(theirs, ours, strict=True))
-
-
-def _speed(count: int, times: Times | None) -> str:
-    return "–" if times is None else f"{count / median(times) / 1000:,.0f}"
-
-
-def _number(value: float | None, unit: str = "") -> str:
-    return "–" if value is None else f"{value:.3f}{unit}"
-
-
-def _verdict(value: float | None, bar: float | None, *, at_least: bool) -> tuple[str, str]:
-    if value is None or bar is None:
-        return "–", "–"
-    met = value >= bar if at_least else value <= bar
-    return f"{'≥' if at_least else '≤'} {bar}", "yes" if met else "**no**"
 
 
 def _interleaved(rounds: int, *works: Callable[[], float]) -> list[Times]:
@@ -195,6 +125,12 @@ class Bench:
             Line("the same, exclusive=True", count, alone, hand, sha=hashed, write=written),
         ]
 
+    def birth(self) -> list[Note]:
+        """Write the first record: a log is born complete and durable."""
+        (record,) = records(0, 1)
+        times = [self._ours(lambda store: store.upsert(record), 1) for _ in range(self.rounds)]
+        return [Note("the first write of a store", f"{median(times) * 1e3:.1f} ms", median(times))]
+
     def in_batches(self) -> list[Line]:
         count = self.written
         given, theirs, target = records(0, count), rows(0, count), self.folder / "plain"
@@ -268,7 +204,7 @@ class Bench:
                 lambda: loop({}),
                 lambda: sha.seconds(events),
             )
-        slower = _ratio(loaded, proven)
+        slower = ratio(loaded, proven)
         assert slower is not None
         resident = median(sizes["resident"] for sizes in opened) / 1e6
         before, peak = (median(sizes[name] for sizes in opened) / 1e6 for name in ("before", "peak"))
@@ -343,6 +279,7 @@ class Bench:
     def table(self) -> str:
         lines: list[Line | Note] = []
         for part in (
+            self.birth,
             self.one_by_one,
             self.in_batches,
             self.evidence,
