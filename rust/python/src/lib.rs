@@ -14,6 +14,7 @@ mod report;
 mod shape;
 mod speller;
 mod value;
+mod vectors;
 mod view;
 mod words;
 
@@ -30,6 +31,8 @@ mod _core {
     use crate::engine::Engine;
     #[pymodule_export]
     use crate::event::WalEvent;
+    #[pymodule_export]
+    use crate::vectors::{attach, choose_space, detach, embedding, matrix, nearest, spaces};
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

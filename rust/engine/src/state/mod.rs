@@ -7,8 +7,10 @@
 mod arena;
 mod catalog;
 mod records;
+mod slots;
 mod timeline;
 
 pub use catalog::Tally;
 pub use records::{Frozen, Query, State, spelled, unspelled};
+pub use slots::Sieve;
 pub use timeline::Timeline;

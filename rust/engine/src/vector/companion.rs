@@ -171,8 +171,15 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
 /// Whole groups in memory, wherever they came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Groups<'a> {
-    bytes: &'a [u8],
+    parts: Parts<'a>,
     dim: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Parts<'a> {
+    Whole(&'a [u8]),
+    /// Equal numbers of groups in each.
+    Blocks(&'a [&'a [u8]], usize),
 }
 
 /// One group: codes in steps of four components, and what each row lost.
@@ -189,14 +196,29 @@ impl<'a> Groups<'a> {
     /// # Errors
     /// If the dimension is refused, or the bytes end inside a group.
     pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, Misfit> {
-        let each = group_bytes(checked_dim(dim)?);
-        if !bytes.len().is_multiple_of(each) {
-            return Err(Misfit::Length {
-                expected: bytes.len() / each * each,
-                found: bytes.len(),
-            });
+        check_whole(bytes, dim)?;
+        Ok(Self {
+            parts: Parts::Whole(bytes),
+            dim,
+        })
+    }
+
+    /// The same in blocks of so many groups each, wherever each block lies.
+    ///
+    /// # Errors
+    /// If the dimension is refused, or a block has another length.
+    pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, Misfit> {
+        let expected = group_bytes(checked_dim(dim)?) * groups;
+        match blocks.iter().find(|block| block.len() != expected) {
+            Some(other) => Err(Misfit::Length {
+                expected,
+                found: other.len(),
+            }),
+            None => Ok(Self {
+                parts: Parts::Blocks(blocks, groups.max(1)),
+                dim,
+            }),
         }
-        Ok(Self { bytes, dim })
     }
 
     /// How many components a row has.
@@ -208,19 +230,19 @@ impl<'a> Groups<'a> {
     /// How many groups there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.bytes.len() / group_bytes(self.dim)
-    }
-
-    /// All bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+        match self.parts {
+            Parts::Whole(bytes) => bytes.len() / group_bytes(self.dim),
+            Parts::Blocks(blocks, each) => blocks.len() * each,
+        }
     }
 
     #[inline(always)]
     pub(super) fn group(&self, group: usize) -> Group<'a> {
         let each = group_bytes(self.dim);
-        let bytes = &self.bytes[group * each..][..each];
+        let bytes = match self.parts {
+            Parts::Whole(bytes) => &bytes[group * each..][..each],
+            Parts::Blocks(blocks, groups) => &blocks[group / groups][group % groups * each..][..each],
+        };
         let (codes, tail) = bytes.split_at(each - TAIL_BYTES);
         let (scales, residuals) = tail.split_at(TAIL_BYTES / 2);
         Group {
@@ -229,6 +251,17 @@ impl<'a> Groups<'a> {
             residuals: floats(residuals),
         }
     }
+}
+
+fn check_whole(bytes: &[u8], dim: usize) -> Result<(), Misfit> {
+    let each = group_bytes(checked_dim(dim)?);
+    if bytes.len().is_multiple_of(each) {
+        return Ok(());
+    }
+    Err(Misfit::Length {
+        expected: bytes.len() / each * each,
+        found: bytes.len(),
+    })
 }
 
 #[inline(always)]
@@ -269,9 +302,15 @@ impl Companion {
     #[must_use]
     pub fn groups(&self) -> Groups<'_> {
         Groups {
-            bytes: &self.buffer[self.start..][..self.groups * group_bytes(self.dim)],
+            parts: Parts::Whole(self.bytes()),
             dim: self.dim,
         }
+    }
+
+    /// Their bytes, end to end.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..][..self.groups * group_bytes(self.dim)]
     }
 
     /// Adds every whole group of the rows that is not there yet. Rows that are there are taken to be the same.
@@ -316,7 +355,7 @@ impl Companion {
         if self.buffer.len() - self.start >= bytes {
             return;
         }
-        let used = self.groups().bytes;
+        let used = self.bytes();
         let roomy = bytes.max(used.len() + used.len() / 2) + ALIGNMENT_BYTES;
         let mut buffer = vec![0; roomy];
         let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);

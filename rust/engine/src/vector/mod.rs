@@ -20,6 +20,8 @@
 
 pub mod companion;
 pub mod cpu;
+pub mod gate;
+pub mod mask;
 pub mod rows;
 pub mod score;
 pub mod search;
@@ -33,6 +35,8 @@ mod top;
 
 pub use companion::{Companion, Groups};
 pub use cpu::Cpu;
+pub use gate::Gate;
+pub use mask::Masks;
 pub use rows::{Misfit, Rows};
 pub use search::{Search, search};
 pub use top::Hit;
