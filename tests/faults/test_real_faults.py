@@ -38,6 +38,12 @@ def test_killed_writers_lose_nothing() -> None:
     assert outcome["counts"]["acknowledged"] > 200
 
 
+def test_a_killed_restore_is_done_or_not_begun() -> None:
+    outcome = run("restored.py", "--runs", "30")
+    assert outcome["runs"] == 30
+    assert outcome["counts"]["killed at work"] > 3
+
+
 def test_a_failing_system_call_is_a_clear_error_and_costs_nothing() -> None:
     outcome = run("syscalls.py")
     met = outcome["counts"]
