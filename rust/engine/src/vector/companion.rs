@@ -18,6 +18,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::cpu::Cpu;
+use super::room::Room;
 use super::rows::{Misfit, Rows, checked_dim};
 use super::score::{LANES, has_direction, tree};
 use super::team::together;
@@ -31,8 +32,6 @@ const TAIL_BYTES: usize = 2 * 4 * GROUP_ROWS;
 /// What a code of zero is stored as.
 pub(super) const ZERO_CODE: u8 = 128;
 const LARGEST_CODE: f64 = 127.0;
-/// Registers load faster from a whole cache line.
-const ALIGNMENT_BYTES: usize = 64;
 /// How many groups a thread encodes before it asks for more.
 const ENCODED_GROUPS: usize = 64;
 
@@ -277,9 +276,7 @@ fn floats(bytes: &[u8]) -> [f32; GROUP_ROWS] {
 /// Groups that are kept in memory and grow with their rows.
 #[derive(Debug)]
 pub struct Companion {
-    /// The groups begin at `start`, on a cache line.
-    buffer: Vec<u8>,
-    start: usize,
+    room: Room,
     groups: usize,
     dim: usize,
 }
@@ -291,8 +288,7 @@ impl Companion {
     /// If the dimension is refused.
     pub fn new(dim: usize) -> Result<Self, Misfit> {
         Ok(Self {
-            buffer: Vec::new(),
-            start: 0,
+            room: Room::new(0),
             groups: 0,
             dim: checked_dim(dim)?,
         })
@@ -310,7 +306,7 @@ impl Companion {
     /// Their bytes, end to end.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer[self.start..][..self.groups * group_bytes(self.dim)]
+        &self.room.bytes()[..self.groups * group_bytes(self.dim)]
     }
 
     /// Adds every whole group of the rows that is not there yet. Rows that are there are taken to be the same.
@@ -330,7 +326,7 @@ impl Companion {
             return Ok(());
         }
         self.make_room(new * each);
-        let fresh = &mut self.buffer[self.start..][old * each..new * each];
+        let fresh = &mut self.room.bytes_mut()[old * each..new * each];
         let threads = threads.min((new - old).div_ceil(ENCODED_GROUPS));
         let pieces = Mutex::new(
             (old..)
@@ -352,15 +348,12 @@ impl Companion {
     }
 
     fn make_room(&mut self, bytes: usize) {
-        if self.buffer.len() - self.start >= bytes {
+        if self.room.bytes().len() >= bytes {
             return;
         }
         let used = self.bytes();
-        let roomy = bytes.max(used.len() + used.len() / 2) + ALIGNMENT_BYTES;
-        let mut buffer = vec![0; roomy];
-        let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
-        buffer[start..][..used.len()].copy_from_slice(used);
-        self.buffer = buffer;
-        self.start = start;
+        let mut room = Room::new(bytes.max(used.len() + used.len() / 2));
+        room.bytes_mut()[..used.len()].copy_from_slice(used);
+        self.room = room;
     }
 }

@@ -1,15 +1,12 @@
 //! How does an embedding get into a space?
 
-use std::io;
-use std::sync::Arc;
-
-use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, shown, write_gone};
-use crate::digest::{Hex, sha256};
-use crate::disk::{Access, DiskFile};
-use crate::error::{At, Error, Result};
+use super::rows::{is_finite, not_finite};
+use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
+use crate::digest::Hex;
+use crate::error::{Error, Result};
 use crate::event::draft::Draft;
-use crate::ordered::in_order;
-use crate::state::{Query, spelled};
+use crate::json;
+use crate::state::{Query, unspelled};
 use crate::store::{Committed, Store};
 
 /// Embeddings of some records, all of one model.
@@ -25,13 +22,6 @@ pub struct Attachment<'a> {
     pub ids: &'a [String],
     /// The vectors, end to end.
     pub rows: &'a [f32],
-}
-
-/// Some rows as they lie on disk.
-#[derive(Default)]
-struct Piece {
-    bytes: Vec<u8>,
-    digests: Vec<Hex>,
 }
 
 impl Store {
@@ -55,12 +45,13 @@ impl Store {
         self.with_lock(now, |store| {
             let mut draft = Draft::default();
             let (bound, first) = store.bound_for(attachment, &mut draft)?;
-            store.check_records(attachment.ids)?;
+            let ids = Spelled::of(attachment.ids);
+            store.check_records(&ids)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
                 return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
             }
             let digests = store.write_rows(&bound, first, attachment)?;
-            store.draft_groups(&mut draft, &bound, first, (attachment.ids, &digests))?;
+            store.draft_groups(&mut draft, &bound, first, (&ids, &digests))?;
             let said = store.state.vector_changes().len();
             let committed = store.write(&[&draft], now)?;
             if store.syncs_every_commit() {
@@ -162,17 +153,20 @@ impl Store {
         Ok((bound, 0))
     }
 
-    fn check_records(&self, ids: &[String]) -> Result<()> {
+    fn check_records(&self, ids: &Spelled) -> Result<()> {
         let tombstones = self.state.sieve(&Query {
             status: Some("tombstone".to_owned()),
             faces: true,
             ..Query::default()
         });
-        for id in ids {
-            match self.state.slot_of(id) {
-                None => return Err(Error::invalid("id", format!("there is no record {id:?}"))),
+        for id in ids.iter() {
+            match self.state.slot_spelled(id) {
+                None => return Err(Error::invalid("id", format!("there is no record {:?}", unspelled(id)))),
                 Some(slot) if self.state.passes(&tombstones, slot) => {
-                    return Err(Error::invalid("id", format!("the record {id:?} is deleted")));
+                    return Err(Error::invalid(
+                        "id",
+                        format!("the record {:?} is deleted", unspelled(id)),
+                    ));
                 }
                 Some(_) => {}
             }
@@ -180,70 +174,45 @@ impl Store {
         Ok(())
     }
 
-    /// Puts rows behind those that the log names, hashing some while others are written.
-    fn write_rows(&mut self, bound: &Bound, first: u32, attachment: &Attachment<'_>) -> Result<Vec<Hex>> {
-        let file = self.rows_file(bound)?;
-        let path = self.layout.rows(&bound.name, bound.generation);
-        let (dim, each) = (bound.dim, GROUP_ROWS * bound.dim);
-        let mut digests = Vec::with_capacity(attachment.ids.len());
-        let mut offset = u64::from(first) * bound.stride();
-        let work = |index: u64, piece: &mut Piece| {
-            let start = index as usize * each;
-            let floats = &attachment.rows[start..attachment.rows.len().min(start + each)];
-            // From here on only this copy counts, whatever becomes of the caller's memory.
-            piece.bytes.clear();
-            piece.bytes.extend(floats.iter().flat_map(|value| value.to_le_bytes()));
-            piece.digests.clear();
-            piece.digests.extend(piece.bytes.chunks_exact(4 * dim).map(sha256));
-            Ok(())
-        };
-        let pieces = attachment.ids.len().div_ceil(GROUP_ROWS) as u64;
-        in_order(pieces, self.options.threads, work, |piece: &mut Piece| {
-            file.write_at(&piece.bytes, offset)?;
-            offset += piece.bytes.len() as u64;
-            digests.extend_from_slice(&piece.digests);
-            Ok::<bool, io::Error>(true)
-        })
-        .at(&path)?;
-        if self.syncs_every_commit()
-            && let Err(fault) = file.sync()
-        {
-            self.poison(&fault.to_string());
-            return Err(Error::io(&path, fault));
-        }
-        Ok(digests)
-    }
-
-    /// The file of a space's rows, to be written; its name is durable.
-    pub(super) fn rows_file(&self, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
-        let path = self.layout.rows(&bound.name, bound.generation);
-        match self.disk.open(&path, Access::Write) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                let folder = self.layout.vectors();
-                self.make_folder(&folder, self.layout.folder())?;
-                let file = self.disk.create(&path).at(&path)?;
-                self.disk.sync_dir(&folder).at(&folder)?;
-                Ok(file)
-            }
-            opened => opened.at(&path),
-        }
-    }
-
     fn draft_groups(
         &self,
         draft: &mut Draft,
         bound: &Bound,
-        first: u32,
-        (ids, digests): (&[String], &[Hex]),
+        mut row: u32,
+        (ids, digests): (&Spelled, &[Hex]),
     ) -> Result<()> {
-        let mut row = first;
-        for (ids, digests) in ids.chunks(GROUP_ROWS).zip(digests.chunks(GROUP_ROWS)) {
-            let spelled: Vec<Vec<u8>> = ids.iter().map(|id| spelled(id)).collect();
-            let rows: Vec<(&[u8], Hex)> = spelled.iter().map(Vec::as_slice).zip(digests.iter().copied()).collect();
+        let mut ids = ids.iter();
+        for digests in digests.chunks(GROUP_ROWS) {
+            let rows: Vec<(&[u8], &Hex)> = ids.by_ref().zip(digests).collect();
             words::write_group(draft, bound, row, &rows, self.options.recursion_depth)?;
-            row += ids.len() as u32;
+            row += digests.len() as u32;
         }
         Ok(())
+    }
+}
+
+/// Ids as they stand between quotes in canonical JSON, end to end.
+struct Spelled {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Spelled {
+    fn of(ids: &[String]) -> Self {
+        let mut text = Vec::with_capacity(ids.iter().map(|id| id.len() + 2).sum());
+        let mut ends = Vec::with_capacity(ids.len());
+        for id in ids {
+            json::write_string(id, &mut text);
+            ends.push(text.len());
+        }
+        Self { text, ends }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.text[start + 1..end - 1])
     }
 }
 
@@ -259,19 +228,12 @@ fn check(attachment: &Attachment<'_>) -> Result<()> {
             format!("{} ids and {rows} vectors do not go together", attachment.ids.len()),
         ));
     }
-    for (id, row) in attachment.ids.iter().zip(attachment.rows.chunks_exact(attachment.dim)) {
-        // A sum of nothing but zeros, unless something is not finite: one pass without a branch for each.
-        let odd = row.iter().fold(0.0_f32, |sum, value| sum + value * 0.0);
-        if odd != 0.0 {
+    // More are looked at when they are copied: reading all of them twice takes longer than writing garbage.
+    let few = attachment.ids.iter().take(GROUP_ROWS);
+    for (id, row) in few.zip(attachment.rows.chunks_exact(attachment.dim)) {
+        if !is_finite(row) {
             return Err(not_finite(id));
         }
     }
     Ok(())
-}
-
-fn not_finite(id: &str) -> Error {
-    Error::invalid(
-        "vector",
-        format!("the vector of {:?} is not finite", shown(&spelled(id))),
-    )
 }

@@ -3,7 +3,8 @@
 //! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
 //! them, from rows whose digests were checked. They are kept in `index/`, a slot for each block. A slot ends with what it was
 //! made from, the digests of its rows, and a checksum; one that is not right is made anew. Two processes that fill the same
-//! slot write the same bytes.
+//! slot write the same bytes. A process copies the slots it needs: mapped files have small pages, and codes are all that a
+//! search reads from end to end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use crate::disk::{Access, Disk, DiskFile, Mapping};
 use crate::layout::Layout;
 use crate::ordered::in_order;
 use crate::vector::companion::{Companion, GROUP_ROWS, group_bytes};
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, Room, Rows};
 
 /// How many groups a block has.
 pub const BLOCK_GROUPS: usize = BLOCK_ROWS / GROUP_ROWS;
@@ -30,22 +31,18 @@ const MAGIC: &[u8; 8] = b"CMCODE\x00\x01";
 /// Magic, dimension, digest of the digests, checksum. A multiple of a cache line, so that codes begin on one.
 const TRAILER_BYTES: usize = 64;
 
-/// Codes of a block.
-#[derive(Debug)]
-pub enum Codes {
-    /// In the file, from this byte on.
-    Mapped(Arc<Mapping>, usize),
-    /// In memory.
-    Made(Companion),
+/// Codes of a block: somewhere in a room that many blocks share.
+#[derive(Clone, Debug)]
+pub struct Codes {
+    room: Arc<Room>,
+    number: usize,
 }
 
 impl Codes {
     /// The codes.
     pub fn bytes(&self, dim: usize) -> &[u8] {
-        match self {
-            Self::Mapped(map, start) => &map.bytes()[*start..start + codes_bytes(dim)],
-            Self::Made(companion) => companion.bytes(),
-        }
+        let each = codes_bytes(dim);
+        &self.room.bytes()[self.number * each..][..each]
     }
 }
 
@@ -56,6 +53,9 @@ fn codes_bytes(dim: usize) -> usize {
 fn slot_bytes(dim: usize) -> usize {
     codes_bytes(dim) + TRAILER_BYTES
 }
+
+/// So many blocks may lie alone.
+const MOST_SINGLE: usize = 32;
 
 /// What is kept in memory of one generation of a space.
 pub struct Shelves {
@@ -70,7 +70,9 @@ pub struct Shelves {
 struct Kept {
     rows: Option<Arc<Mapping>>,
     marks: Vec<Arc<Marks>>,
-    codes: Vec<Arc<Codes>>,
+    codes: Vec<Codes>,
+    /// How many blocks came one by one, at the end, each in a room of its own.
+    single: usize,
     /// Slots of the file that were looked at.
     looked: usize,
 }
@@ -82,7 +84,7 @@ pub struct Ready {
     /// How many rows that is.
     pub count: usize,
     /// The codes of the first blocks.
-    pub codes: Vec<Arc<Codes>>,
+    pub codes: Vec<Codes>,
     /// What is known of the rows.
     pub marks: Vec<Arc<Marks>>,
 }
@@ -101,10 +103,15 @@ impl Ready {
 /// What one block becomes.
 #[derive(Default)]
 struct Making {
-    codes: Option<Arc<Codes>>,
+    made: Option<Made>,
     marks: Arc<Marks>,
-    /// Made just now, from rows that are all good: worth keeping.
-    slot: Option<Vec<u8>>,
+}
+
+enum Made {
+    /// There is a slot for it that is right.
+    Found,
+    /// Made just now; with its trailer if all rows are good, and it is worth keeping.
+    Fresh(Companion, Option<[u8; TRAILER_BYTES]>),
 }
 
 impl Shelves {
@@ -176,30 +183,65 @@ impl Shelves {
                 marks: Arc::clone(&marks[number]),
                 ..Making::default()
             };
-            making.codes = slots
-                .as_ref()
-                .and_then(|slots| self.load(slots, number, &blocks[number]))
-                .map(Arc::new);
-            if making.codes.is_none() {
-                self.make(making, rows.bytes(), number, &blocks[number]);
-            }
+            making.made = match &slots {
+                Some(slots) if self.is_right(slots.bytes(), number, &blocks[number]) => Some(Made::Found),
+                _ => self.make(&making.marks, rows.bytes(), number, &blocks[number]),
+            };
             Ok(())
         };
+        let dim = self.bound.dim;
         let mut store = Keeping::new(&*self.disk, &path);
-        let mut codes = Vec::new();
+        let mut room = Room::new((blocks.len() - known) * codes_bytes(dim));
+        let mut number = 0;
         let outcome = in_order((blocks.len() - known) as u64, threads, work, |making: &mut Making| {
-            let Some(made) = making.codes.take() else {
-                return Ok::<bool, io::Error>(false);
-            };
-            if let Some(slot) = making.slot.take() {
-                store.keep(&slot, (known + codes.len()) as u64 * slot.len() as u64);
+            let place = &mut room.bytes_mut()[number * codes_bytes(dim)..][..codes_bytes(dim)];
+            let offset = (known + number) * slot_bytes(dim);
+            match (making.made.take(), &slots) {
+                (Some(Made::Found), Some(slots)) => place.copy_from_slice(&slots.bytes()[offset..][..codes_bytes(dim)]),
+                (Some(Made::Fresh(companion, trailer)), _) => {
+                    place.copy_from_slice(companion.bytes());
+                    if let Some(trailer) = trailer {
+                        store.keep(&[companion.bytes(), &trailer].concat(), offset as u64);
+                    }
+                }
+                _ => return Ok::<bool, io::Error>(false),
             }
-            codes.push(made);
+            number += 1;
             Ok(true)
         });
         // What could not be made is scored from its floats.
         let _ = outcome;
-        kept.codes.extend(codes);
+        let room = Arc::new(room);
+        kept.codes.extend((0..number).map(|number| Codes {
+            room: Arc::clone(&room),
+            number,
+        }));
+        kept.single = if number == 1 { kept.single + 1 } else { 0 };
+        if kept.single == MOST_SINGLE {
+            self.gather(kept);
+        }
+    }
+
+    /// Puts blocks that came one by one into one room: small rooms have small pages.
+    fn gather(&self, kept: &mut Kept) {
+        let dim = self.bound.dim;
+        let first = kept.codes.len() - kept.single;
+        let mut room = Room::new(kept.single * codes_bytes(dim));
+        for (place, codes) in room
+            .bytes_mut()
+            .chunks_exact_mut(codes_bytes(dim))
+            .zip(&kept.codes[first..])
+        {
+            place.copy_from_slice(codes.bytes(dim));
+        }
+        let room = Arc::new(room);
+        for (number, codes) in kept.codes[first..].iter_mut().enumerate() {
+            *codes = Codes {
+                room: Arc::clone(&room),
+                number,
+            };
+        }
+        kept.single = 0;
     }
 
     /// The file of slots, mapped; `None` if it has nothing new.
@@ -215,13 +257,14 @@ impl Shelves {
             .map(Arc::new)
     }
 
-    /// The codes of a block, if the file holds them as they should be.
-    fn load(&self, slots: &Arc<Mapping>, number: usize, block: &Block) -> Option<Codes> {
+    /// Whether the file holds the codes of a block as they should be.
+    fn is_right(&self, slots: &[u8], number: usize, block: &Block) -> bool {
         let dim = self.bound.dim;
         let start = number * slot_bytes(dim);
-        let slot = slots.bytes().get(start..start + slot_bytes(dim))?;
-        let (codes, trailer) = slot.split_at(codes_bytes(dim));
-        (trailer == self.trailer(codes, block)).then(|| Codes::Mapped(Arc::clone(slots), start))
+        slots.get(start..start + slot_bytes(dim)).is_some_and(|slot| {
+            let (codes, trailer) = slot.split_at(codes_bytes(dim));
+            trailer == self.trailer(codes, block)
+        })
     }
 
     fn trailer(&self, codes: &[u8], block: &Block) -> [u8; TRAILER_BYTES] {
@@ -236,31 +279,19 @@ impl Shelves {
     }
 
     /// Makes the codes of a block from its rows, checking each of them.
-    fn make(&self, making: &mut Making, rows: &[u8], number: usize, block: &Block) {
+    fn make(&self, marks: &Marks, rows: &[u8], number: usize, block: &Block) -> Option<Made> {
         let dim = self.bound.dim;
         let first = number * BLOCK_ROWS;
         let mut is_good = true;
         for (place, digest) in block.digests.iter().enumerate() {
-            is_good &= making
-                .marks
-                .admit(place, || is_row(rows, (first + place) as u32, &self.bound, digest));
+            is_good &= marks.admit(place, || is_row(rows, (first + place) as u32, &self.bound, digest));
         }
         let bytes = &rows[first * 4 * dim..][..BLOCK_ROWS * 4 * dim];
-        let made = bytemuck::try_cast_slice(bytes).ok().and_then(|floats| {
-            let mut companion = Companion::new(dim).ok()?;
-            let rows = Rows::packed(floats, dim).ok()?;
-            companion.extend(rows, 1, Cpu::best()).ok()?;
-            Some(companion)
-        });
-        if let Some(companion) = made {
-            if is_good {
-                let mut slot = Vec::with_capacity(slot_bytes(dim));
-                slot.extend_from_slice(companion.bytes());
-                slot.extend_from_slice(&self.trailer(companion.bytes(), block));
-                making.slot = Some(slot);
-            }
-            making.codes = Some(Arc::new(Codes::Made(companion)));
-        }
+        let floats = bytemuck::try_cast_slice(bytes).ok()?;
+        let mut companion = Companion::new(dim).ok()?;
+        companion.extend(Rows::packed(floats, dim).ok()?, 1, Cpu::best()).ok()?;
+        let trailer = is_good.then(|| self.trailer(companion.bytes(), block));
+        Some(Made::Fresh(companion, trailer))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::words::{self, Bound, Group, Word, shown};
+use super::read::{Group, Word, read};
+use super::words::{self, Bound, shown};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::sha256;
 use crate::disk::{Access, Disk, DiskFile, Mapping};
@@ -38,14 +39,14 @@ pub fn row_bytes<'a>(rows: &'a [u8], row: u32, bound: &Bound) -> Option<&'a [u8]
 }
 
 /// The rows of a group that are not what the log says, those aside that were taken back.
-pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &Group) -> Result<Vec<u32>> {
+pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &Group<'_>) -> Result<Vec<u32>> {
     let path = layout.rows(&bound.name, bound.generation);
     let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
     let rows = map_rows(disk, layout, bound, end).at(&path)?;
     Ok(bad_among(rows.bytes(), bound, group))
 }
 
-fn bad_among(rows: &[u8], bound: &Bound, group: &Group) -> Vec<u32> {
+fn bad_among(rows: &[u8], bound: &Bound, group: &Group<'_>) -> Vec<u32> {
     (group.row..)
         .zip(&group.digests)
         .filter(|(row, digest)| !group.gone.contains(row) && !is_row(rows, *row, bound, digest))
@@ -70,18 +71,17 @@ fn map_file(file: &dyn DiskFile, bytes: u64) -> io::Result<Mapping> {
 ///
 /// # Errors
 /// What the disk says. Damage is no error.
-pub fn check_rows(disk: &dyn Disk, layout: &Layout, state: &State, threads: usize) -> io::Result<RowFindings> {
+pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> io::Result<RowFindings> {
     let mut slots = state.vector_changes().to_vec();
     slots.sort_unstable();
     slots.dedup();
-    let word_in = |slot: &u32| words::read(state.spelled_id(*slot), state.record_in(*slot));
     let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
     for slot in &slots {
         let group = words::group_space(state.spelled_id(*slot));
         match group {
             Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
             None => {
-                if let Some(Word::Space(bound)) = word_in(slot) {
+                if let Some(Word::Space(bound)) = word_in(state, *slot) {
                     let name = bound.name.clone();
                     spaces.entry(name).or_insert_with(nowhere).0 = bound;
                 }
@@ -98,8 +98,8 @@ pub fn check_rows(disk: &dyn Disk, layout: &Layout, state: &State, threads: usiz
         }
         let rows = map_rows(disk, layout, bound, u64::MAX)?;
         let mut found = 0;
-        let work = |index: u64, bad: &mut Option<(Group, Vec<u32>)>| {
-            *bad = match word_in(&groups[index as usize]) {
+        let work = |index: u64, bad: &mut Option<(Group<'a>, Vec<u32>)>| {
+            *bad = match word_in(state, groups[index as usize]) {
                 Some(Word::Group(group)) if group.generation == bound.generation => {
                     let rows = bad_among(rows.bytes(), bound, &group);
                     (!rows.is_empty()).then_some((group, rows))
@@ -112,7 +112,7 @@ pub fn check_rows(disk: &dyn Disk, layout: &Layout, state: &State, threads: usiz
             groups.len() as u64,
             threads,
             work,
-            |bad: &mut Option<(Group, Vec<u32>)>| {
+            |bad: &mut Option<(Group<'a>, Vec<u32>)>| {
                 let Some((group, rows_of_group)) = bad.take() else {
                     return Ok::<bool, io::Error>(true);
                 };
@@ -135,6 +135,10 @@ pub fn check_rows(disk: &dyn Disk, layout: &Layout, state: &State, threads: usiz
     Ok(findings)
 }
 
+fn word_in(state: &State, slot: u32) -> Option<Word<'_>> {
+    read(state.spelled_id(slot), state.record_in(slot))
+}
+
 /// Where the first commit begins that nobody is known to have synced and that names a row which is not there.
 ///
 /// # Errors
@@ -145,7 +149,7 @@ pub fn first_without_rows(disk: &dyn Disk, layout: &Layout, loader: &Loader, syn
     };
     let recent = loader.said_of_rows.iter().filter(|(start, _)| *start >= synced);
     for (start, slot) in recent {
-        let word = words::read(state.spelled_id(*slot), state.record_in(*slot));
+        let word = read(state.spelled_id(*slot), state.record_in(*slot));
         let Some(Word::Group(group)) = word else { continue };
         let Some(bound) = bound_of(state, &group.space).filter(|bound| bound.generation == group.generation) else {
             continue;
@@ -161,7 +165,7 @@ pub fn first_without_rows(disk: &dyn Disk, layout: &Layout, loader: &Loader, syn
 
 fn bound_of(state: &State, space: &str) -> Option<Bound> {
     let id = words::space_id(space);
-    match words::read(id.as_bytes(), state.get(&id)?)? {
+    match read(id.as_bytes(), state.get(&id)?)? {
         Word::Space(bound) => Some(bound),
         _ => None,
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::check::bad_rows;
 use super::index::RowIndex;
+use super::read::{Word, read};
 use super::words::{self, Bound, write_gone};
 use crate::disk::{Access, Disk};
 use crate::error::{At, Result};
@@ -90,8 +91,8 @@ impl Store {
         {
             let known = self.known_spaces();
             for slot in slots {
-                let word = words::read(self.state.spelled_id(slot), self.state.record_in(slot));
-                let Some(words::Word::Group(group)) = word else {
+                let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
+                let Some(Word::Group(group)) = word else {
                     continue;
                 };
                 let of_space = |index: &&RowIndex| index.bound.generation == group.generation;

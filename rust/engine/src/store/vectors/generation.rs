@@ -158,6 +158,7 @@ impl Store {
                 id.zip(digest)
             };
             let entries: Vec<(&[u8], Hex)> = old_rows.iter().filter_map(entry).collect();
+            let entries: Vec<(&[u8], &Hex)> = entries.iter().map(|(id, digest)| (*id, digest)).collect();
             write_group(draft, new, first, &entries, depth)?;
             // Taken back while the others were copied.
             let gone = (first..).zip(old_rows).filter(|(_, row)| index.gone.contains(**row));

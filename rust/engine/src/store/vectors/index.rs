@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::words::{self, Bound, FIRST_SPACE, Group, Word};
+use super::read::{Group, Word, read};
+use super::words::{Bound, FIRST_SPACE, group_space};
 use crate::state::State;
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
@@ -92,7 +93,7 @@ impl RowIndex {
         (row < first + length).then_some(*first)
     }
 
-    fn take(&mut self, state: &State, group: &Group) {
+    fn take(&mut self, state: &State, group: &Group<'_>) {
         if group.generation != self.bound.generation {
             return;
         }
@@ -171,40 +172,27 @@ impl Spaces {
             return;
         }
         let mut fresh = changes[self.seen..].to_vec();
-        fresh.sort_unstable();
-        fresh.dedup();
-        let words = |slots: &[u32]| -> Vec<Word> {
-            let read = |slot: &u32| words::read(state.spelled_id(*slot), state.record_in(*slot));
-            slots.iter().filter_map(read).collect()
-        };
         let mut moved = false;
-        let mut groups = Vec::new();
-        for word in words(&fresh) {
-            match word {
-                Word::Space(bound) => moved |= self.bind(bound),
-                Word::Choice(space) => self.choice = Some(space),
-                Word::Group(group) => groups.push(group),
+        let of_groups = |slot: &u32| group_space(state.spelled_id(*slot)).is_some();
+        for slot in fresh.iter().filter(|slot| !of_groups(slot)) {
+            match read(state.spelled_id(*slot), state.record_in(*slot)) {
+                Some(Word::Space(bound)) => moved |= self.bind(bound),
+                Some(Word::Choice(space)) => self.choice = Some(space),
+                Some(Word::Group(_)) | None => {}
             }
         }
         if moved {
             // Rows of another generation: those of its groups count that were passed over before.
-            let mut all = changes.to_vec();
-            all.sort_unstable();
-            all.dedup();
-            let all = words(&all).into_iter();
-            groups = all
-                .filter_map(|word| {
-                    if let Word::Group(group) = word {
-                        Some(group)
-                    } else {
-                        None
-                    }
-                })
-                .collect();
+            fresh = changes.to_vec();
         }
-        for group in &groups {
-            if let Some(index) = self.spaces.get_mut(&group.space) {
-                index.take(state, group);
+        fresh.retain(of_groups);
+        fresh.sort_unstable();
+        fresh.dedup();
+        for slot in fresh {
+            if let Some(Word::Group(group)) = read(state.spelled_id(slot), state.record_in(slot))
+                && let Some(index) = self.spaces.get_mut(&group.space)
+            {
+                index.take(state, &group);
             }
         }
         self.seen = changes.len();

@@ -23,6 +23,8 @@ mod generation;
 mod hunt;
 mod index;
 mod marks;
+mod read;
+mod rows;
 mod words;
 
 use std::collections::HashMap;

@@ -10,7 +10,7 @@ use crate::event::draft::{Draft, RawField};
 use crate::event::draft_value::defaults;
 use crate::event::faces::VECTORS;
 use crate::json::{self, Value};
-use crate::state::{spelled, unspelled};
+use crate::state::unspelled;
 use crate::vector::rows::LARGEST_DIM;
 
 /// How many rows one event names at most.
@@ -18,7 +18,7 @@ pub const GROUP_ROWS: usize = 1024;
 /// What begins every id of this face.
 const PREFIX: &str = "vector:";
 /// The id of the record that names the space to ask when none is named; no space has an empty name.
-const CHOICE_ID: &str = "vector::default";
+pub const CHOICE_ID: &str = "vector::default";
 /// The space that is asked when nobody ever said which.
 pub const FIRST_SPACE: &str = "default";
 const LONGEST_NAME_BYTES: usize = 64;
@@ -44,34 +44,6 @@ impl Bound {
     pub fn stride(&self) -> u64 {
         4 * self.dim as u64
     }
-}
-
-/// Rows and the records they belong to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// The name of the space.
-    pub space: String,
-    /// The generation that the rows lie in.
-    pub generation: u64,
-    /// The first row.
-    pub row: u32,
-    /// The records, as their ids stand between quotes.
-    pub ids: Vec<Vec<u8>>,
-    /// SHA-256 of each row's bytes.
-    pub digests: Vec<[u8; 32]>,
-    /// Rows that were taken back.
-    pub gone: Vec<u32>,
-}
-
-/// What one record of this face says.
-#[derive(Debug)]
-pub enum Word {
-    /// A space.
-    Space(Bound),
-    /// A group.
-    Group(Group),
-    /// The space to ask when none is named.
-    Choice(String),
 }
 
 /// Whether a space may have this name: it becomes the name of a file.
@@ -118,47 +90,6 @@ pub fn group_id(name: &str, row: u32) -> String {
     format!("{PREFIX}{name}:{row}")
 }
 
-/// What a record of this face says; `None` if it says nothing that counts.
-pub fn read(id: &[u8], record: &[u8]) -> Option<Word> {
-    let id = std::str::from_utf8(id).ok()?;
-    let record = json::parse(record).ok()?;
-    let data = record.get("data")?;
-    let text = |key: &str| data.get(key).and_then(Value::as_str);
-    let number = |key: &str| data.get(key).and_then(Value::as_u64);
-    if id == CHOICE_ID {
-        return Some(Word::Choice(text("space")?.to_owned()));
-    }
-    let space = text("space").filter(|name| check_name(name).is_ok())?.to_owned();
-    if id == space_id(&space) {
-        let dim = usize::try_from(number("dim")?).ok()?;
-        check_dim(dim).ok()?;
-        return Some(Word::Space(Bound {
-            name: space,
-            model: text("model")?.to_owned(),
-            dim,
-            generation: number("generation")?,
-        }));
-    }
-    let row = u32::try_from(number("row")?).ok()?;
-    let ids = data.get("ids").and_then(Value::as_array)?;
-    let digests = data.get("sha256").and_then(Value::as_array)?;
-    if id != group_id(&space, row) || ids.len() != digests.len() || row.checked_add(ids.len() as u32).is_none() {
-        return None;
-    }
-    let gone = data.get("gone").and_then(Value::as_object).unwrap_or_default();
-    Some(Word::Group(Group {
-        space,
-        generation: number("generation")?,
-        row,
-        ids: ids.iter().map(|id| id.as_str().map(spelled)).collect::<Option<_>>()?,
-        digests: digests
-            .iter()
-            .map(|digest| Hex::read(digest.as_str()?.as_bytes()).map(|hex| hex.raw()))
-            .collect::<Option<_>>()?,
-        gone: gone.iter().filter_map(|(row, _)| row.parse().ok()).collect(),
-    }))
-}
-
 /// The space of the group whose record has this id; `None` if it is no group's.
 pub fn group_space(id: &[u8]) -> Option<&str> {
     let (space, row) = std::str::from_utf8(id).ok()?.strip_prefix(PREFIX)?.rsplit_once(':')?;
@@ -200,7 +131,7 @@ pub fn write_space(draft: &mut Draft, space: &Bound, depth: i64) -> Result<()> {
 ///
 /// # Errors
 /// `Invalid` if the line would be too long.
-pub fn write_group(draft: &mut Draft, space: &Bound, row: u32, rows: &[(&[u8], Hex)], depth: i64) -> Result<()> {
+pub fn write_group(draft: &mut Draft, space: &Bound, row: u32, rows: &[(&[u8], &Hex)], depth: i64) -> Result<()> {
     write_record(draft, &group_id(&space.name, row), "vector", "", depth, |out| {
         out.extend_from_slice(
             format!("{{\"dim\":{},\"generation\":{},\"ids\":[", space.dim, space.generation).as_bytes(),
