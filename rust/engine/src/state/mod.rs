@@ -6,9 +6,13 @@
 
 mod arena;
 mod catalog;
+mod changes;
 mod records;
+mod rows;
 mod timeline;
 
-pub use catalog::Tally;
+pub use catalog::{Class, Tally};
+pub use changes::{Changes, Life};
 pub use records::{Frozen, Query, State, spelled, unspelled};
+pub use rows::{Row, Survey};
 pub use timeline::Timeline;

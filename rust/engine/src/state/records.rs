@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
+use super::changes::Changes;
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
 use crate::event::faces::face_of;
@@ -15,18 +16,18 @@ use crate::json::{self, RecordSpans, Span, Value};
 use crate::snapshot::Taker;
 
 /// The class of an id that events spoke of but that never was a record.
-const NO_CLASS: u32 = u32::MAX;
+pub(super) const NO_CLASS: u32 = u32::MAX;
 /// No event of the live log speaks of the record.
-const NO_EVENT: u32 = u32::MAX;
+pub(super) const NO_EVENT: u32 = u32::MAX;
 
 /// One id and what is known of it.
 #[derive(Clone, Debug)]
-struct Slot {
-    confidence: f64,
-    at: Address,
-    id: Span,
-    class: u32,
-    last_event: u32,
+pub(super) struct Slot {
+    pub confidence: f64,
+    pub at: Address,
+    pub id: Span,
+    pub class: u32,
+    pub last_event: u32,
 }
 
 /// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
@@ -61,12 +62,13 @@ pub struct Query {
 /// All records.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    arena: Arena,
-    slots: Vec<Slot>,
+    pub(super) arena: Arena,
+    pub(super) slots: Vec<Slot>,
     ids: HashTable<Entry>,
     hasher: RandomState,
-    catalog: Catalog,
+    pub(super) catalog: Catalog,
     timeline: Timeline,
+    pub(super) changes: Changes,
 }
 
 /// All records as they were at one moment, in insertion order.
@@ -223,6 +225,7 @@ impl State {
     }
 
     fn happened(&mut self, slot: u32, known: Known<'_>) {
+        self.changes.note(slot);
         let slot = &mut self.slots[slot as usize];
         let earlier = (slot.last_event != NO_EVENT).then_some(slot.last_event);
         slot.last_event = self.timeline.push(known.offset, known.seq, earlier);
@@ -232,13 +235,13 @@ impl State {
         (self.hasher.hash_one(id) >> 32) as u32
     }
 
-    fn find(&self, id: &[u8]) -> Option<u32> {
+    pub(super) fn find(&self, id: &[u8]) -> Option<u32> {
         let hash = self.hash(id);
         let is_it = |entry: &Entry| entry.hash == hash && self.id_of(entry.slot) == id;
         self.ids.find(Entry::spread(hash), is_it).map(|entry| entry.slot)
     }
 
-    fn id_of(&self, slot: u32) -> &[u8] {
+    pub(super) fn id_of(&self, slot: u32) -> &[u8] {
         let slot = &self.slots[slot as usize];
         slot.id.of(self.arena.get(slot.at))
     }
