@@ -11,6 +11,7 @@ mod handle;
 mod object;
 mod record;
 mod report;
+mod search;
 mod shape;
 mod value;
 mod view;
@@ -27,6 +28,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::engine::Engine;
+    #[pymodule_export]
+    use crate::search::{question_words, text_words};
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! Which face does a record belong to? Its id says so.
 
 /// The faces and the id prefixes that only they may write.
-const FACES: [(&str, &[&str]); 4] = [
+const FACES: [(&str, &[&str]); 5] = [
     (
         "blocks",
         &["block", "bedge", "contradiction", "frame", "session", "config"],
@@ -9,6 +9,7 @@ const FACES: [(&str, &[&str]); 4] = [
     ("episodes", &["episode", "fact", "rule"]),
     ("graph", &["profile", "node", "gedge", "path", "plan", "event", "audit"]),
     ("pages", &["page", "entry"]),
+    ("search", &["search"]),
 ];
 
 /// The longest prefix, so that plain ids are told apart at a glance.

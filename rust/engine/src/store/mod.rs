@@ -17,18 +17,22 @@ mod ingest;
 mod load;
 mod loader;
 mod lock;
+mod moments;
 mod packing;
 mod past;
 mod poison;
 mod prepare;
+mod rank;
 mod remember;
 mod repair;
 mod restore;
 mod retire;
+mod search;
 mod shared;
 mod shelf;
 mod swap;
 mod sync;
+mod text_files;
 mod write;
 
 use std::sync::Arc;
@@ -52,8 +56,10 @@ pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
+pub use rank::{Hit, Search};
 pub use repair::{Repaired, repair};
 pub use restore::restore;
+pub use search::search;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 
@@ -119,6 +125,8 @@ pub struct Store {
     snapshot_wanted: bool,
     /// The archives that were asked so far.
     shelf: shelf::Shelf,
+    /// The text index, once it was asked.
+    text: Arc<search::TextDesk>,
 }
 
 impl Store {
@@ -147,6 +155,7 @@ impl Store {
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
             shelf: shelf::Shelf::default(),
+            text: Arc::default(),
         };
         store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
@@ -266,6 +275,7 @@ impl Store {
         self.let_go();
         self.log = None;
         self.state = State::default();
+        self.text = Arc::default();
         outcome
     }
 
