@@ -22,6 +22,7 @@ from chronomemory.errors import (
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
+from chronomemory.search import Hit
 from chronomemory.store import ChronoStore, open_store
 from chronomemory.types import VerifyReport
 from chronomemory.vectors import Neighbour, Space
@@ -41,6 +42,7 @@ __all__ = [
     "EsdbStatus",
     "FormatUnsupported",
     "HistoryUnavailable",
+    "Hit",
     "InvalidRecord",
     "LogCorrupted",
     "Neighbour",

@@ -28,7 +28,9 @@ __all__ = [
     "matrix",
     "nearest",
     "parse_json",
+    "question_words",
     "spaces",
+    "text_words",
     "verify_path",
 ]
 
@@ -37,6 +39,7 @@ __version__: str
 _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
+_Found = tuple[ChronoRecord, float, dict[str, Any] | None]
 
 @final
 class WalEvent:
@@ -137,6 +140,8 @@ class Engine:
     def history(self, record_id: str) -> list[bytes]: ...
     def changed_since(self, seq: int, *, faces: bool = False) -> list[str]:
         """Ids upserted or patched at seq or later, each once, in order of their first change."""
+    def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]:
+        """The best records for a search, as of every write before it; its terms are those of search.py."""
     def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
     def verify(self, progress: _Progress | None = None) -> dict[str, Any]:
         """The report of verify_path, after a sync of what this store wrote."""
@@ -164,6 +169,7 @@ class View:
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
+    def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]: ...
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
     ) -> int: ...
@@ -182,6 +188,12 @@ def verify_path(
 def canonical_json(value: object) -> bytes: ...
 def parse_json(text: bytes) -> Any:
     """Read JSON as strictly as a log line is read; ValueError otherwise."""
+
+def text_words(text: str) -> list[str]:
+    """The words of a text as the index knows them."""
+
+def question_words(text: str) -> list[str]:
+    """The words that a question asks for."""
 
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""

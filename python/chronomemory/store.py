@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, vectors
+from chronomemory import metrics, migrate, search, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
@@ -336,6 +336,8 @@ class ChronoStore:
 
     _governance_to_esdb_status = staticmethod(_governance_to_esdb_status)
     migrate_from_json = migrate.migrate_from_json
+    choose_search_fields = search.choose_search_fields
+    search = search.search
     record_token_metric = metrics.record_token_metric
     get_token_metrics = metrics.get_token_metrics
     token_efficiency_report = metrics.token_efficiency_report

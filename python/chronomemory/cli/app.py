@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from chronomemory._core import __version__
-from chronomemory.cli import care, evidence, moving, records
+from chronomemory.cli import care, evidence, finding, moving, records
 from chronomemory.cli.spaces import spaces
 
 __all__ = ["app", "main"]
@@ -19,7 +19,7 @@ _NOTES = "\n\n".join(
     (
         "Exit codes: 0 fine, 1 a finding (chain invalid, not found) or a store that cannot be used, "
         "2 bad arguments or refused input, 3 a valid chain without the head that was seen here last.",
-        "With --json, stdout holds one JSON document; query, history, replay and export write one "
+        "With --json, stdout holds one JSON document; query, search, history, replay and export write one "
         "object a line. Warnings and errors go to stderr, then also as JSON.",
     )
 )
@@ -40,6 +40,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "put": records.put,
         "get": records.get,
         "query": records.query,
+        "search": finding.search,
         "delete": records.delete,
         "rollback": records.rollback,
         "spaces": spaces,

@@ -114,6 +114,22 @@ impl Layout {
         self.indexes().join("vectors").join(format!("{space}.{generation}.i8"))
     }
 
+    /// Sealed parts of the text index.
+    pub fn text_indexes(&self) -> PathBuf {
+        self.indexes().join("text")
+    }
+
+    /// One of them, named by the last event that it knows.
+    pub fn text_index(&self, seq: u64, head: &str) -> PathBuf {
+        let short = head.get(..16).unwrap_or(head);
+        self.text_indexes().join(format!("{seq}-{short}.text"))
+    }
+
+    /// The lock of those who write one.
+    pub fn text_lock(&self) -> PathBuf {
+        self.text_indexes().join("lock")
+    }
+
     /// What recovery cut away.
     pub fn quarantine(&self) -> PathBuf {
         self.folder.join("quarantine")
@@ -149,6 +165,11 @@ pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
 /// Whether a file of this name in `index/` tells which events of an archive speak of which record.
 pub fn is_history_index(name: &str) -> bool {
     name.ends_with(".history") || name.ends_with(".history.tmp")
+}
+
+/// The last event that a sealed part of the text index of this name knows.
+pub fn text_index_seq(name: &str) -> Option<u64> {
+    name.strip_suffix(".text")?.split('-').next()?.parse().ok()
 }
 
 /// Whether an archive of this name is packed.

@@ -28,6 +28,8 @@ pub mod remembered;
 pub mod snapshot;
 pub mod state;
 // 5 search: which of it matters here?
+pub mod score;
+pub mod text;
 pub mod vector;
 // 6 door: what may a caller ask?
 pub mod options;

@@ -18,7 +18,7 @@ use crate::enter::{bad_choice, enter};
 use crate::event::WalEvent;
 use crate::handle::{Handle, layout_of, now, threads};
 use crate::view::{View, query_of};
-use crate::{batch, change, object, record, report, value};
+use crate::{batch, change, object, record, report, search, value};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -276,6 +276,14 @@ impl Engine {
     #[pyo3(signature = (seq, *, faces=false))]
     fn changed_since(&self, py: Python<'_>, seq: u64, faces: bool) -> PyResult<Vec<String>> {
         self.handle.read(py, |store| store.changed_since(seq, faces))
+    }
+
+    /// The best records for a search: its terms come as one dict.
+    #[pyo3(signature = (wanted, *, explain=false))]
+    fn search<'py>(&self, py: Python<'py>, wanted: search::Wanted, explain: bool) -> PyResult<Vec<search::Found<'py>>> {
+        let wanted = wanted.into();
+        let hits = self.handle.search(py, &wanted)?;
+        search::found(py, &hits, explain)
     }
 
     #[pyo3(signature = (seq=None, ts_us=None))]

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{Ahead, Committed, Shared, Store, Turns};
+use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -118,6 +118,12 @@ impl Handle {
     pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
         self.check_caller(py)?;
         enter(py, || self.store.read(ask))
+    }
+
+    /// Searches, without keeping anyone from writing meanwhile.
+    pub fn search(&self, py: Python<'_>, search: &Search) -> PyResult<Vec<Hit>> {
+        self.check_caller(py)?;
+        enter(py, || store::search(&self.store, search))
     }
 
     /// Runs a change.

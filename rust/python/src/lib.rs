@@ -11,6 +11,7 @@ mod handle;
 mod object;
 mod record;
 mod report;
+mod search;
 mod shape;
 mod speller;
 mod value;
@@ -31,6 +32,8 @@ mod _core {
     use crate::engine::Engine;
     #[pymodule_export]
     use crate::event::WalEvent;
+    #[pymodule_export]
+    use crate::search::{question_words, text_words};
     #[pymodule_export]
     use crate::vectors::{attach, choose_space, detach, embedding, matrix, nearest, spaces};
     #[pymodule_export]

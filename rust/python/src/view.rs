@@ -4,7 +4,8 @@ use chronomemory::state::Query;
 use chronomemory::store;
 use pyo3::prelude::*;
 
-use crate::object;
+use crate::enter::enter;
+use crate::{object, search};
 
 /// A read-only look at the store as it was.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -40,6 +41,14 @@ impl View {
             .into_iter()
             .map(|bytes| object::record(py, bytes))
             .collect()
+    }
+
+    /// The best records for a search, as they were.
+    #[pyo3(signature = (wanted, *, explain=false))]
+    fn search<'py>(&self, py: Python<'py>, wanted: search::Wanted, explain: bool) -> PyResult<Vec<search::Found<'py>>> {
+        let wanted = wanted.into();
+        let hits = enter(py, || self.0.search(&wanted))?;
+        search::found(py, &hits, explain)
     }
 
     /// How many records there were.

@@ -4,7 +4,7 @@
 pub const VECTORS: &str = "vectors";
 
 /// The faces and the id prefixes that only they may write.
-const FACES: [(&str, &[&str]); 5] = [
+const FACES: [(&str, &[&str]); 6] = [
     (
         "blocks",
         &["block", "bedge", "contradiction", "frame", "session", "config"],
@@ -12,6 +12,7 @@ const FACES: [(&str, &[&str]); 5] = [
     ("episodes", &["episode", "fact", "rule"]),
     ("graph", &["profile", "node", "gedge", "path", "plan", "event", "audit"]),
     ("pages", &["page", "entry"]),
+    ("search", &["search"]),
     (VECTORS, &["vector"]),
 ];
 

@@ -38,6 +38,7 @@ mod write;
 pub use merge::merge;
 pub use number::write_f64;
 pub use parse::{JsonFault, parse, parse_to_depth};
+pub use scan::{each_element, each_member};
 pub use scan_event::{EventSpans, RecordSpans, Span, scan_event, scan_record};
 pub use value::{Int, Value};
 pub use write::{

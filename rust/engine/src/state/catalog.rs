@@ -11,11 +11,14 @@ use hashbrown::HashTable;
 use roaring::RoaringBitmap;
 
 /// A kind and a status that some records share, and whether those belong to a face.
-#[derive(Clone, Debug)]
-struct Class {
-    kind: Box<[u8]>,
-    status: Box<[u8]>,
-    face: bool,
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Class {
+    /// The kind, as canonical JSON text between quotes.
+    pub kind: Box<[u8]>,
+    /// The status, likewise.
+    pub status: Box<[u8]>,
+    /// Whether they belong to a face.
+    pub face: bool,
 }
 
 /// How many records are of one kind and status.
@@ -80,6 +83,16 @@ impl Catalog {
             }
         };
         self.last
+    }
+
+    /// The class of this number.
+    pub fn class_of(&self, number: u32) -> &Class {
+        &self.classes[number as usize].0
+    }
+
+    /// All classes by their numbers.
+    pub fn classes(&self) -> Vec<Class> {
+        self.classes.iter().map(|(class, _)| class.clone()).collect()
     }
 
     /// Puts a slot into a class.

@@ -6,11 +6,15 @@
 
 mod arena;
 mod catalog;
+mod changes;
 mod records;
+mod rows;
 mod slots;
 mod timeline;
 
-pub use catalog::Tally;
+pub use catalog::{Class, Tally};
+pub use changes::{Changes, Life};
 pub use records::{Frozen, Query, State, spelled, unspelled};
+pub use rows::{Row, Survey};
 pub use slots::Sieve;
 pub use timeline::Timeline;

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
+use super::changes::Changes;
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
 use crate::event::faces::{VECTORS, face_of};
@@ -17,16 +18,16 @@ use crate::snapshot::Taker;
 /// The class of an id that events spoke of but that never was a record.
 pub(super) const NO_CLASS: u32 = u32::MAX;
 /// No event of the live log speaks of the record.
-const NO_EVENT: u32 = u32::MAX;
+pub(super) const NO_EVENT: u32 = u32::MAX;
 
 /// One id and what is known of it.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    pub(super) confidence: f64,
-    pub(super) at: Address,
-    id: Span,
-    pub(super) class: u32,
-    last_event: u32,
+    pub confidence: f64,
+    pub at: Address,
+    pub id: Span,
+    pub class: u32,
+    pub last_event: u32,
 }
 
 /// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
@@ -67,6 +68,7 @@ pub struct State {
     hasher: RandomState,
     pub(super) catalog: Catalog,
     timeline: Timeline,
+    pub(super) changes: Changes,
     /// The slots of what is said about embeddings, in the order it was said.
     pub(super) vectors: Vec<u32>,
 }
@@ -225,6 +227,7 @@ impl State {
     }
 
     fn happened(&mut self, slot: u32, known: Known<'_>) {
+        self.changes.note(slot);
         let slot = &mut self.slots[slot as usize];
         let earlier = (slot.last_event != NO_EVENT).then_some(slot.last_event);
         slot.last_event = self.timeline.push(known.offset, known.seq, earlier);

@@ -33,7 +33,7 @@ impl State {
         self.arena.get(self.slots[slot as usize].at)
     }
 
-    /// How many slots there are.
+    /// How many slots there are, those without a record included.
     pub fn slot_count(&self) -> usize {
         self.slots.len()
     }

@@ -41,6 +41,36 @@ impl Timeline {
         self.offsets.get(index).copied()
     }
 
+    /// The seq of an event.
+    pub fn seq(&self, index: u32) -> u64 {
+        let run = self.runs.partition_point(|&(first, _)| first <= index);
+        match run.checked_sub(1).map(|at| self.runs[at]) {
+            Some((first, seq)) => seq + u64::from(index - first),
+            None => 0,
+        }
+    }
+
+    /// Whether seqs only rise, so that a seq says what came later.
+    pub fn is_rising(&self) -> bool {
+        self.runs
+            .is_sorted_by(|one, other| one.1 + u64::from(other.0 - one.0) <= other.1)
+    }
+
+    /// The event of a seq in a log whose seqs only rise.
+    pub fn index_of(&self, seq: u64) -> Option<u32> {
+        let run = self
+            .runs
+            .partition_point(|&(_, first_seq)| first_seq <= seq)
+            .checked_sub(1)?;
+        let (first, first_seq) = self.runs[run];
+        let index = u64::from(first) + (seq - first_seq);
+        let end = self
+            .runs
+            .get(run + 1)
+            .map_or(self.len() as u64, |next| u64::from(next.0));
+        (index < end).then_some(index as u32)
+    }
+
     /// The first event whose line does not begin before a place in the log.
     pub fn index_from(&self, offset: u64) -> u32 {
         self.offsets.partition_point(|&start| start < offset) as u32
@@ -92,5 +122,19 @@ mod tests {
         assert_eq!(timeline.since(8), vec![Range { start: 3, end: 4 }]);
         assert!(timeline.since(21).is_empty());
         assert_eq!(timeline.offset(3), Some(300));
+        assert_eq!([0, 2, 3].map(|index| timeline.seq(index)), [5, 7, 20]);
+        assert_eq!(
+            [4, 5, 7, 8, 20, 21].map(|seq| timeline.index_of(seq)),
+            [None, Some(0), Some(2), None, Some(3), None]
+        );
+    }
+
+    #[test]
+    fn a_log_of_another_tool_may_count_back() {
+        let mut timeline = Timeline::default();
+        [5, 6, 9].into_iter().for_each(|seq| _ = timeline.push(0, seq, None));
+        assert!(timeline.is_rising());
+        timeline.push(0, 9, None);
+        assert!(!timeline.is_rising());
     }
 }

@@ -1,12 +1,13 @@
 //! What was known then?
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, beginning_of};
 use crate::state::{Query, State};
+use crate::text::Index;
 use crate::verify::{BaseState, Walk};
 use crate::wal::reader::Reading;
 
@@ -17,8 +18,12 @@ use super::{Checking, Store};
 
 /// The store as it was at some event; nothing can be written through it.
 pub struct View {
-    state: State,
+    pub(super) state: State,
     seq: u64,
+    /// The log that it was read from, and how much of it.
+    pub(super) log: Option<(Arc<dyn DiskFile>, u64)>,
+    /// Made when first searched.
+    pub(super) text: OnceLock<Index>,
 }
 
 impl View {
@@ -61,6 +66,8 @@ impl Store {
             return Ok(View {
                 state: State::default(),
                 seq: 0,
+                log: None,
+                text: OnceLock::new(),
             });
         };
         let length = log.file.length().or_damage(LOG)?;
@@ -146,6 +153,8 @@ impl Store {
         Ok(View {
             seq: loader.last_seq,
             state: loader.state.unwrap_or_default(),
+            log: Some((Arc::clone(&segment.log), segment.length)),
+            text: OnceLock::new(),
         })
     }
 
@@ -170,6 +179,8 @@ impl Store {
         Ok(View {
             seq: loader.last_seq,
             state: loader.state.unwrap_or_default(),
+            log: Some((Arc::clone(&segment.log), segment.length)),
+            text: OnceLock::new(),
         })
     }
 }

@@ -17,19 +17,23 @@ mod ingest;
 mod load;
 mod loader;
 mod lock;
+mod moments;
 mod packing;
 mod past;
 mod pending;
 mod poison;
 mod prepare;
+mod rank;
 mod remember;
 mod repair;
 mod restore;
 mod retire;
+mod search;
 mod shared;
 mod shelf;
 mod swap;
 mod sync;
+mod text_files;
 mod vectors;
 mod write;
 
@@ -55,8 +59,10 @@ pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
+pub use rank::{Hit, Search};
 pub use repair::{Repaired, repair};
 pub use restore::restore;
+pub use search::search;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 pub use vectors::{Attachment, Hunt, Matrix, Neighbour, Question, SpaceReport};
@@ -131,6 +137,8 @@ pub struct Store {
     snapshot_wanted: bool,
     /// The archives that were asked so far.
     shelf: shelf::Shelf,
+    /// The text index, once it was asked.
+    text: Arc<search::TextDesk>,
     vectors: vectors::Vectors,
 }
 
@@ -162,6 +170,7 @@ impl Store {
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
             shelf: shelf::Shelf::default(),
+            text: Arc::default(),
             vectors: vectors::Vectors::default(),
         };
         store.mark_at_open = store.find_mark()?;
@@ -291,6 +300,7 @@ impl Store {
         self.let_go();
         self.log = None;
         self.state = State::default();
+        self.text = Arc::default();
         self.vectors = vectors::Vectors::default();
         outcome
     }

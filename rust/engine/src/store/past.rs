@@ -180,7 +180,7 @@ pub(super) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> R
     }
 }
 
-fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
+pub(super) fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
     let mut line = Vec::new();
     loop {
         let known = line.len();

@@ -1,0 +1,1 @@
+"""How well does a search bring back what answers a question?"""

@@ -1,0 +1,119 @@
+"""How well does a search bring back what answers a question? ``python -m benches.retrieval [--figures FILE]``
+
+For each of five conversations a store is filled with its turns, linked to the one before, in its session;
+nothing is tuned per question and no language model is asked. Recall and NDCG are those of LMEB: per category,
+then the plain mean over the five categories. ``benches.retrieval.plot`` draws the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from math import log2
+from pathlib import Path
+from statistics import fmean, median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from chronomemory import ChronoStore
+
+from benches.retrieval.locomo import CATEGORIES, Conversation, Question, conversations
+
+#: Name, whether words are asked, whether vectors are, whether neighbours count.
+WAYS = (
+    ("text", True, False, False),
+    ("vector", False, True, False),
+    ("fused", True, True, False),
+    ("text + context", True, False, True),
+    ("vector + context", False, True, True),
+    ("fused + context", True, True, True),
+)
+MEASURES = ("recall@5", "recall@10", "ndcg@10", "mrr")
+LIMIT = 10
+Figures = dict[str, dict[int, dict[str, list[float]]]]
+
+
+def judged(found: list[str], wanted: frozenset[str]) -> dict[str, float]:
+    """Say how good one answer is, by each measure."""
+    hits = [name in wanted for name in found]
+    gained = sum(hit / log2(place + 2) for place, hit in enumerate(hits))
+    ideal = sum(1 / log2(place + 2) for place in range(min(LIMIT, len(wanted))))
+    return {
+        "recall@5": sum(hits[:5]) / len(wanted),
+        "recall@10": sum(hits) / len(wanted),
+        "ndcg@10": gained / ideal,
+        "mrr": next((1 / (place + 1) for place, hit in enumerate(hits) if hit), 0.0),
+    }
+
+
+def answer(
+    store: ChronoStore, talk: Conversation, question: Question, way: tuple[str, bool, bool, bool]
+) -> tuple[list[str], float]:
+    """Ask one question in one way; return what was found and the milliseconds it took."""
+    _, by_text, by_vector, context = way
+    cosines = talk.vectors @ question.vector
+    wanted: dict[str, Any] = {
+        "text": question.text if by_text else None,
+        "cosines": list(zip(talk.ids, cosines.tolist(), strict=True)) if by_vector else None,
+        "kinds": [],
+        "without_kinds": [],
+        "status": "active",
+        "min_confidence": 0.0,
+        "tags": [],
+        "since_us": None,
+        "until_us": None,
+        "limit": LIMIT,
+        "context": context,
+    }
+    start = time.perf_counter()
+    hits = store.engine.search(wanted)
+    return [record.id for record, _, _ in hits], (time.perf_counter() - start) * 1e3
+
+
+def measure(talks: Iterable[Conversation]) -> tuple[Figures, dict[str, list[float]]]:
+    """Ask every question in every way."""
+    figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    took: dict[str, list[float]] = defaultdict(list)
+    for talk in talks:
+        with TemporaryDirectory() as folder, ChronoStore(folder) as store:
+            store.upsert_many(talk.records)
+            store.search("warm")
+            for question in talk.questions:
+                for way in WAYS:
+                    found, spent = answer(store, talk, question, way)
+                    took[way[0]].append(spent)
+                    for name, value in judged(found, question.evidence).items():
+                        figures[way[0]][question.category][name].append(value)
+    return figures, took
+
+
+def mean(by_category: dict[int, dict[str, list[float]]], measure: str) -> float:
+    """Return the plain mean over the categories, in percent."""
+    return 100 * fmean(fmean(by_category[category][measure]) for category in CATEGORIES)
+
+
+def show(figures: Figures, took: dict[str, list[float]]) -> None:
+    """Print the tables."""
+    print(f"{'':18}" + "".join(f"{name:>11}" for name in MEASURES) + f"{'median ms':>11}{'p95 ms':>9}")
+    for way, by_category in figures.items():
+        cells = "".join(f"{mean(by_category, name):11.1f}" for name in MEASURES)
+        print(f"{way:18}{cells}{median(took[way]):11.2f}{float(np.percentile(took[way], 95)):9.2f}")
+    for name in MEASURES:
+        print(f"\n{name + ' by category':22}" + "".join(f"{category:>8}" for category in CATEGORIES))
+        for way, by_category in figures.items():
+            cells = "".join(f"{100 * fmean(by_category[c][name]):8.1f}" for c in CATEGORIES)
+            print(f"{way:22}{cells}")
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--figures", type=Path, help="where to keep the figures for benches.retrieval.plot")
+    kept = options.parse_args().figures
+    results = measure(conversations())
+    show(*results)
+    if kept is not None:
+        kept.write_text(json.dumps(results[0]), encoding="utf-8")

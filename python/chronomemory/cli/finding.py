@@ -1,0 +1,144 @@
+"""Which command finds beliefs by their words, and how does it show why?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from chronomemory._core import canonical_json
+from chronomemory.cli.options import HERE, AsJson, AsOf, Project, moment, share, text
+from chronomemory.cli.output import clean
+from chronomemory.cli.session import session
+from chronomemory.cli.tables import table
+from chronomemory.search import Hit
+
+__all__ = ["search"]
+
+_BAR = 24
+_ID_COLUMNS = 26
+_GAP = 3
+_LEAST_LABEL = 12
+#: What a score is made of, how it is called and how it looks.
+_PARTS = (("alone", "alone", "green"), ("linked", "linked", "cyan"), ("grouped", "group", "blue"))
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def search(
+    words: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What to look for.")],
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None,
+    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
+    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
+    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
+    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
+    context: Annotated[
+        bool, typer.Option("--context/--no-context", help="Let neighbours lift a hit.")
+    ] = True,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    as_of: AsOf = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Find records by their words, best first; with --json one a line."""
+    with session(project, as_json) as here:
+        hits = here.store.search(
+            words,
+            kind=kind,
+            status=None if every_status else status,
+            min_confidence=min_confidence,
+            tags=tag or (),
+            since=_time(since, "--since"),
+            until=_time(until, "--until"),
+            limit=limit,
+            context=context,
+            as_of=None if as_of is None else moment(as_of),
+            explain=explain or not as_json,
+        )
+        if as_json:
+            here.out.lines(canonical_json(_told(hit, explain)) for hit in hits)
+        elif not hits:
+            here.out.show("nothing found")
+        else:
+            here.out.show(_hit_table(hits, here.out.console.width))
+            if explain:
+                here.out.show(*(_why_table(hit) for hit in hits))
+
+
+def _time(spelled: str | None, name: str) -> datetime | None:
+    when = None if spelled is None else moment(spelled)
+    if isinstance(when, int):
+        raise typer.BadParameter(f"{name} takes a moment such as 2026-05-18T12:00:00Z, not a seq")
+    return when
+
+
+def _told(hit: Hit, explain: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {"record": hit.record.to_dict(), "score": hit.score}
+    return {**told, "why": hit.why} if explain else told
+
+
+def _bar(parts: Sequence[tuple[float, str]], full: float) -> Text:
+    """Draw numbers as one bar, each in its colour; the longest bar of all is ``full``."""
+    bar = Text()
+    eighths = done = 0
+    reached = 0.0
+    for value, style in parts:
+        reached += max(value, 0.0)
+        eighths = round(8 * _BAR * reached / full) if full > 0 else 0
+        whole, left = divmod(eighths - done, 8)
+        is_last = (value, style) == parts[-1]
+        bar.append("█" * whole + (_EIGHTHS[left].strip() if is_last else ""), style=style)
+        done += 8 * whole
+    return bar
+
+
+def _hit_table(hits: Sequence[Hit], width: int) -> Table:
+    made = table("score", "", "id", "label", right=("score",))
+    full = max(hit.score for hit in hits)
+    made.columns[1].width = _BAR
+    longest = max(cell_len(clean(hit.id)) for hit in hits)
+    made.columns[2].width = min(max(longest, 2), _ID_COLUMNS)
+    used = made.columns[2].width + _BAR + max(len(f"{full:.3f}"), 5) + 3 * _GAP
+    room = max(width - used, _LEAST_LABEL)
+    for hit in hits:
+        why = hit.why or {}
+        label = Text(clean(hit.record.label), no_wrap=True)
+        label.truncate(room, overflow="ellipsis")
+        bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full)
+        made.add_row(f"{hit.score:.3f}", bar, Text(clean(hit.id), style="cyan"), label)
+    return made
+
+
+def _why_table(hit: Hit) -> Table:
+    """Set every part of one score below each other, each with its bar."""
+    why = hit.why or {}
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(justify="right")
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    made.add_row(Text(clean(hit.id), style="bold cyan"), f"{hit.score:.3f}", "", "")
+    best = max([*why["words"].values(), hit.score])
+    for word, score in sorted(why["words"].items(), key=lambda pair: -pair[1]):
+        made.add_row(f"  {clean(word)}", f"{score:.3f}", _bar([(score, "green")], best), "a word of the text")
+    if why["cosine"] is not None:
+        made.add_row(
+            "  cosine", f"{why['cosine']:.3f}", _bar([(why["cosine"], "yellow")], 1.0), "of the vectors"
+        )
+    if why["text_share"] is not None:
+        for name in ("text_share", "vector_share"):
+            made.add_row(
+                f"  {name.replace('_', ' ')}", f"{why[name]:.3f}", _bar([(why[name], "yellow")], 1.0), ""
+            )
+    for name, title, style in _PARTS:
+        by = why.get(f"{name}_by")
+        note = "" if by is None else f"by {clean(by)}"
+        made.add_row(f"  {title}", f"{why[name]:.3f}", _bar([(why[name], style)], best), note)
+    return made

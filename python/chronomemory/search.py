@@ -1,0 +1,167 @@
+"""Which records matter here, by their words, their vectors and their neighbours?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Protocol
+
+from chronomemory._core import Engine
+from chronomemory._core import View as EngineView
+from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
+
+__all__ = ["Hit", "choose_search_fields", "search"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST_SEQ = 2**63 - 1
+#: The record that holds a store's choice of fields; the engine reads it.
+_CHOICE_ID = "search:fields"
+_FACE = "search"
+#: How many records words and vectors each put forward, and how many times as many before a narrow filter.
+_POOL = 100
+_NARROW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A record that was found, its score, and with ``explain`` what the score is made of."""
+
+    record: ChronoRecord
+    score: float
+    #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, the share of each in the best of the
+    #: question (``text_share``, ``vector_share``), ``alone`` (the score before neighbours), ``linked`` and
+    #: ``grouped`` (what they add, and ``linked_by`` and ``grouped_by`` which record does), ``score``.
+    why: dict[str, Any] | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the record."""
+        return self.record.id
+
+
+class Searchable(Protocol):
+    """What a search needs of a store."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine."""
+
+
+def search(
+    store: Searchable,
+    text: str | None = None,
+    vector: Sequence[float] | None = None,
+    *,
+    kind: str | Iterable[str] | None = None,
+    status: str | None = "active",
+    min_confidence: float = 0.0,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    tags: Iterable[str] = (),
+    limit: int = 10,
+    as_of: int | datetime | None = None,
+    context: bool = True,
+    space: str | None = None,
+    explain: bool = False,
+) -> list[Hit]:
+    """Return the best records of all faces for a text, a vector or both, best first.
+
+    Every write before the call is seen, those of other processes too. ``tags`` must all be there;
+    ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
+    written. Records that keep the books are found only if their kind is named. With ``context`` linked
+    records and those of the same group lift each other.
+    """
+    if text is None and vector is None:
+        raise ValueError("a search needs a text or a vector")
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise ValueError(f"limit must be 0 or more, not {limit!r}")
+    wanted: dict[str, Any] = {
+        "text": text,
+        "cosines": None,
+        "kinds": [kind] if isinstance(kind, str) else list(kind or ()),
+        "without_kinds": sorted(INFRASTRUCTURE_KINDS),
+        "status": status,
+        "min_confidence": min_confidence,
+        "tags": [tags] if isinstance(tags, str) else list(tags),
+        "since_us": _micros("since", since),
+        "until_us": _micros("until", until),
+        "limit": limit,
+        "context": context,
+    }
+    if vector is not None:
+        wanted["cosines"] = _cosines(store, vector, space, wanted)
+    where: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
+    return [Hit(record, score, why) for record, score, why in where.search(wanted, explain=explain)]
+
+
+def choose_search_fields(
+    store: Searchable,
+    *,
+    text: Mapping[str, int] | None = None,
+    tags: Iterable[str] | None = None,
+    links: Iterable[str] | None = None,
+    groups: Iterable[str] | None = None,
+    times: Iterable[str] | None = None,
+) -> None:
+    """Choose which fields of the records are searched, for all who use this store.
+
+    Fields are written as paths, such as ``"label"`` or ``"data.recipe.steps"``. ``text`` gives each a
+    weight of 1 to 100. What is not given stays as the guide lists it. The choice is a record in the log.
+    """
+    data: dict[str, Any] = {}
+    if text is not None:
+        for path, weight in text.items():
+            if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= 100:
+                raise ValueError(f"text[{path!r}]: a weight is a whole number from 1 to 100, not {weight!r}")
+        data["text"] = dict(text)
+    for name, paths in (("tags", tags), ("links", links), ("groups", groups), ("times", times)):
+        if paths is not None:
+            data[name] = [paths] if isinstance(paths, str) else list(paths)
+    choice = ChronoRecord(id=_CHOICE_ID, kind="search_fields", label="", confidence=1.0, data=data)
+    store.engine.upsert(choice, _FACE)
+
+
+def _cosines(
+    store: Searchable, vector: Sequence[float], space: str | None, wanted: dict[str, Any]
+) -> list[tuple[str, float]]:
+    """Return the cosines of the nearest records, and of those that words or neighbours put forward."""
+    nearest = getattr(store, "nearest", None)
+    if nearest is None:
+        raise TypeError(f"{store!r} keeps no embeddings to compare a vector with")
+    kinds: list[str] = wanted["kinds"]
+    pool = max(_POOL, wanted["limit"])
+    # What else is asked for is looked at later, so that more must be put forward for enough to be left.
+    is_narrow = len(kinds) > 1 or wanted["tags"] or wanted["since_us"] or wanted["until_us"]
+    near = nearest(
+        vector,
+        space=space,
+        k=pool * (_NARROW if is_narrow else 1),
+        kind=kinds[0] if len(kinds) == 1 else None,
+        status=wanted["status"],
+        min_confidence=wanted["min_confidence"],
+    )
+    cosines = {found.record_id: float(found.score) for found in near}
+    if wanted["text"] is not None or wanted["context"]:
+        known = {**wanted, "cosines": list(cosines.items()), "limit": 4 * pool}
+        put_forward = [record.id for record, _, _ in store.engine.search(known)]
+        others = [name for name in put_forward if name not in cosines]
+        found = (
+            nearest(vector, space=space, k=max(len(others), 1), status=None, among=others) if others else []
+        )
+        cosines.update((one.record_id, float(one.score)) for one in found)
+    return list(cosines.items())
+
+
+def _micros(name: str, moment: datetime | None) -> int | None:
+    if moment is None:
+        return None
+    if moment.utcoffset() is None:
+        raise ValueError(f"{name}={moment!r}: a datetime needs a time zone, e.g. timezone.utc")
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _then(engine: Engine, when: int | datetime) -> EngineView:
+    if isinstance(when, datetime):
+        return engine.as_of(ts_us=_micros("as_of", when))
+    return engine.as_of(seq=min(max(when, 0), _LAST_SEQ))

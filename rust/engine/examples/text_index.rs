@@ -1,0 +1,64 @@
+//! How long does each step of a text index take? `text_index FILE` takes in a file of texts, one a line.
+
+use std::time::Instant;
+
+use chronomemory::state::{Class, Row};
+use chronomemory::text::file::{Source, read, spell};
+use chronomemory::text::{Fields, Filter, Index, Sealed, asked};
+
+#[allow(clippy::print_stdout)] // a measurement prints
+fn main() {
+    let path = std::env::args().nth(1).unwrap_or_default();
+    let texts = std::fs::read_to_string(path).unwrap_or_default();
+    let records: Vec<String> = texts
+        .lines()
+        .map(|text| format!("{{\"id\":\"R\",\"label\":\"{text}\"}}"))
+        .collect();
+    let class = Class {
+        kind: (*b"fact").into(),
+        status: (*b"active").into(),
+        face: false,
+    };
+    let mut index = Index::new(Fields::default(), Sealed::default());
+    let begun = Instant::now();
+    for (slot, record) in (0..).zip(&records) {
+        index.put(&Row {
+            slot,
+            id: b"R",
+            record: record.as_bytes(),
+            class: &class,
+            confidence: 1.0,
+            seq: 1,
+        });
+    }
+    println!("take in  {:?}", begun.elapsed());
+    let begun = Instant::now();
+    index.seal();
+    println!("seal     {:?}", begun.elapsed());
+    let begun = Instant::now();
+    let source = Source {
+        seq: 1,
+        head: String::new(),
+        choice: None,
+    };
+    let bytes = spell(&source, index.sealed());
+    println!("spell    {:?}, {} bytes", begun.elapsed(), bytes.len());
+    let begun = Instant::now();
+    let is_whole = read(&bytes).is_some();
+    println!("read     {:?}, {is_whole}", begun.elapsed());
+    let mut took: Vec<_> = texts
+        .lines()
+        .take(2_000)
+        .map(|text| {
+            let begun = Instant::now();
+            let found = index.question(&asked(text), &Filter::default()).best(100).len();
+            (begun.elapsed(), found)
+        })
+        .collect();
+    took.sort_unstable();
+    println!(
+        "question {:?} median, {:?} p95",
+        took[took.len() / 2].0,
+        took[took.len() * 95 / 100].0
+    );
+}

@@ -1,0 +1,7 @@
+//! How do scores of different kinds become one?
+
+mod fusion;
+mod lift;
+
+pub use fusion::{POOL_RECORDS, Scale, fused};
+pub use lift::{GROUP_LIFT, LINK_LIFT, Lift, lifted};

@@ -1,0 +1,100 @@
+//! What does the state keep beside a record, for those who index it?
+
+use super::arena::Arena;
+use super::catalog::Class;
+use super::changes::Changes;
+use super::records::{NO_CLASS, NO_EVENT, Slot, State};
+
+/// One record with what the state keeps beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Its number; numbers grow in the order of insertion.
+    pub slot: u32,
+    /// Its id as canonical JSON between quotes.
+    pub id: &'a [u8],
+    /// The canonical record.
+    pub record: &'a [u8],
+    /// Its kind and status.
+    pub class: &'a Class,
+    /// How much it is believed.
+    pub confidence: f64,
+    /// The seq of the last event of the live log that speaks of it; 0 if none does.
+    pub seq: u64,
+}
+
+/// All rows as they were at one moment.
+#[derive(Debug)]
+pub struct Survey {
+    arena: Arena,
+    rows: Vec<(u32, u64, Slot)>,
+    classes: Vec<Class>,
+}
+
+impl Survey {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One of them, by its place in the order of insertion.
+    pub fn row(&self, at: usize) -> Option<Row<'_>> {
+        let (number, seq, slot) = self.rows.get(at)?;
+        let record = self.arena.get(slot.at);
+        Some(Row {
+            slot: *number,
+            id: slot.id.of(record),
+            record,
+            class: self.classes.get(slot.class as usize)?,
+            confidence: slot.confidence,
+            seq: *seq,
+        })
+    }
+}
+
+impl State {
+    /// Which records changed since someone began to watch.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Begins to note which records change.
+    pub fn watch(&mut self) {
+        self.changes.watch();
+    }
+
+    /// What a slot holds; `None` if there is no record in it.
+    pub fn row(&self, number: u32) -> Option<Row<'_>> {
+        let slot = self.slots.get(number as usize).filter(|slot| slot.class != NO_CLASS)?;
+        Some(Row {
+            slot: number,
+            id: self.id_of(number),
+            record: self.arena.get(slot.at),
+            class: self.catalog.class_of(slot.class),
+            confidence: slot.confidence,
+            seq: self.seq_of(slot),
+        })
+    }
+
+    fn seq_of(&self, slot: &Slot) -> u64 {
+        if slot.last_event == NO_EVENT {
+            return 0;
+        }
+        self.timeline().seq(slot.last_event)
+    }
+
+    /// All rows as they are now, to be read while others go on.
+    pub fn survey(&mut self) -> Survey {
+        let rows = self.slots.iter().enumerate().filter(|(_, slot)| slot.class != NO_CLASS);
+        let rows = rows.map(|(number, slot)| (number as u32, self.seq_of(slot), slot.clone()));
+        Survey {
+            rows: rows.collect(),
+            classes: self.catalog.classes(),
+            arena: self.arena.freeze(),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Where does a sealed text index lie, and may it be believed?
+//!
+//! A file is believed if it is whole, was made with the same choice of fields, and ends at an event that this very log holds
+//! (or was compacted from). Everything that the log said since is then taken in on top. A file that is anything else is left
+//! aside, and the next one that is written takes its place.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::past::line_from;
+use super::search::Copied;
+use super::{Log, Store};
+use crate::disk::{Disk, read_whole};
+use crate::event::line::{Event, Trust};
+use crate::layout::{Layout, text_index_seq};
+use crate::origin::Origin;
+use crate::state::State;
+use crate::text::file::{self, Source};
+use crate::text::{CHOICE_ID, Fields, Index, Sealed};
+
+/// A smaller index is made again faster than a file is worth.
+const FEWEST_DOCS: usize = 20_000;
+/// If more than this share of the records changed since, all are taken in again.
+const LARGEST_CHANGE: usize = 4;
+
+/// Where the files of a store's text index are.
+pub(super) struct TextFiles {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+}
+
+impl TextFiles {
+    pub fn of(store: &Store) -> Self {
+        Self {
+            disk: Arc::clone(&store.disk),
+            layout: store.layout.clone(),
+        }
+    }
+
+    /// The newest file that is whole.
+    pub fn newest(&self) -> Option<(Source, Sealed)> {
+        let folder = self.layout.text_indexes();
+        let mut names = self.disk.list(&folder).ok()?;
+        names.retain(|name| text_index_seq(name).is_some());
+        names.sort_by_key(|name| std::cmp::Reverse(text_index_seq(name)));
+        let bytes = |name: &String| read_whole(&*self.disk, &folder.join(name)).ok().flatten();
+        names.iter().filter_map(bytes).find_map(|bytes| file::read(&bytes))
+    }
+
+    /// Writes a file, unless it would be small or somebody else writes one. It is derived: if it cannot be written, the index is
+    /// made again next time; if a power failure tears it, its digest says so.
+    pub fn keep(&self, source: &Source, sealed: &Sealed) {
+        if sealed.len() >= FEWEST_DOCS {
+            let _ = self.write(source, sealed);
+        }
+    }
+
+    fn write(&self, source: &Source, sealed: &Sealed) -> io::Result<()> {
+        let folder = self.layout.text_indexes();
+        self.disk.create_dir(&folder)?;
+        let lock = self.disk.lock_file(&self.layout.text_lock())?;
+        if !lock.acquire(Duration::ZERO)? {
+            return Ok(());
+        }
+        let path = self.layout.text_index(source.seq, &source.head);
+        let draft = path.with_extension("tmp");
+        let outcome = self.disk.create(&draft).and_then(|file| {
+            file.write_at(&file::spell(source, sealed), 0)?;
+            self.disk.rename(&draft, &path)
+        });
+        if outcome.is_ok() {
+            for name in self.disk.list(&folder)? {
+                let other = folder.join(&name);
+                let is_ours = text_index_seq(&name).is_some() || name.ends_with(".tmp");
+                if is_ours && other != path {
+                    self.disk.remove(&other)?;
+                }
+            }
+        }
+        let _ = lock.release();
+        outcome
+    }
+}
+
+/// What a file's documents are worth to a state: an index that knows the file, and what changed since.
+pub(super) struct Attached {
+    pub index: Index,
+    pub changed: Vec<Copied>,
+}
+
+/// Puts a file's documents beside a state, if they are of the same history.
+pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Option<Attached> {
+    let state = &store.state;
+    let is_same_choice = source.choice.as_deref() == state.get(CHOICE_ID);
+    if !is_same_choice || !is_in(store.log.as_ref()?, state, source) {
+        return None;
+    }
+    let is_it = |slot: u32, id: &[u8]| state.row(slot).is_some_and(|row| row.id == id);
+    sealed.settle(|slot, id| if is_it(slot, id) { Some(slot) } else { state.slot_spelled(id) });
+    let index = Index::new(Fields::chosen(source.choice.as_deref()), sealed);
+    let rows = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
+    let news = rows.filter(|row| row.seq > source.seq || index.doc_of(row.slot).is_none());
+    let slots: Vec<u32> = news.map(|row| row.slot).collect();
+    if slots.len() > FEWEST_DOCS.max(state.len() / LARGEST_CHANGE) {
+        return None;
+    }
+    let changed = slots.into_iter().map(|slot| Copied::of(state, slot)).collect();
+    Some(Attached { index, changed })
+}
+
+/// Whether a log holds the event that a file ends with, or begins right after it.
+fn is_in(log: &Log, state: &State, source: &Source) -> bool {
+    let timeline = state.timeline();
+    if !timeline.is_rising() {
+        return false;
+    }
+    if let Origin::Ours(sentinel) = &log.origin
+        && (sentinel.last_seq, &sentinel.previous_head) == (source.seq, &source.head)
+    {
+        return true;
+    }
+    let offset = timeline
+        .index_of(source.seq)
+        .and_then(|index| timeline.offset(index as usize));
+    let line = offset.and_then(|offset| line_from(&*log.file, offset, log.walk.end).ok());
+    line.is_some_and(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        let event = Event::read(line, Trust::Hashes);
+        event.is_ok_and(|event| event.spans.seq == source.seq && event.hash(line).text() == source.head)
+    })
+}

@@ -1,0 +1,193 @@
+//! What is kept of each document beside its words?
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::state::Class;
+
+/// A document that says nothing of when it happened.
+pub const NO_TIME: i64 = i64::MIN;
+
+/// Texts end to end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    pub(super) bytes: Vec<u8>,
+    pub(super) ends: Vec<u32>,
+}
+
+impl Names {
+    /// Adds one.
+    pub fn push(&mut self, name: &[u8]) {
+        self.bytes.extend_from_slice(name);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// One of them.
+    pub fn get(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.bytes[start..self.ends[at] as usize]
+    }
+
+    /// Where a name stands, if they are sorted.
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.get(middle).cmp(name) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+}
+
+/// One document, as its columns know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The slot of its record.
+    pub slot: u32,
+    /// The id of its record, as canonical JSON between quotes.
+    pub id: &'a [u8],
+    /// Its kind and status.
+    pub class: &'a Class,
+    /// How much it is believed.
+    pub confidence: f64,
+    /// The seq of the last event of the live log that speaks of it; 0 if none does.
+    pub seq: u64,
+    /// When it happened, or [`NO_TIME`].
+    pub time: i64,
+    /// How many words it has, weighted.
+    pub length: u32,
+}
+
+/// All documents of a part, one column for each fact.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    pub(super) slots: Vec<u32>,
+    pub(super) lengths: Vec<u32>,
+    pub(super) classes: Vec<u32>,
+    pub(super) confidences: Vec<f64>,
+    pub(super) seqs: Vec<u64>,
+    pub(super) times: Vec<i64>,
+    pub(super) ids: Names,
+    /// What the numbers of classes stand for.
+    pub(super) kinds: Vec<Class>,
+    pub(super) numbers: HashMap<Class, u32, RandomState>,
+}
+
+impl Columns {
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Adds a document.
+    pub fn push(&mut self, entry: &Entry<'_>) {
+        let class = self.class(entry.class);
+        self.slots.push(entry.slot);
+        self.lengths.push(entry.length);
+        self.classes.push(class);
+        self.confidences.push(entry.confidence);
+        self.seqs.push(entry.seq);
+        self.times.push(entry.time);
+        self.ids.push(entry.id);
+    }
+
+    fn class(&mut self, class: &Class) -> u32 {
+        if let Some(&last) = self.classes.last()
+            && self.kinds[last as usize] == *class
+        {
+            return last;
+        }
+        match self.numbers.get(class) {
+            Some(&number) => number,
+            None => self.name_class(class.clone()),
+        }
+    }
+
+    /// Gives a class the next number.
+    pub(super) fn name_class(&mut self, class: Class) -> u32 {
+        let number = self.kinds.len() as u32;
+        self.kinds.push(class.clone());
+        self.numbers.insert(class, number);
+        number
+    }
+
+    /// A document.
+    pub fn entry(&self, doc: usize) -> Entry<'_> {
+        Entry {
+            slot: self.slots[doc],
+            id: self.ids.get(doc),
+            class: &self.kinds[self.classes[doc] as usize],
+            confidence: self.confidences[doc],
+            seq: self.seqs[doc],
+            time: self.times[doc],
+            length: self.lengths[doc],
+        }
+    }
+}
+
+/// A set of documents of one part.
+#[derive(Clone, Debug, Default)]
+pub struct DocSet {
+    bits: Vec<u64>,
+    count: usize,
+}
+
+impl DocSet {
+    /// Without anyone in it.
+    pub const EMPTY: Self = Self {
+        bits: Vec::new(),
+        count: 0,
+    };
+
+    /// Puts one in.
+    pub fn insert(&mut self, doc: u32) {
+        let at = doc as usize / 64;
+        if at >= self.bits.len() {
+            self.bits.resize(at + 1, 0);
+        }
+        let bit = 1 << (doc % 64);
+        self.count += usize::from(self.bits[at] & bit == 0);
+        self.bits[at] |= bit;
+    }
+
+    /// Whether one is in it.
+    pub fn contains(&self, doc: u32) -> bool {
+        self.bits
+            .get(doc as usize / 64)
+            .is_some_and(|bits| bits >> (doc % 64) & 1 == 1)
+    }
+
+    /// How many are in it.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of them, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.bits.iter().enumerate().flat_map(|(at, &bits)| {
+            (0..64)
+                .filter(move |bit| bits >> bit & 1 == 1)
+                .map(move |bit| at as u32 * 64 + bit)
+        })
+    }
+}

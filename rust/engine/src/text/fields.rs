@@ -1,0 +1,229 @@
+//! Which parts of a record are read, and as what?
+//!
+//! A record says by its field names what is text, what is a tag, what leads to another record, what puts it into a group and
+//! when it happened. The names are chosen once for a store, by a record of its own, so that all processes read alike; until
+//! then those below hold, which are the names that the faces use.
+
+use crate::event::stamp;
+use crate::json::{self, Value};
+use crate::state::{spelled, unspelled};
+
+/// The record that holds a store's own choice.
+pub const CHOICE_ID: &str = "search:fields";
+
+/// Names that are read as text, and how much a word in them weighs.
+const TEXT: [(&str, u16); 17] = [
+    ("label", 2),
+    ("data.title", 2),
+    ("data.name", 2),
+    ("data.content", 1),
+    ("data.text", 1),
+    ("data.body", 1),
+    ("data.summary", 1),
+    ("data.description", 1),
+    ("data.caption", 1),
+    ("data.speaker", 1),
+    ("data.subject", 1),
+    ("data.predicate", 1),
+    ("data.object", 1),
+    ("data.notes", 1),
+    ("data.reason", 1),
+    ("data.category", 1),
+    ("data.tags", 1),
+];
+const TAGS: [&str; 1] = ["data.tags"];
+const LINKS: [&str; 10] = [
+    "data.previous",
+    "data.next",
+    "data.reply_to",
+    "data.parent",
+    "data.links",
+    "data.refs",
+    "data.from_id",
+    "data.to_id",
+    "data.source_id",
+    "data.target_id",
+];
+const GROUPS: [&str; 4] = ["data.session", "data.conversation", "data.thread", "data.path_id"];
+const TIMES: [&str; 4] = ["data.time", "data.timestamp", "data.created_at", "data.date"];
+
+/// What a field is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Words, with their weight.
+    Text(u16),
+    /// A tag.
+    Tag,
+    /// The id of another record.
+    Link,
+    /// A group that the record belongs to, by the number of the field.
+    Group(u16),
+    /// When it happened.
+    Time,
+}
+
+/// What was found in a record.
+pub enum Found<'a> {
+    /// A text and its weight.
+    Text(&'a str, u16),
+    /// A tag.
+    Tag(&'a str),
+    /// The id of another record.
+    Link(&'a str),
+    /// A group: the number of the field, and its value.
+    Group(u16, &'a str),
+    /// A moment, in microseconds since 1970.
+    Time(i64),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    key: Vec<u8>,
+    roles: Vec<Role>,
+    children: Vec<Node>,
+}
+
+/// The fields that are read.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    root: Node,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        let mut fields = Self { root: Node::default() };
+        TEXT.iter()
+            .for_each(|&(path, weight)| fields.add(path, Role::Text(weight)));
+        TAGS.iter().for_each(|path| fields.add(path, Role::Tag));
+        LINKS.iter().for_each(|path| fields.add(path, Role::Link));
+        (0..)
+            .zip(GROUPS)
+            .for_each(|(number, path)| fields.add(path, Role::Group(number)));
+        TIMES.iter().for_each(|path| fields.add(path, Role::Time));
+        fields
+    }
+}
+
+impl Fields {
+    /// The choice that a record holds; what it does not speak of stays as it is by default.
+    pub fn chosen(record: Option<&[u8]>) -> Self {
+        let data = record.and_then(|record| json::parse(record).ok());
+        let Some(data) = data.as_ref().and_then(|record| record.get("data")) else {
+            return Self::default();
+        };
+        let mut fields = Self { root: Node::default() };
+        match data.get("text") {
+            Some(Value::Object(weights)) => {
+                for (path, weight) in weights {
+                    let weight = weight.as_i64().map_or(1, |weight| weight.clamp(1, 100) as u16);
+                    fields.add(path, Role::Text(weight));
+                }
+            }
+            _ => TEXT
+                .iter()
+                .for_each(|&(path, weight)| fields.add(path, Role::Text(weight))),
+        }
+        for path in paths(data, "tags", &TAGS) {
+            fields.add(&path, Role::Tag);
+        }
+        for path in paths(data, "links", &LINKS) {
+            fields.add(&path, Role::Link);
+        }
+        for (number, path) in (0..).zip(paths(data, "groups", &GROUPS)) {
+            fields.add(&path, Role::Group(number));
+        }
+        for path in paths(data, "times", &TIMES) {
+            fields.add(&path, Role::Time);
+        }
+        fields
+    }
+
+    fn add(&mut self, path: &str, role: Role) {
+        let mut node = &mut self.root;
+        for key in path.split('.') {
+            let key = spelled(key);
+            let at = match node.children.iter().position(|child| child.key == key) {
+                Some(at) => at,
+                None => {
+                    node.children.push(Node { key, ..Node::default() });
+                    node.children.len() - 1
+                }
+            };
+            node = &mut node.children[at];
+        }
+        node.roles.push(role);
+    }
+
+    /// Shows what stands in a canonical record, in the order of its keys.
+    pub fn read(&self, record: &[u8], see: &mut dyn FnMut(Found<'_>)) {
+        walk(&self.root, record, 0, see);
+    }
+}
+
+fn paths(data: &Value, name: &str, usual: &[&str]) -> Vec<String> {
+    match data.get(name) {
+        Some(Value::Array(paths)) => paths
+            .iter()
+            .filter_map(|path| path.as_str().map(str::to_owned))
+            .collect(),
+        _ => usual.iter().map(|&path| path.to_owned()).collect(),
+    }
+}
+
+fn walk(node: &Node, record: &[u8], at: usize, see: &mut dyn FnMut(Found<'_>)) {
+    json::each_member(record, at, |key, start, end| {
+        let Some(child) = node.children.iter().find(|child| child.key == key) else {
+            return;
+        };
+        for &role in &child.roles {
+            show(role, record, start, end, see);
+        }
+        if !child.children.is_empty() && record[start] == b'{' {
+            walk(child, record, start, see);
+        }
+    });
+}
+
+/// Shows a value; of a list each element, of an object each member.
+fn show(role: Role, record: &[u8], start: usize, end: usize, see: &mut dyn FnMut(Found<'_>)) {
+    match record[start] {
+        b'"' => with_text(&record[start + 1..end - 1], |text| match role {
+            Role::Text(weight) => see(Found::Text(text, weight)),
+            Role::Tag => see(Found::Tag(text)),
+            Role::Link => see(Found::Link(text)),
+            Role::Group(number) => see(Found::Group(number, text)),
+            Role::Time => {
+                if let Some(micros) = stamp::read(text.as_bytes()) {
+                    see(Found::Time(micros));
+                }
+            }
+        }),
+        b'[' => {
+            json::each_element(record, start, |start, end| show(role, record, start, end, see));
+        }
+        b'{' => {
+            json::each_member(record, start, |_, start, end| show(role, record, start, end, see));
+        }
+        b'-' | b'0'..=b'9' => {
+            let text = std::str::from_utf8(&record[start..end]).unwrap_or_default();
+            match role {
+                Role::Group(number) => see(Found::Group(number, text)),
+                Role::Text(weight) => see(Found::Text(text, weight)),
+                Role::Time => {
+                    if let Some(seconds) = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite()) {
+                        see(Found::Time((seconds * 1e6) as i64));
+                    }
+                }
+                Role::Tag | Role::Link => {}
+            }
+        }
+        _ => {}
+    }
+}
+
+fn with_text(raw: &[u8], see: impl FnOnce(&str)) {
+    match std::str::from_utf8(raw) {
+        Ok(text) if !raw.contains(&b'\\') => see(text),
+        _ => see(&unspelled(raw)),
+    }
+}

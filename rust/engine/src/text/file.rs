@@ -1,0 +1,205 @@
+//! How are sealed documents kept on disk?
+//!
+//! In one file: what it was made of (seq and head of the log, and the choice of fields), the columns and lists as arrays of
+//! little-endian numbers, and the SHA-256 of all that. A file that is not whole, or not of this version, is no file.
+
+use super::columns::{Columns, Names};
+use super::lists::{Run, SPAN_DOCS};
+use super::sealed::Sealed;
+use crate::digest::{Hex, sha256};
+use crate::state::Class;
+
+/// The first bytes; the last one is the version.
+const MAGIC: &[u8; 8] = b"CMTEXT\x00\x01";
+const DIGEST_BYTES: usize = 32;
+
+/// What sealed documents were made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The last event.
+    pub seq: u64,
+    /// Its hash.
+    pub head: String,
+    /// The record that chose the fields, if one did.
+    pub choice: Option<Vec<u8>>,
+}
+
+/// The bytes of a file.
+pub fn spell(source: &Source, sealed: &Sealed) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    let columns = &sealed.columns;
+    numbers(&mut out, [source.seq], u64::to_le_bytes);
+    bytes(&mut out, source.head.as_bytes());
+    bytes(&mut out, source.choice.as_deref().unwrap_or_default());
+    numbers(&mut out, columns.slots.iter().copied(), u32::to_le_bytes);
+    numbers(&mut out, columns.lengths.iter().copied(), u32::to_le_bytes);
+    numbers(&mut out, columns.classes.iter().copied(), u32::to_le_bytes);
+    numbers(&mut out, columns.confidences.iter().copied(), f64::to_le_bytes);
+    numbers(&mut out, columns.seqs.iter().copied(), u64::to_le_bytes);
+    numbers(&mut out, columns.times.iter().copied(), i64::to_le_bytes);
+    names(&mut out, &columns.ids);
+    let mut kinds = Names::default();
+    for class in &columns.kinds {
+        kinds.push(&class.kind);
+        kinds.push(&class.status);
+        kinds.push(if class.face { b"face" } else { b"" });
+    }
+    names(&mut out, &kinds);
+    names(&mut out, &sealed.stems);
+    numbers(&mut out, sealed.first_runs.iter().copied(), u32::to_le_bytes);
+    numbers(&mut out, sealed.first_places.iter().copied(), u32::to_le_bytes);
+    let runs = sealed
+        .runs
+        .iter()
+        .flat_map(|run| [run.span, run.start, run.most, run.shortest]);
+    let runs: Vec<u32> = runs.collect();
+    numbers(&mut out, runs, u32::to_le_bytes);
+    numbers(&mut out, sealed.places.iter().copied(), u16::to_le_bytes);
+    numbers(&mut out, sealed.counts.iter().copied(), u16::to_le_bytes);
+    let digest = sha256(&out).raw();
+    out.extend_from_slice(&digest);
+    out
+}
+
+fn numbers<T, const N: usize>(
+    out: &mut Vec<u8>,
+    values: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    spell: impl Fn(T) -> [u8; N],
+) {
+    let values = values.into_iter();
+    out.extend_from_slice(&(values.len() as u64).to_le_bytes());
+    out.reserve(values.len() * N);
+    values.for_each(|value| out.extend_from_slice(&spell(value)));
+}
+
+fn bytes(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text);
+}
+
+fn names(out: &mut Vec<u8>, names: &Names) {
+    bytes(out, &names.bytes);
+    numbers(out, names.ends.iter().copied(), u32::to_le_bytes);
+}
+
+/// What a file holds; `None` if it is not whole, not of this version, or does not hold together.
+pub fn read(file: &[u8]) -> Option<(Source, Sealed)> {
+    let (text, digest) = file.split_at_checked(file.len().checked_sub(DIGEST_BYTES)?)?;
+    let digest = Hex::spell(digest.try_into().ok()?);
+    let mut rest = text.strip_prefix(MAGIC)?;
+    if sha256(text) != digest {
+        return None;
+    }
+    let rest = &mut rest;
+    let seq = *take(rest, u64::from_le_bytes)?.first()?;
+    let head = String::from_utf8(take_bytes(rest)?.to_vec()).ok()?;
+    let choice = Some(take_bytes(rest)?.to_vec()).filter(|choice| !choice.is_empty());
+    let mut columns = Columns {
+        slots: take(rest, u32::from_le_bytes)?,
+        lengths: take(rest, u32::from_le_bytes)?,
+        classes: take(rest, u32::from_le_bytes)?,
+        confidences: take(rest, f64::from_le_bytes)?,
+        seqs: take(rest, u64::from_le_bytes)?,
+        times: take(rest, i64::from_le_bytes)?,
+        ids: take_names(rest)?,
+        ..Columns::default()
+    };
+    let kinds = take_names(rest)?;
+    for number in 0..kinds.len() / 3 {
+        columns.name_class(Class {
+            kind: kinds.get(number * 3).into(),
+            status: kinds.get(number * 3 + 1).into(),
+            face: !kinds.get(number * 3 + 2).is_empty(),
+        });
+    }
+    let sealed = Sealed {
+        columns,
+        stems: take_names(rest)?,
+        first_runs: take(rest, u32::from_le_bytes)?,
+        first_places: take(rest, u32::from_le_bytes)?,
+        runs: take_runs(rest)?,
+        places: take(rest, u16::from_le_bytes)?,
+        counts: take(rest, u16::from_le_bytes)?,
+    };
+    (rest.is_empty() && holds_together(&sealed)).then_some((Source { seq, head, choice }, sealed))
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, after) = rest.split_first_chunk::<8>()?;
+    let (text, after) = after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    *rest = after;
+    Some(text)
+}
+
+fn take<T, const N: usize>(rest: &mut &[u8], read: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
+    let (length, after) = rest.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?.checked_mul(N)?;
+    let (text, after) = after.split_at_checked(length)?;
+    *rest = after;
+    Some(text.as_chunks::<N>().0.iter().map(|&chunk| read(chunk)).collect())
+}
+
+fn take_names(rest: &mut &[u8]) -> Option<Names> {
+    let bytes = take_bytes(rest)?.to_vec();
+    let ends = take(rest, u32::from_le_bytes)?;
+    let whole = ends.is_sorted() && ends.last().map_or(0, |&end| end as usize) == bytes.len();
+    whole.then_some(Names { bytes, ends })
+}
+
+fn take_runs(rest: &mut &[u8]) -> Option<Vec<Run>> {
+    let flat = take(rest, u32::from_le_bytes)?;
+    let (fours, left) = flat.as_chunks::<4>();
+    let run = |&[span, start, most, shortest]: &[u32; 4]| Run {
+        span,
+        start,
+        most,
+        shortest,
+    };
+    left.is_empty().then(|| fours.iter().map(run).collect())
+}
+
+/// Whether every number in it that leads elsewhere leads to something: nobody checks again later.
+fn holds_together(sealed: &Sealed) -> bool {
+    let columns = &sealed.columns;
+    let docs = columns.slots.len();
+    let lengths = [
+        columns.lengths.len(),
+        columns.classes.len(),
+        columns.confidences.len(),
+        columns.seqs.len(),
+        columns.times.len(),
+        columns.ids.len(),
+    ];
+    let stems = sealed.stems.len();
+    lengths.iter().all(|&length| length == docs)
+        && columns
+            .classes
+            .iter()
+            .all(|&class| (class as usize) < columns.kinds.len())
+        && sealed.counts.len() == sealed.places.len()
+        && are_cuts(&sealed.first_runs, stems, sealed.runs.len())
+        && are_cuts(&sealed.first_places, stems, sealed.places.len())
+        && (1..stems).all(|at| sealed.stems.get(at - 1) < sealed.stems.get(at))
+        && (0..stems).all(|at| is_list(sealed, at, docs))
+}
+
+fn are_cuts(cuts: &[u32], pieces: usize, total: usize) -> bool {
+    cuts.len() == pieces + 1
+        && cuts.is_sorted()
+        && cuts.first() == Some(&0)
+        && cuts.last().is_some_and(|&end| end as usize == total)
+}
+
+fn is_list(sealed: &Sealed, at: usize, docs: usize) -> bool {
+    let list = sealed.list_at(at);
+    let starts = list.runs.iter().map(|run| run.start as usize);
+    let ends = starts.clone().skip(1).chain([list.places.len()]);
+    list.runs.first().map_or(list.places.is_empty(), |run| run.start == 0)
+        && list.runs.is_sorted_by(|one, other| one.span < other.span)
+        && list.runs.iter().zip(starts.zip(ends)).all(|(run, (start, end))| {
+            let first = run.span as usize * SPAN_DOCS;
+            let places = list.places.get(start..end).unwrap_or_default();
+            let last = places.last().map_or(docs, |&place| first + usize::from(place));
+            last < docs && usize::from(places[places.len() - 1]) < SPAN_DOCS && places.is_sorted_by(|a, b| a < b)
+        })
+}

@@ -1,0 +1,128 @@
+//! Which documents may be found at all?
+
+use super::columns::{Columns, DocSet, NO_TIME};
+use super::lists::List;
+use super::open::tag_key;
+use crate::state::{Class, Row, spelled};
+
+/// A moment, and the event that stands for it: a record that does not say when it happened, happened when it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The moment, in microseconds since 1970.
+    pub micros: i64,
+    /// The first event of the live log that did not happen before it.
+    pub seq: u64,
+    /// The last event before the live log; what it holds happened, as far as is known, when that log began.
+    pub base_seq: u64,
+    /// When the live log began.
+    pub base_micros: i64,
+}
+
+/// What a caller wants to find.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only these kinds; any if empty.
+    pub kinds: Vec<String>,
+    /// Not these kinds, unless they are named above.
+    pub without_kinds: Vec<String>,
+    /// Only this status.
+    pub status: Option<String>,
+    /// At least this confidence.
+    pub min_confidence: f64,
+    /// All of these tags.
+    pub tags: Vec<String>,
+    /// Not before this moment.
+    pub since: Option<Edge>,
+    /// Before this moment.
+    pub until: Option<Edge>,
+}
+
+impl Filter {
+    /// Whether a record as the state holds it now is still of the kind, status and confidence that are looked for.
+    pub fn accepts(&self, row: &Row<'_>) -> bool {
+        let names = |names: &[String]| names.iter().any(|name| *spelled(name) == *row.class.kind);
+        let kind = if self.kinds.is_empty() {
+            !names(&self.without_kinds)
+        } else {
+            names(&self.kinds)
+        };
+        let status = self
+            .status
+            .as_deref()
+            .is_none_or(|status| *spelled(status) == *row.class.status);
+        kind && status && row.confidence >= self.min_confidence
+    }
+}
+
+/// A filter made ready for the documents of one part.
+pub struct Sieve<'a> {
+    columns: &'a Columns,
+    dead: &'a DocSet,
+    classes: Vec<bool>,
+    min_confidence: f64,
+    tags: Vec<DocSet>,
+    since: Option<Edge>,
+    until: Option<Edge>,
+}
+
+impl<'a> Sieve<'a> {
+    /// Makes a filter ready.
+    pub fn new(
+        filter: &Filter,
+        columns: &'a Columns,
+        dead: &'a DocSet,
+        list: impl Fn(&[u8]) -> Option<List<'a>>,
+    ) -> Self {
+        let spell = |names: &[String]| names.iter().map(|name| spelled(name)).collect::<Vec<_>>();
+        let (kinds, without) = (spell(&filter.kinds), spell(&filter.without_kinds));
+        let status = filter.status.as_deref().map(spelled);
+        let has = |names: &[Vec<u8>], class: &Class| names.iter().any(|name| **name == *class.kind);
+        let fits = |class: &Class| {
+            let kind = if kinds.is_empty() {
+                !has(&without, class)
+            } else {
+                has(&kinds, class)
+            };
+            kind && status.as_ref().is_none_or(|status| **status == *class.status)
+        };
+        let tagged = |tag: &String| {
+            let mut docs = DocSet::default();
+            list(&tag_key(tag))
+                .into_iter()
+                .flat_map(List::docs)
+                .for_each(|doc| docs.insert(doc));
+            docs
+        };
+        Self {
+            columns,
+            dead,
+            classes: columns.kinds.iter().map(fits).collect(),
+            min_confidence: filter.min_confidence,
+            tags: filter.tags.iter().map(tagged).collect(),
+            since: filter.since,
+            until: filter.until,
+        }
+    }
+
+    /// Whether a document may be found.
+    pub fn passes(&self, doc: u32) -> bool {
+        let at = doc as usize;
+        !self.dead.contains(doc)
+            && self.classes[self.columns.classes[at] as usize]
+            && self.columns.confidences[at] >= self.min_confidence
+            && self.tags.iter().all(|tagged| tagged.contains(doc))
+            && self.since.is_none_or(|edge| self.is_on_far_side(at, edge))
+            && self.until.is_none_or(|edge| !self.is_on_far_side(at, edge))
+    }
+
+    fn is_on_far_side(&self, at: usize, edge: Edge) -> bool {
+        let (time, seq) = (self.columns.times[at], self.columns.seqs[at]);
+        if time != NO_TIME {
+            time >= edge.micros
+        } else if seq <= edge.base_seq {
+            edge.base_micros >= edge.micros
+        } else {
+            seq >= edge.seq
+        }
+    }
+}

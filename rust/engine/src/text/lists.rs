@@ -1,0 +1,117 @@
+//! In which documents does a word stand, and how often?
+//!
+//! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`Run`] for each span it occurs in: the
+//! places within the span, the counts, and two numbers that bound what any of them can score.
+
+/// How many documents a span has: their scores fit into the nearest cache.
+pub const SPAN_DOCS: usize = 1 << 14;
+
+/// The part of a list that lies in one span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Which span.
+    pub span: u32,
+    /// Where its places begin in the list.
+    pub start: u32,
+    /// The highest count in it.
+    pub most: u32,
+    /// The shortest document in it.
+    pub shortest: u32,
+}
+
+/// Where a word stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct List<'a> {
+    /// By span, ascending.
+    pub runs: &'a [Run],
+    /// The documents, counted from the start of their span.
+    pub places: &'a [u16],
+    /// How often the word stands there, weighted by field.
+    pub counts: &'a [u16],
+}
+
+impl<'a> List<'a> {
+    /// In how many documents the word stands.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether it stands in none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The places and counts of one run.
+    pub fn run(&self, at: usize) -> (&'a [u16], &'a [u16]) {
+        let start = self.runs[at].start as usize;
+        let end = self
+            .runs
+            .get(at + 1)
+            .map_or(self.places.len(), |next| next.start as usize);
+        (&self.places[start..end], &self.counts[start..end])
+    }
+
+    /// How often the word stands in a document; 0 if it does not.
+    pub fn count_in(&self, doc: u32) -> u16 {
+        let span = doc / SPAN_DOCS as u32;
+        let Ok(at) = self.runs.binary_search_by_key(&span, |run| run.span) else {
+            return 0;
+        };
+        let (places, counts) = self.run(at);
+        let place = (doc as usize % SPAN_DOCS) as u16;
+        places.binary_search(&place).map_or(0, |found| counts[found])
+    }
+
+    /// All documents, ascending.
+    pub fn docs(self) -> impl Iterator<Item = u32> + 'a {
+        (0..self.runs.len()).flat_map(move |at| {
+            let base = self.runs[at].span * SPAN_DOCS as u32;
+            self.run(at).0.iter().map(move |&place| base + u32::from(place))
+        })
+    }
+}
+
+/// A list that still grows.
+#[derive(Clone, Debug, Default)]
+pub struct OpenList {
+    runs: Vec<Run>,
+    places: Vec<u16>,
+    counts: Vec<u16>,
+}
+
+impl OpenList {
+    /// Takes everything out.
+    pub fn clear(&mut self) {
+        self.runs.clear();
+        self.places.clear();
+        self.counts.clear();
+    }
+
+    /// Adds a document behind all others.
+    pub fn push(&mut self, doc: u32, count: u16, length: u32) {
+        let span = doc / SPAN_DOCS as u32;
+        match self.runs.last_mut().filter(|run| run.span == span) {
+            Some(run) => {
+                run.most = run.most.max(u32::from(count));
+                run.shortest = run.shortest.min(length);
+            }
+            None => self.runs.push(Run {
+                span,
+                start: self.places.len() as u32,
+                most: u32::from(count),
+                shortest: length,
+            }),
+        }
+        self.places.push((doc as usize % SPAN_DOCS) as u16);
+        self.counts.push(count);
+    }
+
+    /// The list as it is now.
+    pub fn list(&self) -> List<'_> {
+        List {
+            runs: &self.runs,
+            places: &self.places,
+            counts: &self.counts,
+        }
+    }
+}

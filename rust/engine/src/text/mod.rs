@@ -1,0 +1,41 @@
+//! Which records hold these words?
+//!
+//! A record becomes a document: its [`fields`] say which parts are text, and [`words`] how a text becomes words. A question
+//! is made ready by the [`index`]: each word's list, what the word is worth among all living documents, and which documents
+//! may be found ([`filter`]). Then the lists are [`sweep`]ed span by span for the best.
+//!
+//! The score is BM25 with exact lengths. Everything here is derived from the state and can be made again at any time.
+//!
+//! | file | the question it answers |
+//! |---|---|
+//! | `words` | how does a text become words? |
+//! | `question` | what does a question ask for? |
+//! | `fields` | which parts of a record are read, and as what? |
+//! | `lists` | in which documents does a word stand, and how often? |
+//! | `columns` | what is kept of each document beside its words? |
+//! | `open` | how are documents taken in, one by one? |
+//! | `sealed` | how do many documents lie close together? |
+//! | `file` | how are sealed documents kept on disk? |
+//! | `filter` | which documents may be found at all? |
+//! | `sweep` | which documents score highest, without scoring all of them? |
+//! | `index` | which records answer a question, as of the last change? |
+
+mod columns;
+mod fields;
+pub mod file;
+mod filter;
+mod index;
+mod lists;
+mod open;
+mod question;
+mod sealed;
+mod sweep;
+mod words;
+
+pub use fields::{CHOICE_ID, Fields, Found};
+pub use filter::{Edge, Filter};
+pub use index::{Index, Question};
+pub use open::{link_key, tag_key};
+pub use question::asked;
+pub use sealed::Sealed;
+pub use words::Words;

@@ -1,0 +1,130 @@
+//! How are documents taken in, one by one?
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::columns::{Columns, Entry, NO_TIME};
+use super::fields::{Fields, Found};
+use super::lists::{List, OpenList};
+use super::words::Words;
+use crate::state::Row;
+
+/// In front of what is not a word but can be looked up like one.
+const TAG: u8 = 1;
+const LINK: u8 = 2;
+
+type Numbers = HashMap<Box<[u8]>, u32, RandomState>;
+
+/// The key of a tag's list.
+pub fn tag_key(tag: &str) -> Vec<u8> {
+    [&[TAG], tag.as_bytes()].concat()
+}
+
+/// The key of the list of records that name this id.
+pub fn link_key(id: &str) -> Vec<u8> {
+    [&[LINK], id.as_bytes()].concat()
+}
+
+/// Documents that can be searched while more arrive.
+#[derive(Default)]
+pub struct Open {
+    /// Folded words with their endings: a form that was met before needs no stemmer.
+    forms: Numbers,
+    stems: Numbers,
+    lists: Vec<OpenList>,
+    pub(super) columns: Columns,
+    words: Words,
+    /// The lists that the document at hand goes to, with counts.
+    counts: Vec<(u32, u32)>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl Open {
+    /// Takes a record in; gives its number.
+    pub fn add(&mut self, row: &Row<'_>, fields: &Fields) -> u32 {
+        let doc = self.columns.len() as u32;
+        self.counts.clear();
+        self.keys.clear();
+        let (mut length, mut time) = (0_u32, NO_TIME);
+        let Self {
+            forms,
+            stems,
+            lists,
+            words,
+            counts,
+            keys,
+            ..
+        } = self;
+        let mut pending: Vec<(Box<[u8]>, u16)> = Vec::new();
+        fields.read(row.record, &mut |found| match found {
+            Found::Text(text, weight) => words.each(text, |word| {
+                length = length.saturating_add(u32::from(weight));
+                match forms.get(word.as_bytes()) {
+                    Some(&number) => counts.push((number, u32::from(weight))),
+                    None => pending.push((word.as_bytes().into(), weight)),
+                }
+            }),
+            Found::Tag(tag) => keys.push(tag_key(tag)),
+            Found::Link(id) => keys.push(link_key(id)),
+            Found::Group(..) => {}
+            Found::Time(micros) => time = if time == NO_TIME { micros } else { time },
+        });
+        for (form, weight) in pending {
+            let number = match forms.get(&form) {
+                Some(&number) => number,
+                None => {
+                    let stem = words.stem(std::str::from_utf8(&form).unwrap_or_default());
+                    let number = number_of(stems, lists, stem.as_bytes());
+                    forms.insert(form, number);
+                    number
+                }
+            };
+            counts.push((number, u32::from(weight)));
+        }
+        for key in keys {
+            counts.push((number_of(stems, lists, key), 0));
+        }
+        self.columns.push(&Entry {
+            slot: row.slot,
+            id: row.id,
+            class: row.class,
+            confidence: row.confidence,
+            seq: row.seq,
+            time,
+            length,
+        });
+        counts.sort_unstable();
+        for same in counts.chunk_by(|one, other| one.0 == other.0) {
+            let count = same.iter().map(|(_, count)| count).sum::<u32>();
+            lists[same[0].0 as usize].push(doc, u16::try_from(count).unwrap_or(u16::MAX), length);
+        }
+        doc
+    }
+
+    /// The list of a stem or key.
+    pub fn list(&self, key: &[u8]) -> Option<List<'_>> {
+        self.stems.get(key).map(|&number| self.lists[number as usize].list())
+    }
+
+    /// All stems and keys with their lists, sorted.
+    pub fn sorted(&self) -> Vec<(&[u8], List<'_>)> {
+        let mut all: Vec<_> = self
+            .stems
+            .iter()
+            .map(|(key, &number)| (&**key, self.lists[number as usize].list()))
+            .collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all
+    }
+}
+
+fn number_of(stems: &mut Numbers, lists: &mut Vec<OpenList>, key: &[u8]) -> u32 {
+    if let Some(&number) = stems.get(key) {
+        return number;
+    }
+    let number = lists.len() as u32;
+    lists.push(OpenList::default());
+    stems.insert(key.into(), number);
+    number
+}

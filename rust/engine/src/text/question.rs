@@ -1,0 +1,54 @@
+//! What does a question ask for?
+
+use super::words::Words;
+
+/// English words that stand in every text. A question leaves them out; records keep them, so that a question of nothing
+/// else still finds something.
+const COMMON_WORDS: [&str; 122] = [
+    "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but", "by",
+    "can", "could", "d", "did", "do", "does", "doing", "done", "each", "for", "from", "had", "has", "have", "having",
+    "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "ll", "m", "may", "me",
+    "might", "my", "no", "not", "of", "on", "or", "other", "our", "out", "re", "s", "she", "should", "so", "some",
+    "such", "t", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "too", "up",
+    "us", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would",
+    "you", "your", "being", "between", "both", "don", "down", "during", "few", "here", "hers", "let", "more", "most",
+    "nor", "off", "once", "only", "over", "own", "same", "those", "through", "under", "until", "whom", "whose",
+    "yours",
+];
+
+/// The stems that a question asks for, each once, in the order of the question.
+pub fn asked(text: &str) -> Vec<String> {
+    let mut words = Words::default();
+    let mut found = Vec::new();
+    words.each(text, |word| found.push(word.to_owned()));
+    if found.iter().any(|word| !is_common(word)) {
+        found.retain(|word| !is_common(word));
+    }
+    let mut stems: Vec<String> = Vec::new();
+    for word in &found {
+        let stem = words.stem(word);
+        if !stems.iter().any(|known| *known == stem) {
+            stems.push(stem.into_owned());
+        }
+    }
+    stems
+}
+
+fn is_common(word: &str) -> bool {
+    COMMON_WORDS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn common_words_are_left_out_unless_there_is_nothing_else() {
+        assert_eq!(
+            asked("What did the runner say about running?"),
+            ["runner", "say", "run"]
+        );
+        assert_eq!(asked("To be, or not to be"), ["to", "be", "or", "not"]);
+        assert!(asked("?!").is_empty());
+    }
+}

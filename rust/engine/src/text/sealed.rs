@@ -1,0 +1,165 @@
+//! How do many documents lie close together?
+
+use super::columns::{Columns, DocSet, Names};
+use super::fields::Fields;
+use super::lists::{List, OpenList, Run, SPAN_DOCS};
+use super::open::Open;
+use crate::state::Survey;
+
+/// Documents that are taken in by one thread at least.
+const THREAD_DOCS: usize = SPAN_DOCS;
+/// Stands for a document that is not taken over.
+const NOBODY_THERE: u32 = u32::MAX;
+/// Stands for the slot of a document whose record is gone.
+pub const NO_SLOT: u32 = u32::MAX;
+static NOBODY: DocSet = DocSet::EMPTY;
+
+/// A part that is joined with others.
+pub struct Part<'a> {
+    /// Its documents.
+    pub columns: &'a Columns,
+    /// Those that are dead.
+    pub dead: &'a DocSet,
+    /// Its lists, sorted by their keys.
+    pub lists: Vec<(&'a [u8], List<'a>)>,
+}
+
+/// Documents whose lists never change.
+#[derive(Debug, Default)]
+pub struct Sealed {
+    /// Stems and keys, sorted.
+    pub(super) stems: Names,
+    /// Where the runs of each begin, and where the last ones end.
+    pub(super) first_runs: Vec<u32>,
+    /// Where the places of each begin, and where the last ones end.
+    pub(super) first_places: Vec<u32>,
+    pub(super) runs: Vec<Run>,
+    pub(super) places: Vec<u16>,
+    pub(super) counts: Vec<u16>,
+    pub(super) columns: Columns,
+}
+
+impl Sealed {
+    /// Takes in all rows of a survey, on several threads.
+    pub fn build(survey: &Survey, fields: &Fields, threads: usize) -> Self {
+        let parts = threads.clamp(1, survey.len() / THREAD_DOCS + 1);
+        let docs_each = survey.len().div_ceil(parts);
+        let take_in = |part: usize| {
+            let mut open = Open::default();
+            let rows = part * docs_each..((part + 1) * docs_each).min(survey.len());
+            for row in rows.filter_map(|at| survey.row(at)) {
+                open.add(&row, fields);
+            }
+            open
+        };
+        let opens: Vec<Open> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || take_in(part))).collect();
+            let first = take_in(0);
+            // A thread that died has reported why; its part is taken in here.
+            let rest = (1..).zip(others);
+            let rest = rest.map(|(part, thread)| thread.join().unwrap_or_else(|_| take_in(part)));
+            std::iter::once(first).chain(rest).collect()
+        });
+        let parts = opens.iter().map(|open| Part {
+            columns: &open.columns,
+            dead: &NOBODY,
+            lists: open.sorted(),
+        });
+        Self::joined(&parts.collect::<Vec<_>>())
+    }
+
+    /// Joins the living documents of several parts, one part behind the other.
+    pub fn joined(parts: &[Part<'_>]) -> Self {
+        let mut sealed = Self::default();
+        let mut numbers = Vec::new();
+        for part in parts {
+            let mut number = |doc: usize| {
+                if part.dead.contains(doc as u32) {
+                    return NOBODY_THERE;
+                }
+                sealed.columns.push(&part.columns.entry(doc));
+                sealed.columns.len() as u32 - 1
+            };
+            numbers.push((0..part.columns.len()).map(&mut number).collect::<Vec<u32>>());
+        }
+        let mut heads = vec![0; parts.len()];
+        sealed.first_runs.push(0);
+        sealed.first_places.push(0);
+        let mut joined = OpenList::default();
+        loop {
+            let rest = heads.iter().zip(parts).filter_map(|(&at, part)| part.lists.get(at));
+            let Some(stem) = rest.map(|(stem, _)| *stem).min() else {
+                break;
+            };
+            joined.clear();
+            for (head, (part, numbers)) in heads.iter_mut().zip(parts.iter().zip(&numbers)) {
+                let Some((_, list)) = part.lists.get(*head).filter(|(own, _)| *own == stem) else {
+                    continue;
+                };
+                *head += 1;
+                for (doc, &count) in list.docs().zip(list.counts) {
+                    let number = numbers[doc as usize];
+                    if number != NOBODY_THERE {
+                        joined.push(number, count, sealed.columns.lengths[number as usize]);
+                    }
+                }
+            }
+            sealed.add_list(stem, joined.list());
+        }
+        sealed
+    }
+
+    fn add_list(&mut self, stem: &[u8], list: List<'_>) {
+        if list.is_empty() {
+            return;
+        }
+        self.stems.push(stem);
+        self.runs.extend_from_slice(list.runs);
+        self.places.extend_from_slice(list.places);
+        self.counts.extend_from_slice(list.counts);
+        self.first_runs.push(self.runs.len() as u32);
+        self.first_places.push(self.places.len() as u32);
+    }
+
+    /// All stems and keys with their lists, sorted.
+    pub fn sorted(&self) -> Vec<(&[u8], List<'_>)> {
+        (0..self.stems.len())
+            .map(|at| (self.stems.get(at), self.list_at(at)))
+            .collect()
+    }
+
+    /// Looks up each document's record again: slots differ from one state to the next. Those that `find` does not know stay
+    /// without one.
+    pub fn settle(&mut self, find: impl Fn(u32, &[u8]) -> Option<u32>) {
+        let Columns { slots, ids, .. } = &mut self.columns;
+        for (doc, slot) in slots.iter_mut().enumerate() {
+            *slot = find(*slot, ids.get(doc)).unwrap_or(NO_SLOT);
+        }
+    }
+
+    /// The list of a stem or key.
+    pub fn list(&self, key: &[u8]) -> Option<List<'_>> {
+        self.stems.find(key).map(|at| self.list_at(at))
+    }
+
+    /// The list of the stem or key with this number.
+    pub(super) fn list_at(&self, at: usize) -> List<'_> {
+        let runs = self.first_runs[at] as usize..self.first_runs[at + 1] as usize;
+        let places = self.first_places[at] as usize..self.first_places[at + 1] as usize;
+        List {
+            runs: &self.runs[runs],
+            places: &self.places[places.clone()],
+            counts: &self.counts[places],
+        }
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+}

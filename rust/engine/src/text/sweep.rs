@@ -1,0 +1,174 @@
+//! Which documents score highest, without scoring all of them?
+//!
+//! One span after the other: the words that could alone lift a document over the threshold add their scores into an array
+//! that fits the cache; only documents that got far enough are then looked up in the lists of the other words. The words
+//! come in one order everywhere, so that equal documents get equal sums.
+
+use super::lists::{List, SPAN_DOCS};
+
+/// How soon a second occurrence counts less, and how much the length of a document counts (Anserini's values).
+pub const K1: f64 = 0.9;
+/// See [`K1`].
+pub const B: f64 = 0.4;
+/// A look-up costs about as much as so many steps along a list.
+pub const LOOKUP_STEPS: usize = 16;
+/// Sums in single precision are off by less than this.
+const SLACK: f32 = 1.0 + 1e-5;
+
+/// What the length of a document does to its counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Norm {
+    fixed: f64,
+    per_word: f64,
+}
+
+impl Norm {
+    /// For documents of this length on average.
+    pub fn of(average_length: f64) -> Self {
+        Self {
+            fixed: K1 * (1.0 - B),
+            per_word: K1 * B / average_length.max(f64::MIN_POSITIVE),
+        }
+    }
+
+    /// What a word that stands `count` times in a document of `length` adds to its score.
+    pub fn score(self, weight: f64, count: u32, length: u32) -> f64 {
+        let count = f64::from(count);
+        weight * count * (K1 + 1.0) / (count + self.fixed + self.per_word * f64::from(length))
+    }
+}
+
+/// What a rare word is worth.
+pub fn weight_of(docs_with: usize, docs: usize) -> f64 {
+    let (with, all) = (docs_with as f64, docs as f64);
+    (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+}
+
+/// A word of a question in one part of an index.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// What it is worth.
+    pub weight: f64,
+    /// Where it stands.
+    pub list: List<'a>,
+}
+
+/// Where a word stands in the span at hand.
+struct Here<'a> {
+    places: &'a [u16],
+    counts: &'a [u16],
+    weight: f32,
+    bound: f32,
+}
+
+/// Shows every document of a part that may be among the best, with its score. `see` answers what the next one must reach;
+/// the first must reach `threshold`.
+pub fn sweep(
+    asked: &[Asked<'_>],
+    lengths: &[u32],
+    norm: Norm,
+    mut threshold: f32,
+    mut see: impl FnMut(u32, f32) -> f32,
+) {
+    let mut next_runs = vec![0_usize; asked.len()];
+    let mut scores = vec![0.0_f32; SPAN_DOCS];
+    let mut candidates: Vec<u16> = Vec::new();
+    let (fixed, per_word) = (norm.fixed as f32, norm.per_word as f32);
+    loop {
+        let heads = asked
+            .iter()
+            .zip(&next_runs)
+            .filter_map(|(word, &at)| word.list.runs.get(at));
+        let Some(span) = heads.map(|run| run.span).min() else {
+            return;
+        };
+        let here: Vec<Here<'_>> = asked
+            .iter()
+            .zip(&mut next_runs)
+            .map(|(word, at)| here(word, at, span, norm))
+            .collect();
+        // What the words from each one on can add at most.
+        let mut rest = vec![0.0; here.len() + 1];
+        for at in (0..here.len()).rev() {
+            rest[at] = rest[at + 1] + here[at].bound;
+        }
+        if rest[0] * SLACK < threshold {
+            continue;
+        }
+        let base = span as usize * SPAN_DOCS;
+        let lengths = &lengths[base..lengths.len().min(base + SPAN_DOCS)];
+        let add = |scores: &mut [f32], word: &Here<'_>| {
+            let weight = word.weight * (K1 as f32 + 1.0);
+            for (&place, &count) in word.places.iter().zip(word.counts) {
+                let (place, count) = (usize::from(place), f32::from(count));
+                scores[place] += weight * count / (count + fixed + per_word * lengths[place] as f32);
+            }
+        };
+        let essential = (0..here.len())
+            .take_while(|&at| rest[at] * SLACK >= threshold)
+            .count()
+            .max(1);
+        here[..essential].iter().for_each(|word| add(&mut scores, word));
+        candidates.clear();
+        collect(
+            &scores[..lengths.len()],
+            threshold / SLACK - rest[essential],
+            &mut candidates,
+        );
+        for (at, word) in here.iter().enumerate().skip(essential) {
+            candidates.retain(|&place| (scores[usize::from(place)] + rest[at]) * SLACK >= threshold);
+            if candidates.len() * LOOKUP_STEPS > word.places.len() {
+                add(&mut scores, word);
+                continue;
+            }
+            for &place in &candidates {
+                if let Ok(found) = word.places.binary_search(&place) {
+                    let (place, count) = (usize::from(place), f32::from(word.counts[found]));
+                    let weight = word.weight * (K1 as f32 + 1.0);
+                    scores[place] += weight * count / (count + fixed + per_word * lengths[place] as f32);
+                }
+            }
+        }
+        for &place in &candidates {
+            let score = scores[usize::from(place)];
+            if score >= threshold {
+                threshold = threshold.max(see((base + usize::from(place)) as u32, score));
+            }
+        }
+        scores.fill(0.0);
+    }
+}
+
+fn here<'a>(word: &Asked<'a>, at: &mut usize, span: u32, norm: Norm) -> Here<'a> {
+    let Some(run) = word.list.runs.get(*at).filter(|run| run.span == span) else {
+        return Here {
+            places: &[],
+            counts: &[],
+            weight: 0.0,
+            bound: 0.0,
+        };
+    };
+    let (places, counts) = word.list.run(*at);
+    *at += 1;
+    Here {
+        places,
+        counts,
+        weight: word.weight as f32,
+        bound: norm.score(word.weight, run.most, run.shortest) as f32,
+    }
+}
+
+/// The places whose scores are above nothing and at least this; eight at a time, because most are not.
+fn collect(scores: &[f32], least: f32, candidates: &mut Vec<u16>) {
+    let least = least.max(f32::MIN_POSITIVE);
+    let (eights, tail) = scores.as_chunks::<8>();
+    for (at, eight) in eights.iter().enumerate() {
+        if eight.iter().fold(false, |any, &score| any | (score >= least)) {
+            let found = (0..8).filter(|&one| eight[one] >= least);
+            candidates.extend(found.map(|one| (at * 8 + one) as u16));
+        }
+    }
+    let start = eights.len() * 8;
+    let found = (0..tail.len()).filter(|&one| tail[one] >= least);
+    candidates.extend(found.map(|one| (start + one) as u16));
+}

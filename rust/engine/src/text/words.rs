@@ -1,0 +1,152 @@
+//! How does a text become words?
+//!
+//! Characters are folded (case, accents, compatibility forms), runs of letters and digits are words, and English endings
+//! are cut (Snowball). Scripts that put no spaces between words become single characters and pairs of neighbours. The same
+//! rules hold for records and for questions; only a question may leave out words that say little.
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Longer words are cut: nobody types them, and a blob of letters should not fill the index.
+const LONGEST_WORD_BYTES: usize = 64;
+
+/// Splits, folds and stems; keeps its memory between texts.
+pub struct Words {
+    stemmer: Stemmer,
+    folded: String,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self {
+            stemmer: Stemmer::create(Algorithm::English),
+            folded: String::new(),
+        }
+    }
+}
+
+impl Words {
+    /// Shows each folded word of a text, its ending still on.
+    pub fn each(&mut self, text: &str, mut see: impl FnMut(&str)) {
+        self.folded.clear();
+        if text.is_ascii() {
+            self.folded.push_str(text);
+            self.folded.make_ascii_lowercase();
+            let words = self.folded.split(|c: char| !c.is_ascii_alphanumeric());
+            words.filter(|word| !word.is_empty()).for_each(|word| see(cut(word)));
+            return;
+        }
+        fold(text, &mut self.folded);
+        let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c);
+        for run in self.folded.split(|c| !is_part(c)).filter(|run| !run.is_empty()) {
+            split_scripts(run, &mut see);
+        }
+    }
+
+    /// A word without its English ending.
+    pub fn stem<'a>(&self, word: &'a str) -> std::borrow::Cow<'a, str> {
+        if word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase()) {
+            self.stemmer.stem(word)
+        } else {
+            word.into()
+        }
+    }
+
+    /// All words of a text, stemmed.
+    pub fn stems(&mut self, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        self.each(text, |word| found.push(word.to_owned()));
+        found.iter().map(|word| self.stem(word).into_owned()).collect()
+    }
+}
+
+/// Compatibility forms become plain ones, accents go, case goes. Marks that make another letter of a kana stay.
+fn fold(text: &str, out: &mut String) {
+    let plain = text.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
+    for c in plain.nfc().flat_map(char::to_lowercase) {
+        match c {
+            'ß' => out.push_str("ss"),
+            'ς' => out.push('σ'),
+            c => out.push(c),
+        }
+    }
+}
+
+fn cut(word: &str) -> &str {
+    let fits = |&end: &usize| word.is_char_boundary(end);
+    let end = (0..=word.len().min(LONGEST_WORD_BYTES)).rev().find(fits).unwrap_or(0);
+    &word[..end]
+}
+
+/// Whether a character belongs to a script that is written without spaces, or in syllables that carry endings.
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Shows the words of a run without separators: pieces of spaced scripts whole, of others each character and each pair.
+fn split_scripts(run: &str, see: &mut impl FnMut(&str)) {
+    let mut word_start = None;
+    let mut before: Option<usize> = None;
+    for (at, c) in run.char_indices() {
+        let end = at + c.len_utf8();
+        if is_unspaced(c) {
+            if let Some(start) = word_start.take() {
+                see(cut(&run[start..at]));
+            }
+            see(&run[at..end]);
+            if let Some(start) = before {
+                see(&run[start..end]);
+            }
+            before = Some(at);
+        } else {
+            before = None;
+            word_start.get_or_insert(at);
+        }
+    }
+    if let Some(start) = word_start {
+        see(cut(&run[start..]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stems(text: &str) -> Vec<String> {
+        Words::default().stems(text)
+    }
+
+    #[test]
+    fn words_are_folded_and_stemmed() {
+        assert_eq!(
+            stems("Running: the CAFÉ's lock_timeout, 42x!"),
+            ["run", "the", "cafe", "s", "lock", "timeout", "42x"]
+        );
+        assert_eq!(
+            stems("Straße ΟΔΟΣ ﬁne İstanbul"),
+            ["strass", "οδοσ", "fine", "istanbul"]
+        );
+        assert_eq!(stems("don't—stop"), stems("don’t stop"));
+        assert!(stems(" .,;\u{1f600} ").is_empty());
+    }
+
+    #[test]
+    fn unspaced_scripts_become_characters_and_pairs() {
+        assert_eq!(stems("東京都へ"), ["東", "京", "東京", "都", "京都", "へ", "都へ"]);
+        assert_eq!(stems("がか"), ["が", "か", "がか"]);
+        assert_eq!(stems("Rust言語2"), ["rust", "言", "語", "言語", "2"]);
+        assert_eq!(stems("한국"), ["한", "국", "한국"]);
+        assert_eq!(stems("नमस्ते दुनिया").len(), 2);
+    }
+
+    #[test]
+    fn long_words_are_cut_alike() {
+        let long = "é".repeat(100) + "x";
+        assert_eq!(stems(&long)[0].len(), LONGEST_WORD_BYTES);
+        assert_eq!(stems(&long), stems(&"é".repeat(101)));
+    }
+}

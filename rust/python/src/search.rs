@@ -1,0 +1,91 @@
+//! How does a search come in from Python, and how do its hits go back?
+
+use chronomemory::store::{Hit, Search};
+use chronomemory::text::{Filter, Words, asked};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::object;
+
+/// A record, its score and, if asked for, what the score is made of.
+pub type Found<'py> = (Bound<'py, PyAny>, f64, Option<Bound<'py, PyDict>>);
+
+/// What a caller looks for, as keyword arguments of one dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Wanted {
+    text: Option<String>,
+    cosines: Option<Vec<(String, f64)>>,
+    kinds: Vec<String>,
+    without_kinds: Vec<String>,
+    status: Option<String>,
+    min_confidence: f64,
+    tags: Vec<String>,
+    since_us: Option<i64>,
+    until_us: Option<i64>,
+    limit: usize,
+    context: bool,
+}
+
+impl From<Wanted> for Search {
+    fn from(wanted: Wanted) -> Self {
+        Self {
+            text: wanted.text,
+            cosines: wanted.cosines,
+            filter: Filter {
+                kinds: wanted.kinds,
+                without_kinds: wanted.without_kinds,
+                status: wanted.status.filter(|status| !status.is_empty()),
+                min_confidence: wanted.min_confidence,
+                tags: wanted.tags,
+                ..Filter::default()
+            },
+            since: wanted.since_us,
+            until: wanted.until_us,
+            limit: wanted.limit,
+            context: wanted.context,
+        }
+    }
+}
+
+/// Hits as Python sees them.
+pub fn found<'py>(py: Python<'py>, hits: &[Hit], explain: bool) -> PyResult<Vec<Found<'py>>> {
+    hits.iter()
+        .map(|hit| {
+            let why = explain.then(|| explained(py, hit)).transpose()?;
+            Ok((object::record(py, &hit.record)?, hit.score, why))
+        })
+        .collect()
+}
+
+fn explained<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
+    let why = PyDict::new(py);
+    let words = PyDict::new(py);
+    for (word, score) in &hit.words {
+        words.set_item(word, score)?;
+    }
+    why.set_item("text", hit.text)?;
+    why.set_item("words", words)?;
+    why.set_item("cosine", hit.cosine)?;
+    why.set_item("text_share", hit.shares.map(|shares| shares.0))?;
+    why.set_item("vector_share", hit.shares.map(|shares| shares.1))?;
+    why.set_item("alone", hit.alone)?;
+    why.set_item("linked", hit.lift.linked)?;
+    why.set_item("linked_by", &hit.linked_by)?;
+    why.set_item("grouped", hit.lift.grouped)?;
+    why.set_item("grouped_by", &hit.grouped_by)?;
+    why.set_item("score", hit.score)?;
+    Ok(why)
+}
+
+/// The words of a text as the index knows them.
+#[pyfunction]
+pub fn text_words(text: &str) -> Vec<String> {
+    Words::default().stems(text)
+}
+
+/// The words that a question asks for.
+#[pyfunction]
+pub fn question_words(text: &str) -> Vec<String> {
+    asked(text)
+}

@@ -1,0 +1,195 @@
+"""Can the files of a text index lie? Deleted, cut, bent, swapped or old, the answers equal a rebuild."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoRecord, ChronoStore
+
+#: Enough that a file is kept.
+RECORDS = 20_500
+WORDS = [f"word{number}" for number in range(300)] + ["the", "common", "one"]
+QUESTIONS = ["word1 word2 the", "common word7", "word299", "the one", "fresh word3"]
+
+Answers = list[list[tuple[str, float]]]
+
+
+def text_of(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=6))
+
+
+def fill(root: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    with ChronoStore(root) as store:
+        store.upsert_many([ChronoRecord(id=f"R{n}", label=text_of(chance)) for n in range(RECORDS)])
+        store.search("the")
+
+
+def answers(store: ChronoStore) -> Answers:
+    return [[(hit.id, hit.score) for hit in store.search(question, limit=20)] for question in QUESTIONS]
+
+
+def index_files(root: Path) -> list[Path]:
+    return sorted((root / ".chronomemory" / "index" / "text").glob("*.text"))
+
+
+def rebuilt(root: Path, into: Path) -> Answers:
+    """Answer from a copy that has no index."""
+    shutil.copytree(root, into, ignore=shutil.ignore_patterns("text"))
+    with ChronoStore(into) as store:
+        return answers(store)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        root = tmp_path_factory.mktemp("filled")
+        fill(root, 1)
+        yield root
+
+
+@pytest.fixture
+def root(filled: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "copy"
+    shutil.copytree(filled, copy)
+    return copy
+
+
+def test_a_file_is_kept_and_used(root: Path, tmp_path: Path) -> None:
+    [file] = index_files(root)
+    before = file.stat().st_mtime_ns
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
+    assert index_files(root) == [file]
+    assert file.stat().st_mtime_ns == before
+
+
+def test_bent_files_change_no_answer(root: Path, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    [file] = index_files(root)
+    whole = file.read_bytes()
+    bent = bytearray(whole)
+    bent[chance.randrange(len(bent))] ^= 1 << chance.randrange(8)
+    for bad in (b"", whole[: chance.randrange(len(whole))], bytes(bent), whole + b"x", b"x" * 100):
+        for old in index_files(root):
+            old.unlink()
+        file.write_bytes(bad)
+        with ChronoStore(root) as store:
+            assert answers(store) == expected
+    file.unlink()
+    shutil.rmtree(file.parent)
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
+
+
+def test_a_folder_in_the_place_of_a_file_changes_no_answer(root: Path, tmp_path: Path) -> None:
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    [file] = index_files(root)
+    file.unlink()
+    file.mkdir()
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
+
+
+def test_a_file_of_another_store_is_not_believed(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    fill(other, 2)
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    [file] = index_files(root)
+    shutil.copy(index_files(other)[0], file)
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
+
+
+def test_an_old_file_is_brought_up_to_date(root: Path, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    old = index_files(root)[0]
+    kept = old.read_bytes()
+    with ChronoStore(root) as store:
+        for number in range(50):
+            store.upsert(ChronoRecord(id=f"R{chance.randrange(RECORDS)}", label="fresh " + text_of(chance)))
+            store.upsert(ChronoRecord(id=f"NEW{number}", label="fresh " + text_of(chance)))
+            store.delete(f"R{chance.randrange(RECORDS)}")
+        live = answers(store)
+    old.write_bytes(kept)
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    assert live == expected
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
+        store.compact()
+        store.upsert(ChronoRecord(id="LAST", label="fresh word3"))
+        live = answers(store)
+    assert live == rebuilt(root, tmp_path / "again")
+
+
+def test_many_changes_are_sealed_again(root: Path, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    with ChronoStore(root) as store:
+        before = index_files(root)
+        answers(store)
+        for _ in range(3):
+            store.upsert_many([ChronoRecord(id=f"X{n}", label=text_of(chance)) for n in range(10_000)])
+            live = answers(store)
+        after = index_files(root)
+        assert len(after) == 1 and after != before
+    assert live == rebuilt(root, tmp_path / "rebuilt")
+    with ChronoStore(root) as store:
+        assert answers(store) == live
+
+
+def test_a_restored_past_is_searched_as_it_was(root: Path, tmp_path: Path) -> None:
+    with ChronoStore(root) as store:
+        expected = answers(store)
+        backup = store.backup()
+        store.upsert_many([ChronoRecord(id=f"X{n}", label="the one common") for n in range(25_000)])
+        assert answers(store) != expected
+        store.restore(backup)
+        assert answers(store) == expected
+    assert rebuilt(root, tmp_path / "rebuilt") == expected
+
+
+def harm(chance: random.Random, folder: Path, older: list[bytes]) -> str:
+    """Do something to the files of an index, and say what."""
+    deed = chance.choice(["delete", "cut", "bend", "swap", "leave"])
+    for file in sorted(folder.glob("*.text")):
+        whole = file.read_bytes()
+        older.append(whole)
+        if deed == "delete":
+            file.unlink()
+        elif deed == "cut":
+            file.write_bytes(whole[: chance.randrange(len(whole))])
+        elif deed == "bend":
+            at = chance.randrange(len(whole))
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        elif deed == "swap":
+            file.write_bytes(chance.choice(older))
+    return deed
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_harm_at_random_between_writes_changes_no_answer(root: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    older: list[bytes] = []
+    deeds = []
+    for turn in range(6):
+        with ChronoStore(root) as store:
+            many = 21_000 if turn % 3 == 2 else 40
+            names = [f"R{chance.randrange(RECORDS)}" for _ in range(many // 2)]
+            names += [f"T{turn}-{number}" for number in range(many // 2)]
+            store.upsert_many([ChronoRecord(id=name, label="fresh " + text_of(chance)) for name in names])
+            store.delete(names[0])
+            live = answers(store)
+            if turn == 3:
+                store.compact()
+                assert answers(store) == live
+        assert live == rebuilt(root, tmp_path / f"rebuilt{turn}"), deeds
+        deeds.append(harm(chance, root / ".chronomemory" / "index" / "text", older))
+    assert len(set(deeds)) > 1
