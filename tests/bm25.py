@@ -41,8 +41,8 @@ def counted(record: ChronoRecord, weights: Mapping[str, int] = WEIGHTS) -> Count
 def scores(
     records: Iterable[ChronoRecord], question: str, weights: Mapping[str, int] = WEIGHTS
 ) -> dict[str, float]:
-    """Score every record that shares a word with the question; all records count, whatever their status."""
-    counts = {record.id: counted(record, weights) for record in records}
+    """Score every record that shares a word with the question; all that have words count, of any status."""
+    counts = {record.id: words for record in records if (words := counted(record, weights))}
     lengths = {name: sum(words.values()) for name, words in counts.items()}
     average = sum(lengths.values()) / max(len(lengths), 1)
     found: dict[str, float] = {}

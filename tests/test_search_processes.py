@@ -77,3 +77,24 @@ def test_threads_share_one_index(store: ChronoStore) -> None:
     assert failures == []
     hits = [(hit.id, hit.score) for hit in store.search("word7 alpha", limit=50, context=False)]
     assert agrees(hits, scores(store.query(), "word7 alpha"), 50)
+
+
+FIRST = """
+import sys
+from chronomemory import ChronoStore
+with ChronoStore(sys.argv[1]) as store:
+    print([(hit.id, hit.score) for hit in store.search("word7 alpha", limit=30)])
+"""
+
+
+def test_processes_that_make_the_first_index_at_once_agree(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([ChronoRecord(id=f"R{n}", label=f"alpha word{n % 50} {n}") for n in range(21_000)])
+    readers = [
+        subprocess.Popen([sys.executable, "-c", FIRST, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    answers = {reader.communicate(timeout=60)[0] for reader in readers}
+    assert [reader.returncode for reader in readers] == [0, 0, 0]
+    assert len(answers) == 1 and "R7'" in answers.pop()
+    assert len(list((tmp_path / ".chronomemory" / "index" / "text").glob("*.text"))) == 1

@@ -59,6 +59,7 @@ fn brute(known: &BTreeMap<u32, Vec<usize>>, stems: &[String]) -> BTreeMap<u32, f
     let stem = |word: usize| asked(VOCABULARY[word])[0].clone();
     let counts: BTreeMap<u32, Vec<String>> = known
         .iter()
+        .filter(|(_, words)| !words.is_empty())
         .map(|(&slot, words)| (slot, words.iter().map(|&word| stem(word)).collect()))
         .collect();
     let total: usize = counts.values().map(|words| 2 * words.len()).sum();

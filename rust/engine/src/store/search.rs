@@ -33,6 +33,8 @@ pub(super) struct TextDesk {
     mark: Mutex<Option<Mark>>,
     /// One makes the first index, the others wait for it.
     building: Mutex<()>,
+    /// What the sealed part was made of, until it is on disk. INVARIANT: set only by those who may write `kept`.
+    unsaved: Mutex<Option<Source>>,
 }
 
 struct Kept {
@@ -130,8 +132,8 @@ impl TextDesk {
         })
     }
 
-    /// Takes changes in. If that is much by now, all is sealed again and kept on disk for others.
-    fn take_in(&self, changed: &Changed, files: &TextFiles) {
+    /// Takes changes in. If that is much by now, all is sealed again.
+    fn take_in(&self, changed: &Changed) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.as_mut().filter(|kept| kept.life.is(&changed.life));
         let Some(kept) = kept.filter(|kept| kept.changes < changed.count) else {
@@ -144,17 +146,34 @@ impl TextDesk {
         }
         if kept.index.is_ragged() {
             kept.index.seal();
-            files.keep(&changed.source, kept.index.sealed());
+            *self.unsaved() = Some(changed.source.clone());
         }
     }
 
-    fn keep(&self, index: Index, life: Life, changes: usize, choice: Option<Vec<u8>>) {
+    fn unsaved(&self) -> MutexGuard<'_, Option<Source>> {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a sealed part on disk for others, while searches go on.
+    fn save(&self, files: &TextFiles) {
+        if self.unsaved().is_none() {
+            return;
+        }
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let source = self.unsaved().take();
+        if let (Some(kept), Some(source)) = (kept.as_ref(), source) {
+            files.keep(&source, kept.index.sealed());
+        }
+    }
+
+    fn keep(&self, index: Index, life: Life, changes: usize, choice: Option<Vec<u8>>, unsaved: Option<Source>) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(Mark {
             life: life.same(),
             changes,
             choice,
         });
+        *self.unsaved() = unsaved;
         *kept = Some(Kept { index, life, changes });
     }
 }
@@ -202,7 +221,10 @@ fn catch_up(shared: &Shared) -> Result<Arc<TextDesk>> {
         let (desk, files, lack) = shared.read(look)?;
         match lack {
             Lack::Nothing => return Ok(desk),
-            Lack::Changes(changed) => desk.take_in(&changed, &files),
+            Lack::Changes(changed) => {
+                desk.take_in(&changed);
+                desk.save(&files);
+            }
             Lack::Everything => make(shared, &desk, &files)?,
         }
     }
@@ -225,15 +247,15 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
         drop(store);
         let Attached { mut index, changed } = attached;
         changed.iter().for_each(|row| row.put_into(&mut index));
-        desk.keep(index, life, changes, source.choice);
+        desk.keep(index, life, changes, source.choice, None);
         return Ok(());
     }
     let survey = store.state.survey();
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
     let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads));
-    files.keep(&source, index.sealed());
-    desk.keep(index, life, changes, source.choice);
+    desk.keep(index, life, changes, source.choice.clone(), Some(source));
+    desk.save(files);
     Ok(())
 }
 

@@ -39,6 +39,8 @@ pub struct Index {
     /// The living document of each slot.
     docs: Vec<u32>,
     living: usize,
+    /// How many of the living have words: those without say nothing of what is usual.
+    worded: usize,
     words: u64,
 }
 
@@ -66,6 +68,7 @@ impl Index {
         let mut index = Self {
             fields,
             living: sealed.len(),
+            worded: sealed.columns.lengths.iter().filter(|&&length| length > 0).count(),
             words: sealed.columns.lengths.iter().map(|&length| u64::from(length)).sum(),
             ..Self::default()
         };
@@ -104,7 +107,9 @@ impl Index {
     pub fn put(&mut self, row: &Row<'_>) {
         self.drop_slot(row.slot);
         let place = self.open.add(row, &self.fields);
-        self.words += u64::from(self.open.columns.lengths[place as usize]);
+        let length = self.open.columns.lengths[place as usize];
+        self.words += u64::from(length);
+        self.worded += usize::from(length > 0);
         self.living += 1;
         self.settle(row.slot, self.sealed.len() as u32 + place);
     }
@@ -128,6 +133,7 @@ impl Index {
             self.open.columns.lengths[(doc - sealed) as usize]
         };
         self.living -= 1;
+        self.worded -= usize::from(length > 0);
         self.words -= u64::from(length);
     }
 
@@ -222,14 +228,14 @@ impl Index {
 
     /// Makes a question ready: what its words are worth, and what may be found.
     pub fn question(&self, stems: &[String], filter: &Filter) -> Question<'_> {
-        let norm = Norm::of(self.words as f64 / self.living.max(1) as f64);
+        let norm = Norm::of(self.words as f64 / self.worded.max(1) as f64);
         let mut words: Vec<Word<'_>> = Vec::new();
         for stem in stems {
             let lists =
                 [self.sealed.list(stem.as_bytes()), self.open.list(stem.as_bytes())].map(Option::unwrap_or_default);
             let living = living_in(lists[0], &self.sealed_dead) + living_in(lists[1], &self.open_dead);
             if living > 0 {
-                let (stem, weight) = (stem.clone(), weight_of(living, self.living));
+                let (stem, weight) = (stem.clone(), weight_of(living, self.worded));
                 words.push(Word { stem, weight, lists });
             }
         }
