@@ -29,6 +29,8 @@ pub mod snapshot;
 pub mod state;
 // 5 search: which of it matters here?
 pub mod vector;
+
+pub mod blocks;
 // 6 door: what may a caller ask?
 pub mod options;
 pub mod store;

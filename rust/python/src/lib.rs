@@ -1,6 +1,7 @@
 //! What does Python see of the engine? The export list of `chronomemory._core`.
 
 mod batch;
+mod blocks;
 mod change;
 mod desk;
 mod engine;
@@ -25,6 +26,10 @@ mod _core {
 
     use crate::handle::after_fork;
 
+    #[pymodule_export]
+    use crate::blocks::{
+        block_contradictions, block_links, blocks_tagged, fit_budget, recall_blocks, write_unless_changed,
+    };
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]

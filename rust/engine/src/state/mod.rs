@@ -6,6 +6,7 @@
 
 mod arena;
 mod catalog;
+mod lineage;
 mod records;
 mod timeline;
 

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
+use super::lineage::Lineage;
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
 use crate::event::faces::face_of;
@@ -67,6 +68,9 @@ pub struct State {
     hasher: RandomState,
     catalog: Catalog,
     timeline: Timeline,
+    lineage: Lineage,
+    /// Slots of the faces' records, in the order in which they changed.
+    face_changes: Vec<u32>,
 }
 
 /// All records as they were at one moment, in insertion order.
@@ -97,6 +101,31 @@ impl State {
     /// The events of the live log.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// The name of this state: what is derived from one state cannot follow another.
+    pub fn lineage(&self) -> u64 {
+        self.lineage.number()
+    }
+
+    /// How often a record of a face has changed.
+    pub fn face_changes(&self) -> usize {
+        self.face_changes.len()
+    }
+
+    /// The records of faces that changed after so many changes, as they are now.
+    pub fn face_changed_since(&self, changes: usize) -> impl Iterator<Item = &[u8]> {
+        let slots = self.face_changes.get(changes..).unwrap_or_default();
+        slots.iter().map(|&slot| self.arena.get(self.slots[slot as usize].at))
+    }
+
+    /// Whether an event of this seq or a later one speaks of an id. Of events that were compacted away nobody knows.
+    pub fn is_spoken_of_since(&self, id: &str, seq: u64) -> bool {
+        let Some(slot) = self.find(&spelled(id)) else {
+            return false;
+        };
+        let last = self.slots[slot as usize].last_event as usize;
+        self.timeline.begins_after(seq) || self.timeline.since(seq).iter().any(|events| events.contains(&last))
     }
 
     /// The canonical record of an id.
@@ -256,10 +285,11 @@ impl State {
 
     fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans) -> u32 {
         let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
+        let is_of_face = face_of(id).is_some();
         let class = self.catalog.class(
             text(fields.kind, defaults::KIND),
             text(fields.status, defaults::STATUS),
-            face_of(id).is_some(),
+            is_of_face,
         );
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
@@ -268,7 +298,7 @@ impl State {
             class,
             last_event: NO_EVENT,
         };
-        match found {
+        let number = match found {
             Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
@@ -286,7 +316,11 @@ impl State {
                 self.catalog.add(class, self.slots.len() as u32);
                 self.insert(id, slot)
             }
+        };
+        if is_of_face {
+            self.face_changes.push(number);
         }
+        number
     }
 
     fn replace(&mut self, number: u32, new: Slot) -> u32 {

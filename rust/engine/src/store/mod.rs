@@ -21,6 +21,7 @@ mod packing;
 mod past;
 mod poison;
 mod prepare;
+mod recall;
 mod remember;
 mod repair;
 mod restore;
@@ -29,10 +30,12 @@ mod shared;
 mod shelf;
 mod swap;
 mod sync;
+mod unless;
 mod write;
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
+use crate::blocks::Columns;
 use crate::disk::{Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
@@ -119,6 +122,8 @@ pub struct Store {
     snapshot_wanted: bool,
     /// The archives that were asked so far.
     shelf: shelf::Shelf,
+    /// What recalls of blocks are made from; it follows when it is asked for.
+    blocks: Arc<RwLock<Columns>>,
 }
 
 impl Store {
@@ -147,6 +152,7 @@ impl Store {
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
             shelf: shelf::Shelf::default(),
+            blocks: Arc::default(),
         };
         store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
