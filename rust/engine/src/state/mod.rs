@@ -8,8 +8,10 @@ mod arena;
 mod catalog;
 mod lineage;
 mod records;
+mod spelling;
 mod timeline;
 
 pub use catalog::Tally;
-pub use records::{Frozen, Query, State, spelled, unspelled};
+pub use records::{Frozen, Query, State};
+pub use spelling::{spelled, unspelled};
 pub use timeline::Timeline;

@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
 use super::lineage::Lineage;
+use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
 use crate::event::faces::face_of;
@@ -394,30 +395,5 @@ fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
         (faces || !of_face)
             && kind.as_ref().is_none_or(|kind| kind == of_kind)
             && status.as_ref().is_none_or(|status| status == of_status)
-    }
-}
-
-/// A text as it stands between quotes in canonical JSON.
-pub fn spelled(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    json::write_string(text, &mut out);
-    out.pop();
-    out.remove(0);
-    out
-}
-
-/// And back.
-pub fn unspelled(text: &[u8]) -> String {
-    let quoted = [b"\"", text, b"\""].concat();
-    match json::parse(&quoted) {
-        Ok(Value::Str(text)) => text,
-        _ => String::from_utf8_lossy(text).into_owned(),
-    }
-}
-
-fn parsed(record: &[u8]) -> Value {
-    match json::parse(record) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => Value::Object(Vec::new()),
     }
 }
