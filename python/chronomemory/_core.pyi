@@ -22,6 +22,7 @@ __all__ = [
     "canonical_json",
     "event_hash",
     "fit_budget",
+    "nearest_blocks",
     "parse_json",
     "recall_blocks",
     "verify_path",
@@ -142,6 +143,11 @@ def recall_blocks(engine: Engine, question: dict[str, Any]) -> dict[str, Any]:
     {"results": [(id, score, five components, tokens, expanded, guaranteed)],
     "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
     """
+
+def nearest_blocks(
+    engine: Engine, vectors: bytes, dim: int, number: int, least: float
+) -> list[list[tuple[str, float]]]:
+    """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
 
 def blocks_tagged(engine: Engine, pattern: str) -> list[str]:
     """Ids of inbox and active blocks that have a tag like the pattern."""

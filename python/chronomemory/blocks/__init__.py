@@ -10,8 +10,10 @@ from chronomemory.blocks.engine import (
     open_blocks,
     open_test_blocks,
 )
-from chronomemory.blocks.errors import FrameError, IntegrityError
+from chronomemory.blocks.errors import BatchConflict, FrameError, IntegrityError
+from chronomemory.blocks.frames import Frame, FrameFilters
 from chronomemory.blocks.ids import content_hash
+from chronomemory.blocks.memory import Memory, MemoryStatus
 from chronomemory.blocks.queries import (
     add_tags,
     block_exists,
@@ -47,25 +49,38 @@ from chronomemory.blocks.queries import (
     update_block_status,
     upsert_frame,
 )
+from chronomemory.blocks.system import MemorySystem
 from chronomemory.blocks.types import (
     ArchiveReason,
     BlockStatus,
     CachePolicy,
     DecayTier,
     Edge,
+    FrameResult,
+    LearnResult,
+    ScoredBlock,
     ScoringWeights,
     log_normalise_reinforcement,
 )
 
 __all__ = [
     "ArchiveReason",
+    "BatchConflict",
     "BlockStatus",
     "Blocks",
     "CachePolicy",
     "DecayTier",
     "Edge",
+    "Frame",
     "FrameError",
+    "FrameFilters",
+    "FrameResult",
     "IntegrityError",
+    "LearnResult",
+    "Memory",
+    "MemoryStatus",
+    "MemorySystem",
+    "ScoredBlock",
     "ScoringWeights",
     "add_tags",
     "block_exists",

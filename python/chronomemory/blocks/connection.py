@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from chronomemory._core import write_unless_changed
-from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
 from chronomemory.errors import ChronoError, InvalidRecord, StoreLocked
 from chronomemory.record import ChronoRecord
@@ -120,7 +120,7 @@ class Connection:
         if not self._changes:
             return
         if not write_unless_changed(self.store.engine, self._changes, FACE, self._since, list(self._watched)):
-            raise IntegrityError(
+            raise BatchConflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
             )

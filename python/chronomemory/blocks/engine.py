@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from chronomemory.blocks.connection import Batch
+from chronomemory.blocks.connection import Batch, Connection
+from chronomemory.blocks.errors import BatchConflict
 from chronomemory.store import ChronoStore
 
 __all__ = ["Blocks", "create_engine", "create_test_engine", "open_blocks", "open_test_blocks"]
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
+#: How often a batch is run before a conflict with other writers is told.
+_ATTEMPTS = 8
+
+T = TypeVar("T")
 
 
 class Blocks:
@@ -43,6 +49,17 @@ class Blocks:
     def connect(self) -> Batch:
         """Return a look at the store."""
         return Batch(self.store, self._turn, writable=False, echo=False)
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run a batch, again if another writer came in between, and return what it returned."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                with self.begin() as conn:
+                    return work(conn)
+            except BatchConflict:
+                continue
+        with self.begin() as conn:
+            return work(conn)
 
     def close(self) -> None:
         """Let go of the store, if it was opened here; closing twice is fine."""

@@ -34,16 +34,7 @@ struct Question {
 
 impl Question {
     fn into_ask(self) -> PyResult<Ask> {
-        let query = match self.query {
-            None => None,
-            Some(bytes) => {
-                let (values, rest) = bytes.as_chunks::<4>();
-                if !rest.is_empty() || values.is_empty() {
-                    return Err(bad_choice("query", "", "the bytes of one or more float32"));
-                }
-                Some(values.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
-            }
-        };
+        let query = self.query.as_deref().map(floats).transpose()?;
         Ok(Ask {
             hours: self.hours,
             k: self.k,
@@ -63,6 +54,14 @@ impl Question {
             threads: threads(),
         })
     }
+}
+
+fn floats(bytes: &[u8]) -> PyResult<Vec<f32>> {
+    let (values, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() || values.is_empty() {
+        return Err(bad_choice("query", "", "the bytes of one or more float32"));
+    }
+    Ok(values.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
 
 fn found<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyTuple>> {
@@ -120,6 +119,22 @@ pub fn recall_blocks<'py>(
     let ask = question.extract::<Question>()?.into_ask()?;
     let answer = with_blocks(py, engine, |columns| columns.recall(&ask))?;
     told(py, &answer)
+}
+
+/// For each of several vectors the active blocks of at least this cosine, the nearest first.
+#[pyfunction]
+pub fn nearest_blocks(
+    py: Python<'_>,
+    engine: &Bound<'_, Engine>,
+    vectors: &[u8],
+    dim: usize,
+    number: usize,
+    least: f32,
+) -> PyResult<Vec<Vec<(String, f32)>>> {
+    let vectors = floats(vectors)?;
+    with_blocks(py, engine, |columns| {
+        columns.nearest(&vectors, dim, number, least, threads())
+    })
 }
 
 /// The ids of inbox and active blocks that have a tag like the pattern.

@@ -28,7 +28,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::blocks::{
-        block_contradictions, block_links, blocks_tagged, fit_budget, recall_blocks, write_unless_changed,
+        block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
+        write_unless_changed,
     };
     #[pymodule_export]
     use crate::engine::Engine;

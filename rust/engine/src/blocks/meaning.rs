@@ -160,6 +160,45 @@ impl Meaning {
             .collect()
     }
 
+    /// For each of several queries, end to end, up to `number` blocks of at least this cosine, the nearest first.
+    pub fn near_each(
+        &self,
+        queries: &[f32],
+        dim: usize,
+        number: usize,
+        least: f32,
+        wanted: impl Fn(u32) -> bool,
+        threads: usize,
+    ) -> Vec<Vec<(u32, f32)>> {
+        let count = queries.len() / dim.max(1);
+        let space = self.spaces.iter().find(|space| space.dim == dim);
+        let (Some(space), Ok(queries)) = (space, Rows::packed(queries, dim)) else {
+            return vec![Vec::new(); count];
+        };
+        let (Some(companion), Ok(rows)) = (&space.companion, Rows::packed(&space.data, dim)) else {
+            return vec![Vec::new(); count];
+        };
+        let passes = |&vector: &u32| {
+            let row = space.block_of[vector as usize];
+            row != NONE && wanted(row)
+        };
+        let filter: RoaringBitmap = (0..space.block_of.len() as u32).filter(passes).collect();
+        let asked = Search {
+            k: number,
+            filter: Some(&filter),
+            min_score: Some(least),
+            threads,
+            cpu: Cpu::best(),
+        };
+        let found = search(rows, companion.groups(), queries, &asked).unwrap_or_default();
+        let named = |hits: Vec<Hit>| {
+            hits.iter()
+                .map(|hit| (space.block_of[hit.row as usize], clamped(hit.score)))
+                .collect()
+        };
+        found.into_iter().map(named).collect()
+    }
+
     /// How alike blocks are to a query; 0 for those that cannot be compared.
     pub fn cosines(&self, query: &[f32], rows: &[u32]) -> Vec<f32> {
         let Some(space) = self.space(query) else {

@@ -1,7 +1,7 @@
 //! How does a question become an answer?
 
 use super::choose::{diversify, fit, settle};
-use super::columns::Columns;
+use super::columns::{Columns, Standing};
 use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::rate::{Best, Measure, Rated, better_first};
@@ -155,6 +155,26 @@ impl Columns {
             }
         }
         answer
+    }
+
+    /// For each of several vectors of a dimension, end to end, the active blocks of at least this cosine, the nearest
+    /// first.
+    pub fn nearest(
+        &self,
+        vectors: &[f32],
+        dim: usize,
+        number: usize,
+        least: f32,
+        threads: usize,
+    ) -> Vec<Vec<(String, f32)>> {
+        let is_active = |row: u32| self.standing[row as usize] == Standing::Active;
+        let found = self.meaning.near_each(vectors, dim, number, least, is_active, threads);
+        let named = |hits: Vec<(u32, f32)>| {
+            hits.iter()
+                .map(|&(row, cosine)| (self.ids.name(row).to_owned(), cosine))
+                .collect()
+        };
+        found.into_iter().map(named).collect()
     }
 
     /// Without a query every block that passes is a candidate, beside what is guaranteed.
