@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from chronomemory.blocks import Blocks, open_test_blocks, sync
+from chronomemory.blocks import Blocks, Memory, open_test_blocks, sync
 from chronomemory.blocks.connection import Connection
+from chronomemory.embedders import CallableEmbedder
+from living import Time, angles
 
 
 @pytest.fixture
@@ -24,3 +26,14 @@ def conn(blocks: Blocks) -> Iterator[Connection]:
                 batch, block_id=name, content=f"Block {name}", category="knowledge", source="test"
             )
         yield batch
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def memory(time: Time) -> Iterator[Memory]:
+    with Memory(open_test_blocks(), embedder=CallableEmbedder("angles", angles), seconds=time) as opened:
+        yield opened

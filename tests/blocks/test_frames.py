@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,25 +15,12 @@ from chronomemory.blocks import (
     Memory,
     MemorySystem,
     ScoringWeights,
-    open_test_blocks,
     sync,
 )
-from chronomemory.embedders import CallableEmbedder
+from living import Time, degrees_for
 from pydantic import ValidationError
-from test_life import Time, angles, degrees_for
 
 EQUAL = ScoringWeights(similarity=0.2, confidence=0.2, recency=0.2, centrality=0.2, reinforcement=0.2)
-
-
-@pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def memory(time: Time) -> Iterator[Memory]:
-    with Memory(open_test_blocks(), embedder=CallableEmbedder("angles", angles), seconds=time) as opened:
-        yield opened
 
 
 class TestWeights:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from chronomemory.blocks import Memory, open_blocks, sync
 from chronomemory.blocks.connection import Connection
-from test_life import Time
+from living import Time
 
 WORDS = (
-    "deploy", "key", "vault", "anna", "prefers", "short", "answers", "release", "signed", "tag", "tests", "run",
-    "nightly", "cache", "miss",
+    "deploy", "key", "vault", "anna", "prefers", "short", "answers", "release", "signed", "tag", "tests",
+    "run", "nightly", "cache", "miss",
 )  # fmt: skip
 TAGS = ("self/constitutional", "self/goal", "self/value", "work", "home")
 CATEGORIES = ("knowledge", "observation", "mind")

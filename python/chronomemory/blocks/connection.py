@@ -11,6 +11,7 @@ import logging
 import math
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
@@ -105,7 +106,9 @@ class Connection:
             raise IntegrityError(f"there is no record {record_id!r} to change", recovery="Check the id.")
         _check_confidence(patch)
         self._changes.append(("patch", (record_id, patch)))
-        self._seen[record_id] = ChronoRecord.from_dict(merged(known.to_dict(), patch))
+        self._seen[record_id] = replace(
+            known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}
+        )
 
     def delete(self, record_id: str) -> None:
         """Take a record away; the log keeps it."""
@@ -113,7 +116,7 @@ class Connection:
         known = self.record(record_id)
         if known is not None:
             self._changes.append(("delete", record_id))
-            self._seen[record_id] = ChronoRecord.from_dict({**known.to_dict(), "status": "tombstone"})
+            self._seen[record_id] = replace(known, status="tombstone")
 
     def commit(self) -> None:
         """Write everything as one batch, unless another writer changed what this batch has looked at."""

@@ -105,15 +105,15 @@ def consolidate_batch(
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     unit = vectors / np.where(norms > 0, norms, 1.0)
     among = np.clip(unit @ unit.T, -1.0, 1.0)
-    promoted: list[int] = []
+    promoted = np.zeros(len(records), dtype=bool)
     for at, record in enumerate(records):
         newcomer = conn.record(record.id)
         if newcomer is None or newcomer.status != BlockStatus.INBOX:
             continue
         others = {block_id: float(cosine) for block_id, cosine in near[at]}
-        others |= {plain_id(records[n].id): float(among[at, n]) for n in promoted if among[at, n] >= least}
-        if work.take(newcomer, vectors[at], others):
-            promoted.append(at)
+        alike: list[int] = np.nonzero(promoted & (among[at] >= least))[0].tolist()
+        others |= {plain_id(records[n].id): float(among[at, n]) for n in alike}
+        promoted[at] = work.take(newcomer, vectors[at], others)
     return work.result
 
 

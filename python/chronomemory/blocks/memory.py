@@ -153,8 +153,7 @@ class Memory:
 
     def active_hours(self) -> float:
         """Return how late it is."""
-        with self.blocks.connect() as conn:
-            return self._clock.now(conn)
+        return self._clock.now(Connection(self.blocks.store, writable=False))
 
     def _write(self, work: Callable[[Connection], T], *, keeps_cache: bool = False) -> T:
         with self._turn:

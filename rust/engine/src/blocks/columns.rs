@@ -53,7 +53,8 @@ pub struct Columns {
     pub(super) confidence: Vec<f64>,
     pub(super) last: Vec<f64>,
     pub(super) lambda: Vec<f64>,
-    pub(super) count: Vec<u32>,
+    /// The logarithm of one more than how often it was used.
+    pub(super) uses: Vec<f64>,
     pub(super) tokens: Vec<u32>,
     pub(super) evidence: Vec<f64>,
     pub(super) degree: Vec<f64>,
@@ -166,7 +167,7 @@ impl Columns {
             self.confidence.push(0.0);
             self.last.push(0.0);
             self.lambda.push(0.0);
-            self.count.push(0);
+            self.uses.push(0.0);
             self.tokens.push(0);
             self.evidence.push(0.0);
             self.degree.push(0.0);
@@ -235,7 +236,7 @@ impl Columns {
         self.confidence[at] = head.confidence.unwrap_or(USUAL_CONFIDENCE);
         self.last[at] = last;
         self.lambda[at] = lambda;
-        self.count[at] = count as u32;
+        self.uses[at] = f64::ln_1p(count);
         self.tokens[at] = tokens.map_or((length / TOKEN_CHARACTERS) as u32, |tokens| tokens as u32);
         self.evidence[at] = evidence;
         self.set_tags(row, &tags);

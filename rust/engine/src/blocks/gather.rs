@@ -17,8 +17,10 @@ type Rows = HashSet<u32, RandomState>;
 
 /// The blocks that are scored for a query.
 pub struct Gathered {
-    /// Every candidate with its similarity, ordered by row.
-    pub candidates: Vec<(u32, f64)>,
+    /// Every candidate once.
+    pub candidates: Vec<u32>,
+    /// How alike each of them is to the query; none at all without a query.
+    pub similarities: Vec<f64>,
     /// Those that came by a link.
     pub expanded: Rows,
 }
@@ -68,14 +70,18 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
             cosine
         }
     };
-    let mut candidates: Vec<(u32, f64)> = rows
+    let mut similarities: Vec<f64> = rows
         .iter()
         .zip(cosines)
-        .map(|(&row, cosine)| (row, similarity(row, cosine)))
+        .map(|(&row, cosine)| similarity(row, cosine))
         .collect();
-    candidates.extend(expanded.iter().map(|&row| (row, 0.0)));
-    candidates.sort_unstable_by_key(|&(row, _)| row);
-    Gathered { candidates, expanded }
+    rows.extend(&expanded);
+    similarities.resize(rows.len(), 0.0);
+    Gathered {
+        candidates: rows,
+        similarities,
+        expanded,
+    }
 }
 
 fn words_of(columns: &Columns, ask: &Ask) -> Similarities {

@@ -30,16 +30,16 @@ pub struct Measure<'a> {
     weights: [f64; 5],
     exploration: f64,
     largest_degree: f64,
-    log_of_most: f64,
+    most_uses: f64,
 }
 
 impl<'a> Measure<'a> {
     /// Takes the maxima over the candidates, once.
     pub fn new(columns: &'a Columns, ask: &Ask, candidates: impl Iterator<Item = u32>) -> Self {
-        let (mut largest_degree, mut most) = (0.0f64, 0);
+        let (mut largest_degree, mut most_uses) = (0.0f64, 0.0f64);
         for row in candidates {
             largest_degree = largest_degree.max(columns.degree[row as usize]);
-            most = most.max(columns.count[row as usize]);
+            most_uses = most_uses.max(columns.uses[row as usize]);
         }
         Self {
             columns,
@@ -50,7 +50,7 @@ impl<'a> Measure<'a> {
             },
             exploration: ask.exploration,
             largest_degree,
-            log_of_most: f64::ln_1p(f64::from(most)),
+            most_uses,
         }
     }
 
@@ -65,8 +65,8 @@ impl<'a> Measure<'a> {
     pub fn rate(&self, row: u32, similarity: f64) -> Rated {
         let at = row as usize;
         let recency = self.recency(row);
-        let reinforcement = if self.log_of_most > 0.0 {
-            f64::ln_1p(f64::from(self.columns.count[at])) / self.log_of_most
+        let reinforcement = if self.most_uses > 0.0 {
+            self.columns.uses[at] / self.most_uses
         } else {
             0.0
         };
@@ -168,6 +168,13 @@ impl<'a> Best<'a> {
             self.kept.select_nth_unstable_by(self.limit - 1, by);
             self.kept.truncate(self.limit);
             self.bar = self.kept.iter().map(|rated| rated.score).fold(f64::INFINITY, f64::min);
+        }
+    }
+
+    /// Takes in what others have kept.
+    pub fn join(&mut self, others: Self) {
+        for rated in others.kept {
+            self.offer(rated);
         }
     }
 

@@ -8,6 +8,8 @@ use super::rate::{Best, Measure, Rated, better_first};
 
 /// How many of the best are looked at for each result.
 const POOL_PER_RESULT: usize = 2;
+/// A thread is worth starting for so many candidates.
+const ROWS_PER_THREAD: usize = 50_000;
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -94,19 +96,10 @@ impl Columns {
             Some(query) => gather(self, ask, query, &filter, &sure),
             None => self.everything(&filter, &sure),
         };
-        let measure = Measure::new(self, ask, gathered.candidates.iter().map(|&(row, _)| row));
+        let measure = Measure::new(self, ask, gathered.candidates.iter().copied());
         sure.sort_unstable();
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
-        let mut best = Best::new(self, POOL_PER_RESULT * ask.k);
-        let mut always = Vec::new();
-        for &(row, similarity) in &gathered.candidates {
-            let rated = measure.rate(row, similarity);
-            if ask.frame && is_sure(row) {
-                always.push(rated);
-            } else {
-                best.offer(rated);
-            }
-        }
+        let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure);
         let pool = best.finish();
         let mut answer = Answer {
             candidates: gathered.candidates.len(),
@@ -157,6 +150,41 @@ impl Columns {
         answer
     }
 
+    /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others.
+    fn rate_all(&self, ask: &Ask, measure: &Measure<'_>, gathered: &Gathered, sure: &[u32]) -> (Vec<Rated>, Best<'_>) {
+        let rate_part = |first: usize, rows: &[u32]| {
+            let mut best = Best::new(self, POOL_PER_RESULT * ask.k);
+            let mut always = Vec::new();
+            for (at, &row) in (first..).zip(rows) {
+                let rated = measure.rate(row, gathered.similarities.get(at).copied().unwrap_or(0.0));
+                if ask.frame && sure.binary_search(&row).is_ok() {
+                    always.push(rated);
+                } else {
+                    best.offer(rated);
+                }
+            }
+            (always, best)
+        };
+        let rows = &gathered.candidates;
+        let parts = ask.threads.clamp(1, rows.len() / ROWS_PER_THREAD + 1);
+        let length = rows.len().div_ceil(parts).max(1);
+        let (head, rest) = rows.split_at(length.min(rows.len()));
+        std::thread::scope(|scope| {
+            let rate_part = &rate_part;
+            let others: Vec<_> = (1..)
+                .zip(rest.chunks(length))
+                .map(|(part, rows)| scope.spawn(move || rate_part(part * length, rows)))
+                .collect();
+            let (mut always, mut best) = rate_part(0, head);
+            for other in others {
+                let (theirs, others) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                always.extend(theirs);
+                best.join(others);
+            }
+            (always, best)
+        })
+    }
+
     /// For each of several vectors of a dimension, end to end, the active blocks of at least this cosine, the nearest
     /// first.
     pub fn nearest(
@@ -185,7 +213,8 @@ impl Columns {
             rows.sort_unstable();
         }
         Gathered {
-            candidates: rows.into_iter().map(|row| (row, 0.0)).collect(),
+            candidates: rows,
+            similarities: Vec::new(),
             expanded: Default::default(),
         }
     }
