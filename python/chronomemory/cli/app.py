@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from chronomemory._core import __version__
-from chronomemory.cli import care, evidence, moving, records
+from chronomemory.cli import blocks, care, evidence, moving, records
 
 __all__ = ["app", "main"]
 
@@ -42,6 +42,14 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "delete": records.delete,
         "rollback": records.rollback,
     },
+    "Blocks": {
+        "learn": blocks.learn,
+        "recall": blocks.recall,
+        "frame": blocks.frame,
+        "outcome": blocks.outcome,
+        "dream": blocks.dream,
+        "curate": blocks.curate,
+    },
     "Evidence": {
         "status": evidence.status,
         "verify": evidence.verify,
@@ -66,6 +74,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
 for panel, commands in _COMMANDS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
+app.add_typer(blocks.blocks, name="blocks", rich_help_panel="Blocks")
 
 
 def _say_version(wanted: bool) -> None:
