@@ -1,8 +1,9 @@
 """How long does an exact vector search take, beside others and beside what memory allows?
 
-``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install faiss-cpu usearch`` and prints a table. All
-take turns, one call each, so that a busy machine is busy for all of them. Each is given two threads. The
-engine is driven through ``rust/engine/examples/vector_scan.rs``, in a process that measures itself.
+``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install --group bench`` and prints a table. All take
+turns, one call each, so that a busy machine is busy for all of them. Each is given two threads. *Ours* is a
+store as any caller opens it. What it costs to score every float, and to read the bytes of the companion once,
+tells ``rust/engine/examples/vector_scan.rs``, in a process that measures itself.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(THREADS
 
 import faiss  # noqa: E402
 import numpy as np  # noqa: E402
+from chronomemory import ChronoRecord, ChronoStore  # noqa: E402
 from usearch.index import MetricKind  # noqa: E402
 from usearch.index import search as usearch  # noqa: E402
 
@@ -101,6 +103,29 @@ def with_numpy(rows: Floats, queries: Floats) -> Floats:
     return np.take_along_axis(best, order, axis=1)
 
 
+def through_a_store(store: ChronoStore, queries: Floats) -> dict[str, Timed]:
+    """What a caller of the package takes for one query and for all."""
+
+    def one(turn: int) -> Floats:
+        return [near.row for near in store.nearest(queries[turn % BATCH], k=K)]
+
+    def many(_: int) -> Floats:
+        return [[near.row for near in hits] for hits in store.nearest(queries, k=K)]
+
+    return {"single": timed(one), "batch": timed(many)}
+
+
+def filled(folder: Path, rows: Floats) -> ChronoStore:
+    """A store with a record for each row, ready to be searched."""
+    store = ChronoStore(folder / "project", head_file=folder / "head").open()
+    ids = [f"R{row}" for row in range(len(rows))]
+    for start in range(0, len(ids), 100_000):
+        store.upsert_many([ChronoRecord(id=name) for name in ids[start : start + 100_000]])
+    store.attach_many(ids, rows, model="random")
+    store.nearest(rows[0], k=1)
+    return store
+
+
 def peers(rows: Floats, queries: Floats) -> dict[str, dict[str, Timed]]:
     """What others take for one query and for all."""
     flat = faiss.IndexFlatIP(rows.shape[1])
@@ -145,11 +170,16 @@ def measure(count: int, dim: int) -> None:
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     queries = numbers.standard_normal((BATCH, dim), dtype=np.float32)
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    with TemporaryDirectory() as folder, Engine(Path(folder), rows, queries) as engine:
+    with (
+        TemporaryDirectory() as folder,
+        Engine(Path(folder), rows, queries) as engine,
+        filled(Path(folder), rows) as store,
+    ):
         others = peers(rows, queries)
+        ours = through_a_store(store, queries)
         for kind, rounds in ROUNDS.items():
             calls: dict[str, Timed] = {
-                "ours": lambda turn, kind=kind: engine.ask(f"{kind} {turn % BATCH}"),
+                "ours": ours[kind],
                 "ours, every float": lambda turn: engine.ask(f"brute {turn % BATCH}"),
                 "reading the companion": lambda _: engine.ask("bytes"),
                 **others[kind],

@@ -21,7 +21,7 @@ SUFFIXES = {".rs", ".py", ".pyi"}
 LONGEST_FILE_LINES = 420
 
 #: Folders of a store: names in the text that begin so are no paths of this tree.
-STORE_FOLDERS = {".chronomemory", "archive", "backup", "base", "quarantine"}
+STORE_FOLDERS = {".chronomemory", "archive", "backup", "base", "quarantine", "vectors"}
 
 
 def code_files(*folders: str) -> list[Path]:

@@ -1,7 +1,7 @@
 """Is this log still true? A second opinion that shares no code with the engine.
 
-Standard library only, to be read in one sitting and run anywhere; `packed_log.py` beside it opens packed
-archives. It follows docs/format.md and holds one line of the log at a time (base and snapshot files whole).
+Standard library only, to be read in one sitting and run anywhere; beside it `packed_log.py` opens packed
+archives and `vector_rows.py` checks embeddings. It follows docs/format.md, one line of the log at a time.
 PATH is a project, its `.chronomemory` folder or a lone log. Exit code: 0 valid, 1 invalid, 2 cannot tell.
 """
 
@@ -19,11 +19,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
-MAX_INT_DIGITS = 4300
-MAX_DEPTH = 200
-MAX_SEQ = 2**63 - 1
+MAX_INT_DIGITS, MAX_DEPTH, MAX_SEQ = 4300, 200, 2**63 - 1
 FIELDS = frozenset(["seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"])
-PACKED_LOG = importlib.import_module("packed_log") if importlib.util.find_spec("packed_log") else None
+BESIDE = ("packed_log", "vector_rows")
+PACKED_LOG, ROWS = (importlib.import_module(n) if importlib.util.find_spec(n) else None for n in BESIDE)
 ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
 
 # A lowered interpreter limit would make honest integers look like damage.
@@ -395,7 +394,8 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
         return verify_bytes(b"")
     synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else b""
     with (folder / LOG).open("rb") as stream:
-        return _verdict(stream, synced, folder)
+        found = _verdict(stream, synced, folder)
+        return ROWS.judge(found, folder, stream, synced, Log, _verdict) if ROWS else found
 
 
 def main() -> int:

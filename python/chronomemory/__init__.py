@@ -9,6 +9,7 @@ from chronomemory.context_pack import ContextPack, ContextPackCompiler, ContextP
 from chronomemory.deps import DependencyEdge, DepGraph
 from chronomemory.errors import (
     ChronoError,
+    EmbeddingMismatch,
     FormatUnsupported,
     HistoryUnavailable,
     InvalidRecord,
@@ -16,12 +17,14 @@ from chronomemory.errors import (
     StoreClosed,
     StoreLocked,
     StorePoisoned,
+    UnknownSpace,
 )
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.store import ChronoStore, open_store
 from chronomemory.types import VerifyReport
+from chronomemory.vectors import Neighbour, Space
 
 __all__ = [
     "ChronoError",
@@ -32,6 +35,7 @@ __all__ = [
     "ContextPackEntry",
     "DepGraph",
     "DependencyEdge",
+    "EmbeddingMismatch",
     "EsdbBridge",
     "EsdbRecord",
     "EsdbStatus",
@@ -39,10 +43,13 @@ __all__ = [
     "HistoryUnavailable",
     "InvalidRecord",
     "LogCorrupted",
+    "Neighbour",
     "RollbackReport",
+    "Space",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
+    "UnknownSpace",
     "VerifyReport",
     "WalEvent",
     "__version__",

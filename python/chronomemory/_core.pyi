@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, final
 
+import numpy as np
+import numpy.typing as npt
+
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
@@ -16,15 +19,22 @@ __all__ = [
     "Engine",
     "View",
     "__version__",
+    "attach",
     "block_contradictions",
     "block_links",
     "blocks_tagged",
     "canonical_json",
+    "choose_space",
+    "detach",
+    "embedding",
     "event_hash",
     "fit_budget",
+    "matrix",
+    "nearest",
     "nearest_blocks",
     "parse_json",
     "recall_blocks",
+    "spaces",
     "verify_path",
     "write_unless_changed",
 ]
@@ -138,14 +148,14 @@ def recall_blocks(engine: Engine, question: dict[str, Any]) -> dict[str, Any]:
     """Answer a question about blocks.
 
     The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
-    window, min_confidence, guarantees, query (float32 bytes or None), words, expansion, diversify,
+    window, min_confidence, guarantees, space, query (float32 bytes or None), words, expansion, diversify,
     exploration, frame, budget.
     {"results": [(id, score, five components, tokens, expanded, guaranteed)],
     "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
     """
 
 def nearest_blocks(
-    engine: Engine, vectors: bytes, dim: int, number: int, least: float
+    engine: Engine, space: str, vectors: bytes, dim: int, number: int, least: float
 ) -> list[list[tuple[str, float]]]:
     """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
 
@@ -172,3 +182,39 @@ def parse_json(text: bytes) -> Any:
 
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""
+
+# Embeddings. A space of None is the one that choose_space named, at first "default".
+
+_Floats = npt.NDArray[np.float32]
+
+def attach(
+    engine: Engine, ids: list[str], matrix: _Floats, *, space: str | None = None, model: str | None = None
+) -> tuple[int, int]:
+    """One atomic batch, a row for each id; the first seq and the one after the last."""
+
+def detach(engine: Engine, ids: list[str], *, space: str | None = None) -> int:
+    """How many of the records had an embedding."""
+
+def embedding(engine: Engine, record_id: str, *, space: str | None = None) -> bytes | None:
+    """Little-endian float32, exactly as they were given."""
+
+def spaces(engine: Engine) -> list[dict[str, Any]]:
+    """{"name", "model", "dim", "generation", "rows", "living", "bytes", "damaged", "is_default"}"""
+
+def choose_space(engine: Engine, name: str) -> None: ...
+def matrix(engine: Engine, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
+    """The file of rows, how many, how long, and whose; None for a row that is nobody's any more."""
+
+def nearest(
+    engine: Engine,
+    queries: _Floats,
+    k: int,
+    *,
+    space: str | None = None,
+    kind: str | None = None,
+    status: str | None = None,
+    min_confidence: float = 0.0,
+    among: list[str] | None = None,
+    min_score: float | None = None,
+) -> list[list[tuple[str, float, int]]]:
+    """Id, score and row, best first, for each row of queries."""

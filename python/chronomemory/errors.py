@@ -12,6 +12,7 @@ from __future__ import annotations
 
 __all__ = [
     "ChronoError",
+    "EmbeddingMismatch",
     "FormatUnsupported",
     "HistoryUnavailable",
     "InvalidRecord",
@@ -19,6 +20,7 @@ __all__ = [
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
+    "UnknownSpace",
 ]
 
 
@@ -80,3 +82,37 @@ class HistoryUnavailable(ChronoError, LookupError):
     def __init__(self, message: str = "", *, first_seq: int | None = None, recovery: str = "") -> None:
         super().__init__(message, recovery=recovery)
         self.first_seq = first_seq
+
+
+class EmbeddingMismatch(ChronoError, ValueError):
+    """An embedding space is bound to another model or dimension; nothing was written."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        space: str | None = None,
+        model: str | None = None,
+        dim: int | None = None,
+        recovery: str = "",
+    ) -> None:
+        super().__init__(message, recovery=recovery)
+        self.space = space
+        self.model = model
+        self.dim = dim
+
+
+class UnknownSpace(ChronoError, LookupError):
+    """No embedding space has this name; ``known`` lists those there are."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        space: str | None = None,
+        known: list[str] | None = None,
+        recovery: str = "",
+    ) -> None:
+        super().__init__(message, recovery=recovery)
+        self.space = space
+        self.known = known or []

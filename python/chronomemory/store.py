@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate
+from chronomemory import metrics, migrate, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
@@ -341,6 +341,15 @@ class ChronoStore:
     token_efficiency_report = metrics.token_efficiency_report
     find_skills = metrics.find_skills
     record_skill_run = metrics.record_skill_run
+    attach = vectors.attach
+    attach_many = vectors.attach_many
+    detach = vectors.detach
+    embedding = vectors.embedding
+    matrix = vectors.matrix
+    nearest = vectors.nearest
+    reembed = vectors.reembed
+    spaces = vectors.spaces
+    use_space = vectors.use_space
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate a record and what rests on it, by default along the edges in the store."""

@@ -56,6 +56,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "window": question.window,
         "min_confidence": question.min_confidence,
         "guarantees": list(question.guarantees),
+        "space": "blocks",
         "query": None if question.query is None else question.query.tobytes(),
         "words": list(question.text.items()),
         "expansion": question.expansion,

@@ -15,6 +15,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from chronomemory._core import write_unless_changed
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
@@ -22,7 +25,9 @@ from chronomemory.errors import ChronoError, InvalidRecord, StoreLocked
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
 
-__all__ = ["Batch", "Connection", "merged"]
+__all__ = ["Batch", "Connection", "Vector", "merged"]
+
+Vector = npt.NDArray[np.float32]
 
 _LOG = logging.getLogger("chronomemory.blocks")
 
@@ -55,6 +60,9 @@ class Connection:
         self._seen: dict[str, ChronoRecord] = {}
         self._since = store.wal_seq() if writable else 0
         self._watched: set[str] = set()
+        #: Embeddings by record, each with its space and model.
+        self._attached: dict[str, tuple[Vector, str, str]] = {}
+        self._born: set[str] = set()
 
     # Reading.
 
@@ -95,6 +103,8 @@ class Connection:
     def put(self, record: ChronoRecord) -> None:
         """Write a whole record."""
         self._check_writable()
+        if self.record(record.id) is None:
+            self._born.add(record.id)
         self._changes.append(("upsert", record))
         self._seen[record.id] = record
 
@@ -118,15 +128,53 @@ class Connection:
             self._changes.append(("delete", record_id))
             self._seen[record_id] = replace(known, status="tombstone")
 
+    def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
+        """Give a record an embedding when the batch is written."""
+        self._check_writable()
+        self._attached[record_id] = (vector, space, model)
+
+    def attached(self, record_id: str) -> Vector | None:
+        """Return the embedding that a record gets with this batch, or None."""
+        found = self._attached.get(record_id)
+        return None if found is None else found[0]
+
+    def _attach(self, *, new: bool) -> None:
+        """Write the embeddings of records that are there already, or of those that are new."""
+        of_space: dict[tuple[str, str, int], list[str]] = {}
+        for record_id, (vector, space, model) in self._attached.items():
+            if (record_id in self._born) == new:
+                of_space.setdefault((space, model, len(vector)), []).append(record_id)
+        for (space, model, _), ids in of_space.items():
+            rows = np.stack([self._attached[record_id][0] for record_id in ids])
+            self.store.attach_many(ids, rows, space=space, model=model)
+
+    def _check_spaces(self) -> None:
+        """Refuse vectors that their space cannot hold before anything is written."""
+        bound = {space.name: (space.model, space.dim) for space in self.store.spaces()}
+        for vector, space, model in self._attached.values():
+            known = bound.setdefault(space, (model, len(vector)))
+            if known != (model, len(vector)):
+                raise InvalidRecord(
+                    f"embedding: {len(vector)} numbers of {model!r} do not fit {known[1]} of {known[0]!r}",
+                    field="embedding",
+                    recovery="Name the model: each has a space of its own.",
+                )
+
     def commit(self) -> None:
         """Write everything as one batch, unless another writer changed what this batch has looked at."""
         if not self._changes:
             return
+        if self._attached:
+            # A block that is there gets its vector first: if the rest is never written, it waits
+            # in the inbox with a vector, and not active without one.
+            self._check_spaces()
+            self._attach(new=False)
         if not write_unless_changed(self.store.engine, self._changes, FACE, self._since, list(self._watched)):
             raise BatchConflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
             )
+        self._attach(new=True)
         if self._echo:
             for verb, what in self._changes:
                 _LOG.info("%s %s", verb, what)

@@ -69,12 +69,13 @@ class ConsolidateResult:
         self.contradictions += other.contradictions
 
 
-def embedded(records: Sequence[ChronoRecord], embedder: Embedder) -> Matrix:
+def embedded(conn: Connection, records: Sequence[ChronoRecord], embedder: Embedder) -> Matrix:
     """Return a vector for each block, embedding each text once; a vector of the same model is kept."""
     rows: list[Any] = [None] * len(records)
     wanted: dict[str, list[int]] = {}
     for at, record in enumerate(records):
-        known = embeddings.read(record) if record.data.get("embedding_model") == embedder.model_name else None
+        same_model = record.data.get("space") == embeddings.space_of(embedder.model_name)
+        known = embeddings.read(conn, record) if same_model else None
         if known is None:
             wanted.setdefault(record.data["content"], []).append(at)
         else:
@@ -101,7 +102,14 @@ def consolidate_batch(
     """Bring some blocks of the inbox into the memory, as part of a batch."""
     work = _Work(conn, hours, model, analyser, judge, counter)
     least = _JUDGED_FROM if judge else _LINK_COSINE
-    near = nearest_blocks(conn.store.engine, vectors.tobytes(), vectors.shape[1], _NEIGHBOURS, least)
+    near = nearest_blocks(
+        conn.store.engine,
+        embeddings.space_of(model),
+        vectors.tobytes(),
+        vectors.shape[1],
+        _NEIGHBOURS,
+        least,
+    )
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     unit = vectors / np.where(norms > 0, norms, 1.0)
     among = np.clip(unit @ unit.T, -1.0, 1.0)
@@ -157,7 +165,7 @@ class _Work:
         if "self_alignment" in data:
             patch["confidence"] = data["self_alignment"]
         self.conn.patch(record.id, patch)
-        embeddings.attach(self.conn, block_id, vector)
+        embeddings.attach(self.conn, block_id, vector, self.model)
         self.result.promoted.append(block_id)
         self._link(record, tags, {other: active[other] for other in ranked})
         self._judge(record, {other: active[other] for other in ranked})

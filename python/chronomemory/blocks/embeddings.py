@@ -1,20 +1,23 @@
-"""Where does a block's embedding live? The only place that knows."""
+"""Where does a block's embedding live? Beside the log, in a space of its model: only this module knows."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import re
 
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.connection import Connection, Vector
 from chronomemory.blocks.ids import block_key
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidRecord, UnknownSpace
 from chronomemory.record import ChronoRecord
 
-__all__ = ["attach", "bytes_to_embedding", "embedding_to_bytes", "has_embedding", "read"]
+__all__ = ["attach", "bytes_to_embedding", "embedding_to_bytes", "has_embedding", "read", "space_of"]
 
-Vector = npt.NDArray[np.float32]
+#: The space of vectors whose model nobody named.
+_UNNAMED = "blocks"
+_LONGEST_MODEL_LETTERS = 40
 
 
 def embedding_to_bytes(vec: npt.ArrayLike) -> bytes:
@@ -31,24 +34,50 @@ def bytes_to_embedding(data: bytes) -> Vector:
     return np.frombuffer(data, dtype=np.float32)
 
 
-def attach(conn: Connection, block_id: str, vector: npt.ArrayLike) -> None:
+def space_of(model: str | None) -> str:
+    """Return the name of the space that holds the vectors of a model.
+
+    >>> space_of("lexical-384-v1"), space_of(None)
+    ('blocks.lexical-384-v1', 'blocks')
+    """
+    if model is None:
+        return _UNNAMED
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", model)
+    if plain == model and len(plain) <= _LONGEST_MODEL_LETTERS:
+        return f"{_UNNAMED}.{plain}"
+    # Two models must not share a space because their names look alike.
+    digest = hashlib.sha256(model.encode("utf-8")).hexdigest()[:12]
+    return f"{_UNNAMED}.{plain[:_LONGEST_MODEL_LETTERS]}-{digest}"
+
+
+def attach(conn: Connection, block_id: str, vector: npt.ArrayLike, model: str | None) -> None:
     """Give a block its embedding, as part of the batch."""
     values = np.asarray(vector)
     if values.ndim != 1 or not values.size or values.dtype.kind not in "fiu":
         raise InvalidRecord("embedding: one row of numbers is needed", field="embedding")
     with np.errstate(over="ignore"):
-        narrow = values.astype("<f4")
+        narrow = values.astype(np.float32)
     if not np.isfinite(narrow).all():
         raise InvalidRecord("embedding: a component is not a finite float32", field="embedding")
-    conn.patch(block_key(block_id), {"data": {"embedding": narrow.tobytes().hex()}})
+    space = space_of(model)
+    conn.patch(block_key(block_id), {"data": {"space": space}})
+    conn.attach(block_key(block_id), narrow, space, model or _UNNAMED)
 
 
-def read(record: ChronoRecord) -> bytes | None:
+def read(conn: Connection, record: ChronoRecord) -> bytes | None:
     """Return the bytes of a block's embedding, exactly as they were given, or None."""
-    text: Any = record.data.get("embedding")
-    return bytes.fromhex(text) if isinstance(text, str) else None
+    if not has_embedding(record):
+        return None
+    pending = conn.attached(record.id)
+    if pending is not None:
+        return pending.tobytes()
+    try:
+        found = conn.store.embedding(record.id, space=record.data["space"])
+    except UnknownSpace:
+        return None
+    return None if found is None else found.tobytes()
 
 
 def has_embedding(record: ChronoRecord) -> bool:
     """Say whether a block has an embedding."""
-    return "embedding" in record.data
+    return "space" in record.data

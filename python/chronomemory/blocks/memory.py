@@ -191,7 +191,8 @@ class Memory:
             records = engine.query(kind=BLOCK, status="inbox", limit=most)
             if not records:
                 break
-            vectors = embedded(records, self.embedder)
+            with self.blocks.connect() as conn:
+                vectors = embedded(conn, records, self.embedder)
 
             def work(conn: Connection, records: Any = records, vectors: Any = vectors) -> ConsolidateResult:
                 return consolidate_batch(
@@ -307,7 +308,14 @@ class Memory:
         if most < 1:
             raise ValueError(f"top_k: {most} is not at least 1")
         hours = self._clock.now(conn)
-        return Question(hours=hours, k=most, vector=vector, text=query, exploration=self._exploration)
+        return Question(
+            hours=hours,
+            k=most,
+            model=self.embedder.model_name,
+            vector=vector,
+            text=query,
+            exploration=self._exploration,
+        )
 
     # What comes back.
 
@@ -349,7 +357,7 @@ class Memory:
         with self.blocks.connect() as conn:
             found = conn.records(BLOCK, *((status,) if status else ()))
         rows = [
-            {**block_dict(record, embedding=False), "tags": list(tags_of(record))}
+            {**block_dict(record), "tags": list(tags_of(record))}
             for record in found
             if (category is None or record.data["category"] == category)
             and (tag is None or any(like(tag, own) for own in tags_of(record)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from chronomemory._core import fit_budget, recall_blocks
 from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.embeddings import space_of
 from chronomemory.blocks.frames import Frame
 from chronomemory.blocks.ids import block_key
 from chronomemory.blocks.storage.blocks import tags_of
@@ -30,6 +31,7 @@ class Question:
 
     hours: float
     k: int
+    model: str | None = None
     vector: Vector | None = None
     text: str | None = None
     expansion: int = EXPANSION
@@ -51,6 +53,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "window": filters.search_window,
         "min_confidence": filters.min_confidence,
         "guarantees": list(frame.guarantees),
+        "space": space_of(question.model),
         "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
         "words": [],
         "expansion": question.expansion,

@@ -11,6 +11,7 @@ import typer
 
 from chronomemory._core import __version__
 from chronomemory.cli import blocks, care, evidence, moving, records
+from chronomemory.cli.spaces import spaces
 
 __all__ = ["app", "main"]
 
@@ -41,6 +42,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "query": records.query,
         "delete": records.delete,
         "rollback": records.rollback,
+        "spaces": spaces,
     },
     "Blocks": {
         "learn": blocks.learn,

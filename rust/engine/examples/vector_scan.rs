@@ -45,7 +45,7 @@ fn main() -> io::Result<()> {
                 find(rows, &nothing, one(queries, which)?, &asked)?
             }
             "bytes" => {
-                std::hint::black_box(total(companion.groups().bytes(), threads));
+                std::hint::black_box(total(companion.bytes(), threads));
                 Vec::new()
             }
             "encode" => {

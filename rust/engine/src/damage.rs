@@ -25,6 +25,10 @@ pub enum DamageKind {
     ArchiveAltered,
     /// The snapshot contradicts the log.
     SnapshotRefused,
+    /// A row of embeddings is not the one the log names.
+    RowAltered,
+    /// A row of embeddings that the log names is not there.
+    RowMissing,
 }
 
 impl DamageKind {
@@ -41,6 +45,8 @@ impl DamageKind {
             Self::BaseAltered => "base-altered",
             Self::ArchiveAltered => "archive-altered",
             Self::SnapshotRefused => "snapshot-refused",
+            Self::RowAltered => "row-altered",
+            Self::RowMissing => "row-missing",
         }
     }
 }

@@ -52,6 +52,28 @@ pub enum Error {
         /// Why it is wrong.
         reason: String,
     },
+    /// An embedding space belongs to another model or dimension; nothing was written.
+    #[error("the space {space:?} is bound to {model:?} with {dim} dimensions, not to {given_model:?} with {given_dim}")]
+    Bound {
+        /// The space.
+        space: String,
+        /// The model it is bound to.
+        model: String,
+        /// The dimension it is bound to.
+        dim: usize,
+        /// The model that came.
+        given_model: String,
+        /// The dimension that came.
+        given_dim: usize,
+    },
+    /// There is no embedding space of this name.
+    #[error("there is no embedding space {name:?}")]
+    NoSpace {
+        /// The name that was asked for.
+        name: String,
+        /// The spaces there are.
+        known: Vec<String>,
+    },
     /// The past asked for is not in the log any more.
     #[error("the state before seq {first_seq} is not available: {reason}")]
     HistoryUnavailable {
@@ -94,6 +116,23 @@ impl Error {
             Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
             Self::Unsupported { what } => Self::Unsupported { what: what.clone() },
             Self::Invalid { field, reason } => Self::invalid(field, reason),
+            Self::Bound {
+                space,
+                model,
+                dim,
+                given_model,
+                given_dim,
+            } => Self::Bound {
+                space: space.clone(),
+                model: model.clone(),
+                dim: *dim,
+                given_model: given_model.clone(),
+                given_dim: *given_dim,
+            },
+            Self::NoSpace { name, known } => Self::NoSpace {
+                name: name.clone(),
+                known: known.clone(),
+            },
             Self::HistoryUnavailable { first_seq, reason } => Self::HistoryUnavailable {
                 first_seq: *first_seq,
                 reason: reason.clone(),

@@ -99,6 +99,21 @@ impl Layout {
         self.indexes().join(format!("{name}.history"))
     }
 
+    /// The rows of all embedding spaces.
+    pub fn vectors(&self) -> PathBuf {
+        self.folder.join("vectors")
+    }
+
+    /// The rows of one generation of an embedding space.
+    pub fn rows(&self, space: &str, generation: u64) -> PathBuf {
+        self.folder.join(rows_name(space, generation))
+    }
+
+    /// The same rows in eight bits a component.
+    pub fn companion(&self, space: &str, generation: u64) -> PathBuf {
+        self.indexes().join("vectors").join(format!("{space}.{generation}.i8"))
+    }
+
     /// What recovery cut away.
     pub fn quarantine(&self) -> PathBuf {
         self.folder.join("quarantine")
@@ -118,6 +133,11 @@ impl Layout {
 /// A base's name relative to the folder.
 pub fn base_name(sha256: &str) -> String {
     format!("base/{sha256}.json")
+}
+
+/// The name of a file of rows relative to the folder.
+pub fn rows_name(space: &str, generation: u64) -> String {
+    format!("vectors/{space}.{generation}.f32")
 }
 
 /// An archive's name relative to the folder.

@@ -295,3 +295,53 @@ fn of_an_ingest() {
     assert!(crash_everywhere(prepare, &actions, &BRIEF) > 300);
     assert!(crash_everywhere(prepare, &actions[..3], &TWICE) > 300);
 }
+
+#[test]
+fn of_embeddings() {
+    use Action::{Attach, Backup, Batch, Compact, Detach, Put, Restore, Sync};
+    let actions = [
+        Batch(1),
+        Attach(3),
+        Put(2),
+        Attach(1),
+        Detach(2),
+        Sync,
+        Attach(6),
+        Backup,
+        Attach(7),
+        // More than a quarter of the rows are dead by now: the others move.
+        Compact(true),
+        Attach(9),
+        Restore,
+        Attach(12),
+        Compact(false),
+        Put(20),
+    ];
+    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 1000);
+    assert!(crash_everywhere(fresh_disk, &actions[..9], &TWICE) > 1000);
+}
+
+#[test]
+fn of_embeddings_while_others_write() {
+    for turn in [2, 4, 5, 6, 7, 9, 11, 13] {
+        let beside = |long, record| {
+            let by = Interruption {
+                record,
+                turn,
+                elsewhere: turn % 2 == 1,
+            };
+            Action::Beside(long, by)
+        };
+        let actions = [
+            Action::Batch(1),
+            Action::Attach(3),
+            Action::Attach(7),
+            Action::Backup,
+            beside(Long::Compact(true), 20),
+            Action::Attach(2),
+            beside(Long::Restore, 30),
+            Action::Attach(5),
+        ];
+        assert!(crash_everywhere(fresh_disk, &actions, &Plan { seeds: 2, ..BRIEF }) > 300);
+    }
+}

@@ -234,7 +234,7 @@ proptest! {
         let filter = filter.map(RoaringBitmap::from_iter);
         let queries: Vec<_> = data.iter().rev().copied().cycle().take(batch * dim).collect();
         for cpu in Cpu::every() {
-            let asked = Search { k, filter: filter.as_ref(), min_score: least, threads, cpu };
+            let asked = Search { filter: filter.as_ref(), min_score: least, threads, cpu, ..Search::best(k) };
             assert_exact(matrix, &companion, &queries, &asked, "any floats");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, fit};
+use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Reach, fit};
 use chronomemory::error::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -23,6 +23,7 @@ struct Question {
     window: Option<f64>,
     min_confidence: f64,
     guarantees: Vec<String>,
+    space: String,
     query: Option<Vec<u8>>,
     words: Vec<(String, f64)>,
     expansion: usize,
@@ -44,6 +45,7 @@ impl Question {
             window: self.window,
             min_confidence: self.min_confidence,
             guarantees: self.guarantees,
+            space: self.space,
             query,
             words: self.words,
             expansion: self.expansion,
@@ -103,7 +105,7 @@ fn with_blocks<T: Send>(
     engine: &Bound<'_, Engine>,
     ask: impl FnOnce(&Columns) -> T + Send,
 ) -> PyResult<T> {
-    let columns = engine.get().handle().read(py, |store| Ok(store.blocks()))?;
+    let columns = engine.get().handle().read(py, |store| store.blocks())?;
     enter(py, || {
         Ok::<T, Error>(ask(&columns.read().unwrap_or_else(PoisonError::into_inner)))
     })
@@ -126,6 +128,7 @@ pub fn recall_blocks<'py>(
 pub fn nearest_blocks(
     py: Python<'_>,
     engine: &Bound<'_, Engine>,
+    space: &str,
     vectors: &[u8],
     dim: usize,
     number: usize,
@@ -133,7 +136,7 @@ pub fn nearest_blocks(
 ) -> PyResult<Vec<Vec<(String, f32)>>> {
     let vectors = floats(vectors)?;
     with_blocks(py, engine, |columns| {
-        columns.nearest(&vectors, dim, number, least, threads())
+        columns.nearest(space, &vectors, dim, Reach { number, least }, threads())
     })
 }
 

@@ -22,7 +22,7 @@ use crate::{batch, change, event, object, record, report, value};
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
 pub struct Engine {
-    handle: Handle,
+    pub(crate) handle: Handle,
     depth: i64,
     /// For the next change.
     spare: Mutex<Option<Desk>>,

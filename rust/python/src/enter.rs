@@ -55,6 +55,20 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             "Check the disk, then open the store again: what was acknowledged before is still read.",
         ),
         Error::Unsupported { .. } => plain(py, "FormatUnsupported", &message, "Install a newer chronomemory."),
+        Error::Bound { space, model, dim, .. } => raise(py, "EmbeddingMismatch", &message, |details| {
+            details.set_item("space", space)?;
+            details.set_item("model", model)?;
+            details.set_item("dim", dim)?;
+            details.set_item("recovery", "Embed with the bound model, or name another space.")
+        }),
+        Error::NoSpace { name, known } => raise(py, "UnknownSpace", &message, |details| {
+            details.set_item("space", name)?;
+            details.set_item("known", known)?;
+            details.set_item(
+                "recovery",
+                "Attach an embedding to create it, or name one of those there are.",
+            )
+        }),
         Error::HistoryUnavailable { first_seq, .. } => raise(py, "HistoryUnavailable", &message, |details| {
             details.set_item("first_seq", first_seq)?;
             details.set_item("recovery", "Ask for a later moment.")

@@ -126,6 +126,26 @@ impl Handle {
         })
     }
 
+    /// Runs a question that shares the store in its own way.
+    pub fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Shared) -> Result<T, Error> + Send) -> PyResult<T> {
+        self.check_caller(py)?;
+        enter(py, || ask(&self.store))
+    }
+
+    /// Runs a change that writes much: a sync that is due then is waited for without keeping the store.
+    pub fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Store) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.check_caller(py)?;
+        enter(py, || {
+            let (outcome, needs) = self.store.change_and_sync(&now, act)?;
+            self.wishes.tell(needs);
+            Ok(outcome)
+        })
+    }
+
     /// Writes a draft; what it held may be gone then.
     pub fn commit(&self, py: Python<'_>, draft: &mut Draft) -> PyResult<Committed> {
         self.check_caller(py)?;

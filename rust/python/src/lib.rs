@@ -14,6 +14,7 @@ mod record;
 mod report;
 mod shape;
 mod value;
+mod vectors;
 mod view;
 mod words;
 
@@ -33,6 +34,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::engine::Engine;
+    #[pymodule_export]
+    use crate::vectors::{attach, choose_space, detach, embedding, matrix, nearest, spaces};
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

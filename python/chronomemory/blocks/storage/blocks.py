@@ -125,8 +125,8 @@ def insert_block(
     conn.put(record)
 
 
-def block_dict(record: ChronoRecord, *, embedding: bool = True) -> dict[str, Any]:
-    """Return a block with every column of the table."""
+def block_dict(record: ChronoRecord, conn: Connection | None = None) -> dict[str, Any]:
+    """Return a block with every column of the table; the embedding only with a connection to read it."""
     data = record.data
     block: dict[str, Any] = {
         "id": plain_id(record.id),
@@ -145,8 +145,8 @@ def block_dict(record: ChronoRecord, *, embedding: bool = True) -> dict[str, Any
         "token_count": data.get("token_count"),
         "last_session_id": data.get("last_session_id"),
     }
-    if embedding:
-        block["embedding"] = embeddings.read(record)
+    if conn is not None:
+        block["embedding"] = embeddings.read(conn, record)
     return block
 
 
@@ -166,7 +166,7 @@ def known_block(conn: Connection, block_id: str) -> ChronoRecord:
 def get_block(conn: Connection, block_id: str) -> dict[str, Any] | None:
     """Return a block with all its columns, or None."""
     record = conn.record(block_key(block_id))
-    return None if record is None else block_dict(record)
+    return None if record is None else block_dict(record, conn)
 
 
 def block_exists(conn: Connection, block_id: str) -> bool:
@@ -178,7 +178,7 @@ def get_active_blocks(
     conn: Connection, *, min_last_reinforced_at: float | None = None
 ) -> list[dict[str, Any]]:
     """Return the active blocks, without their embeddings; the cut-off is strict."""
-    return [block_dict(record, embedding=False) for record in _active(conn, min_last_reinforced_at)]
+    return [block_dict(record) for record in _active(conn, min_last_reinforced_at)]
 
 
 def get_active_blocks_with_embeddings(
@@ -186,7 +186,7 @@ def get_active_blocks_with_embeddings(
 ) -> list[dict[str, Any]]:
     """Return the active blocks that have an embedding, with it."""
     found = _active(conn, min_last_reinforced_at)
-    return [block_dict(record) for record in found if embeddings.has_embedding(record)]
+    return [block_dict(record, conn) for record in found if embeddings.has_embedding(record)]
 
 
 def _active(conn: Connection, cut_off: float | None) -> list[ChronoRecord]:
@@ -198,7 +198,7 @@ def _active(conn: Connection, cut_off: float | None) -> list[ChronoRecord]:
 
 def get_inbox_blocks(conn: Connection) -> list[dict[str, Any]]:
     """Return the blocks that wait for consolidation, oldest first."""
-    return [block_dict(record) for record in conn.records(BLOCK, "inbox")]
+    return [block_dict(record, conn) for record in conn.records(BLOCK, "inbox")]
 
 
 def get_inbox_count(conn: Connection) -> int:
@@ -230,7 +230,7 @@ def update_block_scoring(
     token_count: int | None = None,
 ) -> None:
     """Change what a block is scored by; what is None stays as it is."""
-    known_block(conn, block_id)
+    known = known_block(conn, block_id)
     patch: dict[str, Any] = {}
     data: dict[str, Any] = {}
     if confidence is not None:
@@ -250,7 +250,8 @@ def update_block_scoring(
     if patch:
         conn.patch(block_key(block_id), patch)
     if embedding is not None:
-        embeddings.attach(conn, block_id, embedding)
+        model = embedding_model if embedding_model is not None else known.data.get("embedding_model")
+        embeddings.attach(conn, block_id, embedding, model)
 
 
 def reinforce_blocks(conn: Connection, block_ids: list[str], current_active_hours: float) -> None:

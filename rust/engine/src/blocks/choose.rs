@@ -8,13 +8,13 @@ const SCORE_SHARE: f64 = 0.7;
 const LIKENESS_SHARE: f64 = 0.3;
 
 /// The pool by maximal marginal relevance, beside what is chosen already.
-pub fn diversify(columns: &Columns, pool: Vec<Rated>, chosen: &[Rated]) -> Vec<Rated> {
+pub fn diversify(columns: &Columns, space: &str, pool: Vec<Rated>, chosen: &[Rated]) -> Vec<Rated> {
     let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
     let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
     let take_note = |row: u32, likeness: &mut [f64]| {
-        let cosines = columns.meaning.vector(row).map_or_else(
+        let cosines = columns.meaning.vector(space, row).map_or_else(
             || vec![0.0; rows.len()],
-            |vector| columns.meaning.cosines(vector, &rows),
+            |vector| columns.meaning.cosines(space, vector, &rows),
         );
         for (most, cosine) in likeness.iter_mut().zip(cosines) {
             *most = most.max(f64::from(cosine));

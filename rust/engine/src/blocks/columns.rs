@@ -45,6 +45,7 @@ pub struct Columns {
     /// Which state this follows, and how far.
     lineage: u64,
     seen: usize,
+    seen_embeddings: usize,
     pub(super) ids: Names,
     /// The first bytes of the id as a number that sorts alike: most ties end here.
     first_bytes: Vec<u64>,
@@ -77,7 +78,7 @@ impl Columns {
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.
-    pub fn follow(&mut self, state: &State, threads: usize) {
+    pub fn follow(&mut self, state: &State) {
         if self.lineage == state.lineage() {
             for record in state.face_changed_since(self.seen) {
                 self.take(record);
@@ -99,6 +100,22 @@ impl Columns {
         }
         self.seen = state.face_changes();
         self.weigh();
+    }
+
+    /// How much of what was said about embeddings is known here.
+    pub fn embeddings_seen(&self) -> usize {
+        self.seen_embeddings
+    }
+
+    /// Takes in the embedding of a block in a space, or that it has none any more.
+    pub fn take_embedding(&mut self, space: &str, block: &[u8], vector: Option<&[f32]>) {
+        let row = self.row(&plain(block));
+        self.meaning.set(row, space, vector);
+    }
+
+    /// All that was said about embeddings until then is known.
+    pub fn end_embeddings(&mut self, seen: usize, threads: usize) {
+        self.seen_embeddings = seen;
         self.meaning.settle(threads);
     }
 
@@ -204,7 +221,7 @@ impl Columns {
         let row = self.row(&plain(id));
         let at = row as usize;
         let mut tags = Vec::new();
-        let (mut category, mut embedding): (&[u8], &[u8]) = (b"", b"");
+        let mut category: &[u8] = b"";
         let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
         let (mut tokens, mut length) = (None, 0);
         for (key, value) in members(head.data) {
@@ -212,7 +229,6 @@ impl Columns {
                 b"category" => category = quoted(value).unwrap_or_default(),
                 b"content" => length = quoted(value).map_or(0, characters),
                 b"decay_lambda" => lambda = number(value).unwrap_or(lambda),
-                b"embedding" => embedding = quoted(value).unwrap_or_default(),
                 b"evidence" => evidence = number(value).unwrap_or(evidence),
                 b"last_reinforced_at" => last = number(value).unwrap_or(last),
                 b"reinforcement_count" => count = number(value).unwrap_or(count),
@@ -240,7 +256,6 @@ impl Columns {
         self.tokens[at] = tokens.map_or((length / TOKEN_CHARACTERS) as u32, |tokens| tokens as u32);
         self.evidence[at] = evidence;
         self.set_tags(row, &tags);
-        self.meaning.set(row, floats(embedding).as_deref());
     }
 
     fn set_tags(&mut self, row: u32, tags: &[String]) {
@@ -309,21 +324,4 @@ struct Head<'a> {
     status: &'a [u8],
     data: &'a [u8],
     confidence: Option<f64>,
-}
-
-/// The float32 values that hexadecimal digits spell, if they do.
-fn floats(digits: &[u8]) -> Option<Vec<f32>> {
-    let digit = |byte: u8| (byte as char).to_digit(16);
-    let (values, rest) = digits.as_chunks::<8>();
-    if values.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    let value = |spelled: &[u8; 8]| {
-        let mut bytes = [0u8; 4];
-        for (byte, pair) in bytes.iter_mut().zip(spelled.chunks(2)) {
-            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-        }
-        Some(f32::from_le_bytes(bytes))
-    };
-    values.iter().map(value).collect()
 }

@@ -39,7 +39,7 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
     let pool = if most_words > 0.0 { number.max(POOL) } else { number };
     let nearest = columns
         .meaning
-        .nearest(query, pool, |row| filter.passes(row), ask.threads);
+        .nearest(&ask.space, query, pool, |row| filter.passes(row), ask.threads);
     let mut nearest: Vec<(u32, f64)> = nearest
         .into_iter()
         .map(|(row, cosine)| (row, f64::from(cosine)))
@@ -49,7 +49,7 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
         most_words,
         cosines: nearest.first().zip(nearest.last()).map(|(high, low)| (high.1, low.1)),
     };
-    add_those_without_vector(columns, query, filter, number, &mut nearest);
+    add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
 
     let mut rows: Vec<u32> = nearest.iter().chain(&best_words).map(|&(row, _)| row).collect();
@@ -60,11 +60,11 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
     let expanded = expand(columns, ask, filter, &seeds, &sure);
     rows.extend(sure.difference(&seeds));
 
-    let cosines = columns.meaning.cosines(query, &rows);
+    let cosines = columns.meaning.cosines(&ask.space, query, &rows);
     let similarity = |row: u32, cosine: f32| {
         let cosine = f64::from(cosine);
         if most_words > 0.0 {
-            let cosine = columns.meaning.reaches(query, row).then_some(cosine);
+            let cosine = columns.meaning.reaches(&ask.space, query, row).then_some(cosine);
             scale.fused(cosine, words.get(&row).copied().unwrap_or(0.0).max(0.0))
         } else {
             cosine
@@ -95,6 +95,7 @@ fn words_of(columns: &Columns, ask: &Ask) -> Similarities {
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.
 fn add_those_without_vector(
     columns: &Columns,
+    ask: &Ask,
     query: &[f32],
     filter: &Filter<'_>,
     number: usize,
@@ -103,7 +104,7 @@ fn add_those_without_vector(
     let enough = nearest.len() >= number && nearest[number - 1].1 > 0.0;
     if !enough {
         let rows = 0..columns.len() as u32;
-        let without = rows.filter(|&row| filter.passes(row) && !columns.meaning.reaches(query, row));
+        let without = rows.filter(|&row| filter.passes(row) && !columns.meaning.reaches(&ask.space, query, row));
         nearest.extend(without.map(|row| (row, 0.0)));
     }
 }

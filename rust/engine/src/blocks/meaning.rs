@@ -1,6 +1,7 @@
 //! Which blocks mean something like the query?
 //!
-//! Embeddings in memory, one matrix for each dimension, with the companions that make an exact search fast.
+//! Embeddings in memory, one matrix for each space, with the companions that make an exact search fast. They come from
+//! the files of rows, each checked against the log.
 
 use roaring::RoaringBitmap;
 
@@ -10,14 +11,24 @@ use crate::vector::{Companion, Cpu, Hit, Rows, Search, search};
 /// No block, or no vector.
 const NONE: u32 = u32::MAX;
 
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// So many blocks at most.
+    pub number: usize,
+    /// The least cosine that counts.
+    pub least: f32,
+}
+
 /// All embeddings.
 #[derive(Default)]
 pub struct Meaning {
     spaces: Vec<Space>,
 }
 
-/// The embeddings of one dimension.
+/// The embeddings of one space.
 struct Space {
+    name: String,
     dim: usize,
     data: Vec<f32>,
     companion: Option<Companion>,
@@ -29,8 +40,9 @@ struct Space {
 }
 
 impl Space {
-    fn new(dim: usize) -> Self {
+    fn new(name: &str, dim: usize) -> Self {
         Self {
+            name: name.to_owned(),
             dim,
             data: Vec::new(),
             companion: Companion::new(dim).ok(),
@@ -57,28 +69,24 @@ impl Space {
 }
 
 impl Meaning {
-    /// Says what a block means now; no vector takes its meaning away.
-    pub fn set(&mut self, row: u32, vector: Option<&[f32]>) {
-        let same = |space: &Space, vector: &[f32]| space.vector(row) == Some(vector);
-        if let Some(vector) = vector
-            && self.spaces.iter().any(|space| same(space, vector))
-        {
-            return;
-        }
-        for space in &mut self.spaces {
-            space.forget(row);
-        }
-        let Some(vector) = vector.filter(|vector| !vector.is_empty()) else {
-            return;
-        };
-        let at = match self.spaces.iter().position(|space| space.dim == vector.len()) {
-            Some(at) => at,
-            None => {
-                self.spaces.push(Space::new(vector.len()));
+    /// Says what a block means in a space now; no vector takes its meaning away.
+    pub fn set(&mut self, row: u32, name: &str, vector: Option<&[f32]>) {
+        let at = match (self.spaces.iter().position(|space| space.name == name), vector) {
+            (Some(at), _) => at,
+            (None, Some(vector)) => {
+                self.spaces.push(Space::new(name, vector.len()));
                 self.spaces.len() - 1
             }
+            (None, None) => return,
         };
         let space = &mut self.spaces[at];
+        if vector.is_some() && space.vector(row) == vector {
+            return;
+        }
+        space.forget(row);
+        let Some(vector) = vector.filter(|vector| vector.len() == space.dim) else {
+            return;
+        };
         if space.vector_of.len() <= row as usize {
             space.vector_of.resize(row as usize + 1, NONE);
         }
@@ -99,24 +107,27 @@ impl Meaning {
     }
 
     /// The embeddings that a query can be held against.
-    fn space(&self, query: &[f32]) -> Option<&Space> {
-        self.spaces.iter().find(|space| space.dim == query.len())
+    fn space(&self, name: &str, query: &[f32]) -> Option<&Space> {
+        self.spaces
+            .iter()
+            .find(|space| space.name == name && space.dim == query.len())
     }
 
     /// Whether a block can be held against a query.
-    pub fn reaches(&self, query: &[f32], row: u32) -> bool {
-        self.space(query).is_some_and(|space| space.vector(row).is_some())
+    pub fn reaches(&self, name: &str, query: &[f32], row: u32) -> bool {
+        self.space(name, query).is_some_and(|space| space.vector(row).is_some())
     }
 
     /// The `number` blocks of greatest cosine among those that `wanted` accepts, and all that equal the last of them.
     pub fn nearest(
         &self,
+        name: &str,
         query: &[f32],
         number: usize,
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<(u32, f32)> {
-        let Some(space) = self.space(query) else {
+        let Some(space) = self.space(name, query) else {
             return Vec::new();
         };
         let (Some(companion), Ok(rows), Ok(queries)) = (
@@ -136,11 +147,9 @@ impl Meaning {
             false => RoaringBitmap::from_sorted_iter(all.filter(passes)).ok(),
         };
         let mut asked = Search {
-            k: number + 1,
             filter: filter.as_ref(),
-            min_score: None,
             threads,
-            cpu: Cpu::best(),
+            ..Search::best(number + 1)
         };
         let ask = |asked: &Search<'_>| {
             let found = search(rows, companion.groups(), queries, asked).unwrap_or_default();
@@ -160,18 +169,18 @@ impl Meaning {
             .collect()
     }
 
-    /// For each of several queries, end to end, up to `number` blocks of at least this cosine, the nearest first.
+    /// For each of several queries, end to end, the blocks within reach, the nearest first.
     pub fn near_each(
         &self,
+        name: &str,
         queries: &[f32],
         dim: usize,
-        number: usize,
-        least: f32,
+        reach: Reach,
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<Vec<(u32, f32)>> {
         let count = queries.len() / dim.max(1);
-        let space = self.spaces.iter().find(|space| space.dim == dim);
+        let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
         let (Some(space), Ok(queries)) = (space, Rows::packed(queries, dim)) else {
             return vec![Vec::new(); count];
         };
@@ -184,11 +193,10 @@ impl Meaning {
         };
         let filter: RoaringBitmap = (0..space.block_of.len() as u32).filter(passes).collect();
         let asked = Search {
-            k: number,
             filter: Some(&filter),
-            min_score: Some(least),
+            min_score: Some(reach.least),
             threads,
-            cpu: Cpu::best(),
+            ..Search::best(reach.number)
         };
         let found = search(rows, companion.groups(), queries, &asked).unwrap_or_default();
         let named = |hits: Vec<Hit>| {
@@ -200,8 +208,8 @@ impl Meaning {
     }
 
     /// How alike blocks are to a query; 0 for those that cannot be compared.
-    pub fn cosines(&self, query: &[f32], rows: &[u32]) -> Vec<f32> {
-        let Some(space) = self.space(query) else {
+    pub fn cosines(&self, name: &str, query: &[f32], rows: &[u32]) -> Vec<f32> {
+        let Some(space) = self.space(name, query) else {
             return vec![0.0; rows.len()];
         };
         let scorer = Scorer::new(query, Cpu::best());
@@ -209,9 +217,10 @@ impl Meaning {
         rows.iter().map(cosine).collect()
     }
 
-    /// The vector of a block, whatever its dimension.
-    pub fn vector(&self, row: u32) -> Option<&[f32]> {
-        self.spaces.iter().find_map(|space| space.vector(row))
+    /// The vector of a block in a space.
+    pub fn vector(&self, name: &str, row: u32) -> Option<&[f32]> {
+        let space = self.spaces.iter().find(|space| space.name == name)?;
+        space.vector(row)
     }
 }
 

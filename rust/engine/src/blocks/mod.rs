@@ -29,4 +29,5 @@ mod recall;
 
 pub use choose::fit;
 pub use columns::Columns;
+pub use meaning::Reach;
 pub use recall::{Answer, Ask, Dropped, Found};

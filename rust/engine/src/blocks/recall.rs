@@ -4,6 +4,7 @@ use super::choose::{diversify, fit, settle};
 use super::columns::{Columns, Standing};
 use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
+use super::meaning::Reach;
 use super::rate::{Best, Measure, Rated, better_first};
 
 /// How many of the best are looked at for each result.
@@ -30,6 +31,8 @@ pub struct Ask {
     pub min_confidence: f64,
     /// Blocks with a tag like one of these are candidates in any case, and in a frame always shown.
     pub guarantees: Vec<String>,
+    /// The space of the embeddings that count.
+    pub space: String,
     /// What the query means; without a query all blocks that pass are candidates.
     pub query: Option<Vec<f32>>,
     /// How well blocks match the words of the query.
@@ -115,7 +118,7 @@ impl Columns {
         };
         if !ask.frame {
             let ranked = if ask.diversify {
-                diversify(self, pool, &[])
+                diversify(self, &ask.space, pool, &[])
             } else {
                 pool
             };
@@ -123,7 +126,7 @@ impl Columns {
             return answer;
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
-        let order = diversify(self, pool, &always);
+        let order = diversify(self, &ask.space, pool, &always);
         let shown = settle(self, &measure, always, order, ask.k);
         let name = |row: u32| self.ids.name(row).to_owned();
         answer.dropped = shown
@@ -185,24 +188,19 @@ impl Columns {
         })
     }
 
-    /// For each of several vectors of a dimension, end to end, the active blocks of at least this cosine, the nearest
-    /// first.
+    /// For each of several vectors of a dimension, end to end, the active blocks within reach, the nearest first.
     pub fn nearest(
         &self,
+        space: &str,
         vectors: &[f32],
         dim: usize,
-        number: usize,
-        least: f32,
+        reach: Reach,
         threads: usize,
     ) -> Vec<Vec<(String, f32)>> {
         let is_active = |row: u32| self.standing[row as usize] == Standing::Active;
-        let found = self.meaning.near_each(vectors, dim, number, least, is_active, threads);
-        let named = |hits: Vec<(u32, f32)>| {
-            hits.iter()
-                .map(|&(row, cosine)| (self.ids.name(row).to_owned(), cosine))
-                .collect()
-        };
-        found.into_iter().map(named).collect()
+        let found = self.meaning.near_each(space, vectors, dim, reach, is_active, threads);
+        let name = |&(row, cosine): &(u32, f32)| (self.ids.name(row).to_owned(), cosine);
+        found.iter().map(|hits| hits.iter().map(name).collect()).collect()
     }
 
     /// Without a query every block that passes is a candidate, beside what is guaranteed.

@@ -5,6 +5,7 @@
 //! lost until `sync_dir` returned; `rename` replaces a name as a whole.
 
 mod crash;
+mod map;
 mod real;
 mod turn;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crash::CrashDisk;
+pub use map::Mapping;
 pub use real::RealDisk;
 
 /// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
@@ -140,6 +142,14 @@ pub trait DiskFile: Send + Sync {
     /// # Errors
     /// What the system says.
     fn identity(&self) -> io::Result<Identity>;
+    /// The first bytes of a file that is never cut, or as many as there are. What is written to them later may be seen.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn map(&self, length: u64) -> io::Result<Mapping> {
+        let length = usize::try_from(length.min(self.length()?)).map_err(io::Error::other)?;
+        Mapping::copied(|buffer| fill(self, buffer, 0), length)
+    }
 }
 
 /// The permanent file that writers lock.
@@ -194,7 +204,7 @@ pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
     filled
 }
 
-fn fill(file: &dyn DiskFile, target: &mut [u8], offset: u64) -> io::Result<usize> {
+fn fill(file: &(impl DiskFile + ?Sized), target: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < target.len() {
         match file.read_at(&mut target[filled..], offset + filled as u64) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::turn::Turn;
-use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
+use super::{Access, Disk, DiskFile, Identity, LockFile, Mapping, Status};
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,6 +132,11 @@ impl DiskFile for RealFile {
 
     fn identity(&self) -> io::Result<Identity> {
         Ok(identity_of(&self.0.metadata()?))
+    }
+
+    fn map(&self, length: u64) -> io::Result<Mapping> {
+        let there = self.length()?.min(length);
+        Mapping::of(&self.0, usize::try_from(there).map_err(io::Error::other)?)
     }
 }
 

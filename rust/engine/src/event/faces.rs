@@ -1,7 +1,10 @@
 //! Which face does a record belong to? Its id says so.
 
+/// The face that says which embeddings there are.
+pub const VECTORS: &str = "vectors";
+
 /// The faces and the id prefixes that only they may write.
-const FACES: [(&str, &[&str]); 4] = [
+const FACES: [(&str, &[&str]); 5] = [
     (
         "blocks",
         &["block", "bedge", "contradiction", "frame", "session", "config"],
@@ -9,6 +12,7 @@ const FACES: [(&str, &[&str]); 4] = [
     ("episodes", &["episode", "fact", "rule"]),
     ("graph", &["profile", "node", "gedge", "path", "plan", "event", "audit"]),
     ("pages", &["page", "entry"]),
+    (VECTORS, &["vector"]),
 ];
 
 /// The longest prefix, so that plain ids are told apart at a glance.
@@ -33,6 +37,7 @@ mod tests {
         assert_eq!(face_of(b"contradiction:1"), Some("blocks"));
         assert_eq!(face_of(b"fact:1"), Some("episodes"));
         assert_eq!(face_of(b"entry:x:y"), Some("pages"));
+        assert_eq!(face_of(b"vector:default"), Some(VECTORS));
     }
 
     #[test]

@@ -103,6 +103,14 @@ impl Catalog {
         Merged::of(sets)
     }
 
+    /// Which classes `wanted` accepts, by their numbers.
+    pub fn accepted(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> Vec<bool> {
+        self.classes
+            .iter()
+            .map(|(class, _)| wanted(&class.kind, &class.status, class.face))
+            .collect()
+    }
+
     /// How many records `wanted` accepts.
     pub fn count(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> u64 {
         self.classes

@@ -8,10 +8,12 @@ mod arena;
 mod catalog;
 mod lineage;
 mod records;
+mod slots;
 mod spelling;
 mod timeline;
 
 pub use catalog::Tally;
 pub use records::{Frozen, Query, State};
+pub use slots::Sieve;
 pub use spelling::{spelled, unspelled};
 pub use timeline::Timeline;

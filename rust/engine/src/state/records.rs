@@ -11,23 +11,23 @@ use super::lineage::Lineage;
 use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
-use crate::event::faces::face_of;
+use crate::event::faces::{VECTORS, face_of};
 use crate::event::{Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::snapshot::Taker;
 
 /// The class of an id that events spoke of but that never was a record.
-const NO_CLASS: u32 = u32::MAX;
+pub(super) const NO_CLASS: u32 = u32::MAX;
 /// No event of the live log speaks of the record.
 const NO_EVENT: u32 = u32::MAX;
 
 /// One id and what is known of it.
 #[derive(Clone, Debug)]
-struct Slot {
-    confidence: f64,
-    at: Address,
+pub(super) struct Slot {
+    pub(super) confidence: f64,
+    pub(super) at: Address,
     id: Span,
-    class: u32,
+    pub(super) class: u32,
     last_event: u32,
 }
 
@@ -63,15 +63,17 @@ pub struct Query {
 /// All records.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    arena: Arena,
-    slots: Vec<Slot>,
+    pub(super) arena: Arena,
+    pub(super) slots: Vec<Slot>,
     ids: HashTable<Entry>,
     hasher: RandomState,
-    catalog: Catalog,
+    pub(super) catalog: Catalog,
     timeline: Timeline,
     lineage: Lineage,
     /// Slots of the faces' records, in the order in which they changed.
     face_changes: Vec<u32>,
+    /// The slots of what is said about embeddings, in the order it was said.
+    pub(super) vectors: Vec<u32>,
 }
 
 /// All records as they were at one moment, in insertion order.
@@ -262,13 +264,13 @@ impl State {
         (self.hasher.hash_one(id) >> 32) as u32
     }
 
-    fn find(&self, id: &[u8]) -> Option<u32> {
+    pub(super) fn find(&self, id: &[u8]) -> Option<u32> {
         let hash = self.hash(id);
         let is_it = |entry: &Entry| entry.hash == hash && self.id_of(entry.slot) == id;
         self.ids.find(Entry::spread(hash), is_it).map(|entry| entry.slot)
     }
 
-    fn id_of(&self, slot: u32) -> &[u8] {
+    pub(super) fn id_of(&self, slot: u32) -> &[u8] {
         let slot = &self.slots[slot as usize];
         slot.id.of(self.arena.get(slot.at))
     }
@@ -286,11 +288,11 @@ impl State {
 
     fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans) -> u32 {
         let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
-        let is_of_face = face_of(id).is_some();
+        let face = face_of(id);
         let class = self.catalog.class(
             text(fields.kind, defaults::KIND),
             text(fields.status, defaults::STATUS),
-            is_of_face,
+            face.is_some(),
         );
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
@@ -318,8 +320,11 @@ impl State {
                 self.insert(id, slot)
             }
         };
-        if is_of_face {
+        if face.is_some() {
             self.face_changes.push(number);
+        }
+        if face == Some(VECTORS) {
+            self.vectors.push(number);
         }
         number
     }
@@ -387,7 +392,7 @@ impl Taker for State {
     }
 }
 
-fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
+pub(super) fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
     let kind = query.kind.as_deref().map(spelled);
     let status = query.status.as_deref().map(spelled);
     let faces = query.faces || kind.is_some();

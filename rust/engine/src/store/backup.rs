@@ -1,6 +1,6 @@
 //! How is everything saved elsewhere, while others go on?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Access, Disk, DiskFile};
@@ -10,7 +10,7 @@ use crate::layout::{LOG, Layout, SNAPSHOT};
 
 use super::care::{Alone, Turns, remove_backup, take_care};
 use super::compact::sync;
-use super::copies::{IMMUTABLE, copy_names, copy_range, free_name};
+use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name};
 use super::{Progress, Store};
 
 /// A copy that is being made while others go on.
@@ -22,6 +22,8 @@ pub struct BackingUp {
     /// The log, and how much of it is committed.
     log: Option<(Arc<dyn DiskFile>, u64)>,
     snapshot: Option<Arc<dyn DiskFile>>,
+    /// Files of rows, and how many bytes of them the log names.
+    rows: Vec<(String, u64)>,
     is_complete: bool,
 }
 
@@ -39,6 +41,7 @@ impl BackingUp {
             let whole = names.into_iter().filter(|name| !name.ends_with(".tmp"));
             copy_names(&*disk, &from, &draft.join(folder), &draft, whole)?;
         }
+        self.copy_rows(&disk, &draft)?;
         if let Some((log, end)) = &self.log {
             copy_range(&*disk, &**log, 0..*end, &draft.join(LOG), Some(progress))?;
         }
@@ -52,6 +55,24 @@ impl BackingUp {
         let backups = self.layout.backups();
         disk.sync_dir(&backups).at(&backups)?;
         Ok(self.target.clone())
+    }
+
+    /// Copies the rows that the log names. Of a damaged file that is too short there is less to copy.
+    fn copy_rows(&self, disk: &Arc<dyn Disk>, draft: &Path) -> Result<()> {
+        let (from, to) = (self.layout.vectors(), draft.join(VECTORS));
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        disk.create_dir(&to).at(&to)?;
+        disk.sync_dir(draft).at(draft)?;
+        for (name, bytes) in &self.rows {
+            let path = from.join(name);
+            if let Ok(rows) = disk.open(&path, Access::Read) {
+                let there = rows.length().at(&path)?.min(*bytes);
+                copy_range(&**disk, &*rows, 0..there, &to.join(name), None)?;
+            }
+        }
+        disk.sync_dir(&to).at(&to)
     }
 }
 
@@ -92,6 +113,7 @@ impl Store {
                 log: log.map(|log| (Arc::clone(&log.file), log.walk.end)),
                 // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
                 snapshot: store.disk.open(&store.layout.snapshot(), Access::Read).ok(),
+                rows: store.named_rows(),
                 is_complete: false,
             })
         })

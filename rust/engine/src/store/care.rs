@@ -15,7 +15,7 @@ use crate::error::{At, Error, Result};
 use crate::layout::Layout;
 
 use super::Store;
-use super::copies::IMMUTABLE;
+use super::copies::{IMMUTABLE, VECTORS};
 use super::lock::LOCK_FILE_TRIES;
 
 /// Whoever can be asked for the store, a moment at a time.
@@ -112,6 +112,7 @@ fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     for folder in IMMUTABLE {
         remove_drafts(disk, &layout.inside(folder))?;
     }
+    remove_drafts(disk, &layout.vectors())?;
     remove_drafts(disk, &layout.quarantine())?;
     let backups = layout.backups();
     for name in disk.list(&backups).at(&backups)? {
@@ -138,7 +139,7 @@ fn remove_drafts(disk: &dyn Disk, folder: &Path) -> Result<()> {
 
 /// Removes a backup that was not finished: its folder, and the folders in it.
 pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
-    for inner in IMMUTABLE {
+    for inner in IMMUTABLE.into_iter().chain([VECTORS]) {
         let inner = draft.join(inner);
         if disk.exists(&inner) {
             remove_all(disk, &inner)?;

@@ -19,6 +19,7 @@ use crate::wal::synced::names_hash;
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::packing::Packing;
 use super::retire::{Retirement, clear_out};
+use super::vectors::leave_the_dead;
 use super::{Progress, Store};
 
 /// How often a compaction begins anew because somebody else replaced the log.
@@ -201,6 +202,7 @@ impl Store {
 /// As [`Store::compact`].
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
     let _care = take_care(turns, now())?;
+    leave_the_dead(turns, now)?;
     for _ in 0..MOST_STARTS {
         sync(turns)?;
         let Some(mut work) = turns.turn(|store| store.start_compaction(keep_history, now()))? else {

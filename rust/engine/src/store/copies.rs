@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_upto};
+use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_over, read_upto};
 use crate::error::{At, Error, Result};
 
 use super::{Progress, Store};
@@ -90,6 +90,9 @@ pub(super) fn free_name(disk: &dyn Disk, folder: &Path, wanted: &str) -> Result<
 /// The folders whose files never change once they have their name.
 pub(super) const IMMUTABLE: [&str; 2] = ["base", "archive"];
 
+/// The folder of rows. They do not change once the log names them, but more may come behind.
+pub(super) const VECTORS: &str = "vectors";
+
 impl Store {
     /// Makes sure of a folder, durably.
     pub(super) fn make_folder(&self, path: &Path, parent: &Path) -> Result<()> {
@@ -116,4 +119,24 @@ pub(super) fn copy_names(
         copy_file(disk, &from.join(&name), &to.join(&name), None)?;
     }
     if made { disk.sync_dir(to).at(to) } else { Ok(()) }
+}
+
+/// Whether one file begins with all that another holds.
+pub(super) fn is_same(disk: &dyn Disk, part: &Path, whole: &Path) -> Result<bool> {
+    let Ok(whole) = disk.open(whole, Access::Read) else {
+        return Ok(false);
+    };
+    let file = disk.open(part, Access::Read).at(part)?;
+    let length = file.length().at(part)?;
+    let (mut offset, mut left, mut right) = (0, Vec::new(), Vec::new());
+    while offset < length {
+        let wanted = (length - offset).min(BUFFER_BYTES as u64) as usize;
+        read_over(&*file, &mut left, offset, wanted).at(part)?;
+        read_over(&*whole, &mut right, offset, wanted).at(part)?;
+        if left != right || left.len() < wanted {
+            return Ok(false);
+        }
+        offset += wanted as u64;
+    }
+    Ok(true)
 }

@@ -4,8 +4,10 @@ use std::io;
 
 use crate::chain::Held;
 use crate::disk::DiskFile;
-use crate::event::Known;
-use crate::snapshot::{self, Contents};
+use crate::event::faces::{VECTORS, face_of};
+use crate::event::{Known, Op};
+use crate::json::RecordSpans;
+use crate::snapshot::{self, Contents, Taker};
 use crate::state::State;
 use crate::verify::{Holding, Sink};
 
@@ -31,6 +33,12 @@ pub struct Loader {
     pub last_seq: u64,
     holding: Holding,
     satisfied: bool,
+    /// Only what is said about embeddings is taken.
+    only_vectors: bool,
+    /// Which rows were named: where the commit begins, and the slot.
+    pub said_of_rows: Vec<(u64, u32)>,
+    /// Where the batch begins that is being held.
+    batch_at: Option<u64>,
 }
 
 impl Loader {
@@ -63,8 +71,31 @@ impl Loader {
         Self::default()
     }
 
+    /// Checks everything and keeps what is said about embeddings.
+    pub fn checking_rows() -> Self {
+        Self {
+            only_vectors: true,
+            ..Self::loading()
+        }
+    }
+
+    /// The same loader before it took anything.
+    pub fn anew(&self) -> Self {
+        Self {
+            state: self.state.is_some().then(State::default),
+            until: self.until,
+            only_vectors: self.only_vectors,
+            ..Self::default()
+        }
+    }
+
+    fn is_wanted(&self, known: &Known<'_>) -> bool {
+        self.state.is_some() && (!self.only_vectors || face_of(known.id) == Some(VECTORS))
+    }
+
     pub(super) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
         let contents = match &mut self.state {
+            Some(state) if self.only_vectors => snapshot::read(file, &mut OnlyVectors(state)),
             Some(state) => snapshot::read(file, state),
             None => snapshot::read(file, &mut snapshot::Nobody),
         }?;
@@ -87,13 +118,36 @@ impl Loader {
             return;
         }
         self.last_seq = known.seq;
+        if !self.is_wanted(&known) {
+            return;
+        }
         if let Some(state) = &mut self.state {
+            let (start, before) = (self.batch_at.unwrap_or(known.offset), state.vector_changes().len());
+            let names_rows = known.op != Op::Patch;
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known);
             } else {
                 state.apply(known);
             }
+            let said = state.vector_changes()[before..].iter().filter(|_| names_rows);
+            self.said_of_rows.extend(said.map(|slot| (start, *slot)));
         }
+    }
+}
+
+/// Takes of a base what is said about embeddings.
+struct OnlyVectors<'a>(&'a mut State);
+
+impl Taker for OnlyVectors<'_> {
+    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+        let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+        if face_of(id) == Some(VECTORS) {
+            self.0.take(record, fields);
+        }
+    }
+
+    fn start_over(&mut self) {
+        self.0.start_over();
     }
 }
 
@@ -103,7 +157,8 @@ impl Sink for Loader {
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
-        if self.state.is_some() {
+        self.batch_at.get_or_insert(known.offset);
+        if self.is_wanted(&known) {
             self.holding.push(known, ts);
         }
     }
@@ -118,6 +173,7 @@ impl Sink for Loader {
         }
         holding.clear();
         self.holding = holding;
+        self.batch_at = None;
     }
 
     fn is_satisfied(&self) -> bool {

@@ -31,6 +31,7 @@ mod shelf;
 mod swap;
 mod sync;
 mod unless;
+mod vectors;
 mod write;
 
 use std::sync::{Arc, RwLock};
@@ -59,8 +60,9 @@ pub use repair::{Repaired, repair};
 pub use restore::restore;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
+pub use vectors::{Attachment, Hunt, Matrix, Neighbour, Question, SpaceReport};
 
-use load::{Examined, Look, Seen, look_twice, nothing};
+use load::{Examined, LOST_ROWS, Look, Seen, look_twice, nothing};
 use loader::Loader;
 use lock::Lock;
 
@@ -91,6 +93,10 @@ struct Unsynced {
     last: Option<i64>,
     /// How often the disk was waited for.
     syncs: u64,
+    /// How much of what was said about embeddings has its rows on disk.
+    rows: usize,
+    /// How often the log was read anew: what was said before then is counted otherwise.
+    reading: u64,
 }
 
 /// An open store.
@@ -124,6 +130,7 @@ pub struct Store {
     shelf: shelf::Shelf,
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
+    vectors: vectors::Vectors,
 }
 
 impl Store {
@@ -153,6 +160,7 @@ impl Store {
             snapshot_wanted: false,
             shelf: shelf::Shelf::default(),
             blocks: Arc::default(),
+            vectors: vectors::Vectors::default(),
         };
         store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
@@ -253,8 +261,17 @@ impl Store {
             checking: Checking::Full,
             archives: true,
         };
-        let seen = look_twice(disk, layout, look, Loader::checking, progress).at(layout.log())?;
-        Ok(seen.map_or_else(nothing, |seen| seen.found.report))
+        let seen = look_twice(disk, layout, look, Loader::checking_rows, progress).at(layout.log())?;
+        let Some(Seen { found, taker, .. }) = seen else {
+            return Ok(nothing());
+        };
+        let mut report = found.report;
+        if let Some(state) = &taker.state {
+            let rows = vectors::check_rows(disk, layout, state, threads).at(&layout.vectors())?;
+            report.damage.extend(rows.damage);
+            report.notes.extend(rows.notes);
+        }
+        Ok(report)
     }
 
     /// Makes what was written durable and lets go of everything. Closing twice is fine.
@@ -272,6 +289,7 @@ impl Store {
         self.let_go();
         self.log = None;
         self.state = State::default();
+        self.vectors = vectors::Vectors::default();
         outcome
     }
 
@@ -296,6 +314,7 @@ impl Store {
         else {
             self.log = None;
             self.state = State::default();
+            self.vectors = vectors::Vectors::default();
             self.report = nothing();
             self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
             return self.find_standing();
@@ -305,10 +324,12 @@ impl Store {
             report,
             origin,
             anchored,
+            synced,
         } = found;
         if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
+        let is_synced = synced == Some(walk.end);
         self.log = Some(Log {
             identity: file.identity().at(&path)?,
             file,
@@ -319,6 +340,13 @@ impl Store {
         });
         self.report = report;
         self.state = loader.state.unwrap_or_default();
+        self.vectors = vectors::Vectors::default();
+        self.unsynced.rows = if is_synced {
+            self.state.vector_changes().len()
+        } else {
+            0
+        };
+        self.unsynced.reading += 1;
         self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
         self.find_standing()
     }
@@ -340,7 +368,9 @@ impl Store {
             return self.reload(&mut |_, _| {});
         };
         let length = log.file.length().at(&path)?;
-        if length < log.walk.end {
+        // Lines whose rows are lost look whole: only a look at everything tells.
+        let without_rows = self.report.tail.as_ref().is_some_and(|tail| tail.reason == LOST_ROWS);
+        if length < log.walk.end || without_rows {
             return self.reload(&mut |_, _| {});
         }
         let before = log.walk.follower.damage.len();

@@ -114,7 +114,7 @@ impl Store {
     }
 
     /// Shows the lines of consecutive events, reading the log in large steps.
-    fn each_line(&self, range: std::ops::Range<usize>, mut show: impl FnMut(&[u8])) -> Result<()> {
+    pub(super) fn each_line(&self, range: std::ops::Range<usize>, mut show: impl FnMut(&[u8])) -> Result<()> {
         let Some(log) = &self.log else {
             return Ok(());
         };

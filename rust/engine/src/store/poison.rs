@@ -72,6 +72,7 @@ impl Store {
     pub(super) fn recover(&mut self, now: i64) -> Result<()> {
         self.reload(&mut |_, _| {})?;
         self.keep_tail(now)?;
+        self.renew_rows()?;
         if let Some(log) = &self.log {
             let (draft, path) = (self.layout.log_draft(), self.layout.log());
             copy_bytes(&*self.disk, &*log.file, 0..log.walk.end, &draft, None)?;

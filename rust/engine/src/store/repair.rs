@@ -40,7 +40,11 @@ impl Store {
             store.sync_log()?;
             let damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
-            let (false, Some(log)) = (damage.is_empty(), &store.log) else {
+            if damage.is_empty() {
+                return Ok(None);
+            }
+            store.take_back_damaged(now)?;
+            let Some(log) = &store.log else {
                 return Ok(None);
             };
             let quarantine = store.layout.quarantine();

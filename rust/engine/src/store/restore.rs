@@ -13,8 +13,9 @@ use crate::wal::synced::Synced;
 
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, copy_bytes, copy_names, copy_range, free_name};
+use super::copies::{IMMUTABLE, copy_bytes, copy_names, copy_range, free_name, is_same};
 use super::retire::clear_out;
+use super::vectors::make_way;
 use super::{Progress, Store};
 
 /// What the system calls a missing file.
@@ -125,10 +126,37 @@ pub fn restore(turns: &impl Turns, source: &Layout, now: &dyn Fn() -> i64, progr
         return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
     }
     let _care = take_care(turns, now())?;
+    fetch_rows(turns, &disk, &layout, source, now)?;
     let arrival = Arrival::fetch(&disk, &layout, source, report.committed_end, progress)?;
     sync(turns)?;
     turns.turn(|store| store.welcome(arrival, now()))?;
     // Bases and archives of the log that was replaced lie beside it now.
     clear_out(turns, Some(&layout.quarantine()), now())?;
     write_snapshot(turns)
+}
+
+/// Copies the rows of a copy. Where the present log names a file of the same name that holds anything else, its rows move
+/// out of the way first: until the logs are swapped, both must find theirs.
+fn fetch_rows(
+    turns: &impl Turns,
+    disk: &Arc<dyn Disk>,
+    here: &Layout,
+    source: &Layout,
+    now: &dyn Fn() -> i64,
+) -> Result<()> {
+    let (from, to) = (source.vectors(), here.vectors());
+    let mut names = Vec::new();
+    let present = turns.turn(|store| {
+        store.refresh()?;
+        Ok(store.named_rows())
+    })?;
+    for name in disk.list(&from).at(&from)? {
+        let length = disk.status(&from.join(&name)).at(&from)?.length;
+        let named = present.iter().find(|(other, _)| *other == name);
+        if named.is_none_or(|(_, bytes)| *bytes != length) || !is_same(&**disk, &from.join(&name), &to.join(&name))? {
+            names.push(name);
+        }
+    }
+    make_way(turns, now, &names)?;
+    copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
 }

@@ -136,12 +136,12 @@ impl Store {
         Ok(())
     }
 
-    /// The bases and archives that neither this log nor any of its archives names.
+    /// The bases and archives that neither this log nor any of its archives names, and rows that the log does not name.
     fn garbage(&self) -> Result<Vec<PathBuf>> {
+        let mut found = self.unnamed_rows()?;
         let Some(named) = self.named_files()? else {
-            return Ok(Vec::new());
+            return Ok(found);
         };
-        let mut found = Vec::new();
         for folder in super::copies::IMMUTABLE {
             let path = self.layout.inside(folder);
             let names = self.disk.list(&path).at(&path)?;

@@ -140,6 +140,21 @@ impl Shared {
         (outcome, Needs::of(&store, clock()))
     }
 
+    /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.
+    ///
+    /// # Errors
+    /// What the change says, `Io`, `Poisoned`.
+    pub fn change_and_sync<T>(
+        &self,
+        clock: &dyn Fn() -> i64,
+        act: impl FnOnce(&mut Store) -> Result<T>,
+    ) -> Result<(T, Needs)> {
+        let (outcome, needs) = self.change(clock, act);
+        let outcome = outcome?;
+        self.catch_up_with_disk(&needs)?;
+        Ok((outcome, needs))
+    }
+
     /// Waits for a sync that is overdue, keeping nobody from reading or writing meanwhile.
     fn catch_up_with_disk(&self, needs: &Needs) -> Result<()> {
         let due = if needs.overdue {

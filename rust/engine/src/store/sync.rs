@@ -12,6 +12,7 @@ use crate::origin::read_hint;
 use crate::wal::synced::{SYNCED_BYTES, Synced};
 
 use super::Store;
+use super::vectors::DirtyRows;
 
 /// What `normal` leaves unsynced at most.
 const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
@@ -23,6 +24,7 @@ pub struct Syncing {
     file: Arc<dyn DiskFile>,
     reached: Option<Synced>,
     written: u64,
+    rows: Option<DirtyRows>,
 }
 
 impl Syncing {
@@ -31,6 +33,8 @@ impl Syncing {
     /// # Errors
     /// What the disk says; the store must hear of it.
     pub fn run(&self) -> io::Result<()> {
+        // What the log names must be there when the log is.
+        self.rows.as_ref().map_or(Ok(()), DirtyRows::sync)?;
         self.file.sync()
     }
 }
@@ -72,6 +76,7 @@ impl Store {
             file: Arc::clone(&log.file),
             reached: self.reached(),
             written: self.unsynced.written,
+            rows: self.dirty_rows(),
         })
     }
 
@@ -80,7 +85,7 @@ impl Store {
     /// # Errors
     /// What the sync said.
     pub fn end_sync(&mut self, syncing: &Syncing, outcome: io::Result<()>) -> Result<()> {
-        self.note_sync(outcome, syncing.written)?;
+        self.note_sync(outcome, syncing.written, syncing.rows.as_ref())?;
         // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
         let Some(reached) = syncing.reached else {
             return Ok(());
@@ -134,20 +139,27 @@ impl Store {
         let Some(log) = &self.log else {
             return Ok(());
         };
-        let outcome = log.file.sync();
-        self.note_sync(outcome, self.unsynced.written)?;
+        let rows = self.dirty_rows();
+        let outcome = rows
+            .as_ref()
+            .map_or(Ok(()), DirtyRows::sync)
+            .and_then(|()| log.file.sync());
+        self.note_sync(outcome, self.unsynced.written, rows.as_ref())?;
         if let Some(reached) = self.reached() {
             self.remember(&reached);
         }
         Ok(())
     }
 
-    fn note_sync(&mut self, outcome: io::Result<()>, written: u64) -> Result<()> {
+    fn note_sync(&mut self, outcome: io::Result<()>, written: u64, rows: Option<&DirtyRows>) -> Result<()> {
         if let Err(fault) = outcome {
             self.poison(&fault.to_string());
             return Err(Error::io(self.layout.log(), fault));
         }
         self.unsynced.syncs += 1;
+        if let Some(rows) = rows {
+            self.note_rows(rows);
+        }
         // Offsets, not differences: syncs may overtake one another.
         self.unsynced.synced = self.unsynced.synced.max(written);
         self.unsynced.since = self.unsynced.last.filter(|_| self.unsynced_bytes() > 0);

@@ -18,6 +18,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::cpu::Cpu;
+use super::room::Room;
 use super::rows::{Misfit, Rows, checked_dim};
 use super::score::{LANES, has_direction, tree};
 use super::team::together;
@@ -31,8 +32,6 @@ const TAIL_BYTES: usize = 2 * 4 * GROUP_ROWS;
 /// What a code of zero is stored as.
 pub(super) const ZERO_CODE: u8 = 128;
 const LARGEST_CODE: f64 = 127.0;
-/// Registers load faster from a whole cache line.
-const ALIGNMENT_BYTES: usize = 64;
 /// How many groups a thread encodes before it asks for more.
 const ENCODED_GROUPS: usize = 64;
 
@@ -171,8 +170,15 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
 /// Whole groups in memory, wherever they came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Groups<'a> {
-    bytes: &'a [u8],
+    parts: Parts<'a>,
     dim: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Parts<'a> {
+    Whole(&'a [u8]),
+    /// Equal numbers of groups in each.
+    Blocks(&'a [&'a [u8]], usize),
 }
 
 /// One group: codes in steps of four components, and what each row lost.
@@ -189,14 +195,29 @@ impl<'a> Groups<'a> {
     /// # Errors
     /// If the dimension is refused, or the bytes end inside a group.
     pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, Misfit> {
-        let each = group_bytes(checked_dim(dim)?);
-        if !bytes.len().is_multiple_of(each) {
-            return Err(Misfit::Length {
-                expected: bytes.len() / each * each,
-                found: bytes.len(),
-            });
+        check_whole(bytes, dim)?;
+        Ok(Self {
+            parts: Parts::Whole(bytes),
+            dim,
+        })
+    }
+
+    /// The same in blocks of so many groups each, wherever each block lies.
+    ///
+    /// # Errors
+    /// If the dimension is refused, or a block has another length.
+    pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, Misfit> {
+        let expected = group_bytes(checked_dim(dim)?) * groups;
+        match blocks.iter().find(|block| block.len() != expected) {
+            Some(other) => Err(Misfit::Length {
+                expected,
+                found: other.len(),
+            }),
+            None => Ok(Self {
+                parts: Parts::Blocks(blocks, groups.max(1)),
+                dim,
+            }),
         }
-        Ok(Self { bytes, dim })
     }
 
     /// How many components a row has.
@@ -208,19 +229,19 @@ impl<'a> Groups<'a> {
     /// How many groups there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.bytes.len() / group_bytes(self.dim)
-    }
-
-    /// All bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+        match self.parts {
+            Parts::Whole(bytes) => bytes.len() / group_bytes(self.dim),
+            Parts::Blocks(blocks, each) => blocks.len() * each,
+        }
     }
 
     #[inline(always)]
     pub(super) fn group(&self, group: usize) -> Group<'a> {
         let each = group_bytes(self.dim);
-        let bytes = &self.bytes[group * each..][..each];
+        let bytes = match self.parts {
+            Parts::Whole(bytes) => &bytes[group * each..][..each],
+            Parts::Blocks(blocks, groups) => &blocks[group / groups][group % groups * each..][..each],
+        };
         let (codes, tail) = bytes.split_at(each - TAIL_BYTES);
         let (scales, residuals) = tail.split_at(TAIL_BYTES / 2);
         Group {
@@ -229,6 +250,17 @@ impl<'a> Groups<'a> {
             residuals: floats(residuals),
         }
     }
+}
+
+fn check_whole(bytes: &[u8], dim: usize) -> Result<(), Misfit> {
+    let each = group_bytes(checked_dim(dim)?);
+    if bytes.len().is_multiple_of(each) {
+        return Ok(());
+    }
+    Err(Misfit::Length {
+        expected: bytes.len() / each * each,
+        found: bytes.len(),
+    })
 }
 
 #[inline(always)]
@@ -244,9 +276,7 @@ fn floats(bytes: &[u8]) -> [f32; GROUP_ROWS] {
 /// Groups that are kept in memory and grow with their rows.
 #[derive(Debug)]
 pub struct Companion {
-    /// The groups begin at `start`, on a cache line.
-    buffer: Vec<u8>,
-    start: usize,
+    room: Room,
     groups: usize,
     dim: usize,
 }
@@ -258,8 +288,7 @@ impl Companion {
     /// If the dimension is refused.
     pub fn new(dim: usize) -> Result<Self, Misfit> {
         Ok(Self {
-            buffer: Vec::new(),
-            start: 0,
+            room: Room::new(0),
             groups: 0,
             dim: checked_dim(dim)?,
         })
@@ -269,9 +298,15 @@ impl Companion {
     #[must_use]
     pub fn groups(&self) -> Groups<'_> {
         Groups {
-            bytes: &self.buffer[self.start..][..self.groups * group_bytes(self.dim)],
+            parts: Parts::Whole(self.bytes()),
             dim: self.dim,
         }
+    }
+
+    /// Their bytes, end to end.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.room.bytes()[..self.groups * group_bytes(self.dim)]
     }
 
     /// Adds every whole group of the rows that is not there yet. Rows that are there are taken to be the same.
@@ -291,7 +326,7 @@ impl Companion {
             return Ok(());
         }
         self.make_room(new * each);
-        let fresh = &mut self.buffer[self.start..][old * each..new * each];
+        let fresh = &mut self.room.bytes_mut()[old * each..new * each];
         let threads = threads.min((new - old).div_ceil(ENCODED_GROUPS));
         let pieces = Mutex::new(
             (old..)
@@ -313,15 +348,12 @@ impl Companion {
     }
 
     fn make_room(&mut self, bytes: usize) {
-        if self.buffer.len() - self.start >= bytes {
+        if self.room.bytes().len() >= bytes {
             return;
         }
-        let used = self.groups().bytes;
-        let roomy = bytes.max(used.len() + used.len() / 2) + ALIGNMENT_BYTES;
-        let mut buffer = vec![0; roomy];
-        let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
-        buffer[start..][..used.len()].copy_from_slice(used);
-        self.buffer = buffer;
-        self.start = start;
+        let used = self.bytes();
+        let mut room = Room::new(bytes.max(used.len() + used.len() / 2));
+        room.bytes_mut()[..used.len()].copy_from_slice(used);
+        self.room = room;
     }
 }

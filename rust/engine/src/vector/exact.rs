@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::rows::Rows;
+use super::gate::Gated;
 use super::score::Scorer;
 use super::shortlist::Candidate;
 use super::team::together;
@@ -44,7 +44,7 @@ impl Wanted<'_> {
 
 /// The best `k` of the wanted rows for each query, by scoring every one of them.
 pub(super) fn score_all(
-    rows: Rows<'_>,
+    rows: Gated<'_>,
     wanted: &Wanted<'_>,
     queries: &[(&Scorer, i32)],
     k: usize,
@@ -63,7 +63,7 @@ pub(super) fn score_all(
             }
             for index in from..count.min(from + PIECE_ROWS) {
                 let row = wanted.get(index);
-                let floats = rows.row(row);
+                let Some(floats) = rows.row(row) else { continue };
                 for ((scorer, _), top) in queries.iter().zip(&mut tops) {
                     top.offer(row, scorer.score(floats));
                 }
@@ -81,7 +81,7 @@ pub(super) fn score_all(
 
 /// The best `k` of the candidates, together with what `top` holds already; scores only those that may be.
 pub(super) fn score_candidates(
-    rows: Rows<'_>,
+    rows: Gated<'_>,
     scorer: &Scorer,
     mut candidates: Vec<Candidate>,
     mut top: Top,
@@ -94,7 +94,9 @@ pub(super) fn score_candidates(
             if upper < top.bar() {
                 break;
             }
-            top.offer(row, scorer.score(rows.row(row)));
+            if let Some(floats) = rows.row(row) {
+                top.offer(row, scorer.score(floats));
+            }
         }
         return top;
     }
@@ -105,7 +107,9 @@ pub(super) fn score_candidates(
     promising.select_nth_unstable_by_key(few, |candidate| -i64::from(candidate.upper));
     let mut trial = Top::new(k, top.bar());
     for Candidate { row, .. } in &promising[..few] {
-        trial.offer(*row, scorer.score(rows.row(*row)));
+        if let Some(floats) = rows.row(*row) {
+            trial.offer(*row, scorer.score(floats));
+        }
     }
     let bar = trial.bar();
     let listed: Vec<u32> = candidates

@@ -20,6 +20,9 @@
 
 pub mod companion;
 pub mod cpu;
+pub mod gate;
+pub mod mask;
+pub mod room;
 pub mod rows;
 pub mod score;
 pub mod search;
@@ -33,6 +36,9 @@ mod top;
 
 pub use companion::{Companion, Groups};
 pub use cpu::Cpu;
+pub use gate::Gate;
+pub use mask::Masks;
+pub use room::Room;
 pub use rows::{Misfit, Rows};
 pub use search::{Search, search};
 pub use top::Hit;

@@ -8,6 +8,8 @@ use roaring::RoaringBitmap;
 use super::companion::{GROUP_ROWS, Groups, Loss, group_bytes};
 use super::cpu::Cpu;
 use super::exact::{Wanted, score_all, score_candidates};
+use super::gate::{Gate, Gated};
+use super::mask::Masks;
 use super::query::Query;
 use super::rows::{Misfit, Rows};
 use super::shortlist::Shortlist;
@@ -31,6 +33,11 @@ pub struct Search<'a> {
     pub k: usize,
     /// Which rows count; all if there is none.
     pub filter: Option<&'a RoaringBitmap>,
+    /// The masks of that filter, if they were made before. Too few of them are made anew.
+    pub masks: Option<&'a Masks>,
+    /// Which rows may be scored; all if there is none. Rows that it stops still count where rows are ruled out: whoever
+    /// stops one asks again with a filter that leaves it out.
+    pub gate: Option<Gate<'a>>,
     /// The least score that counts; any if there is none.
     pub min_score: Option<f32>,
     /// How many threads may be used. Fewer are, where it would not pay.
@@ -46,6 +53,8 @@ impl Search<'_> {
         Self {
             k,
             filter: None,
+            masks: None,
+            gate: None,
             min_score: None,
             threads: 1,
             cpu: Cpu::best(),
@@ -81,6 +90,10 @@ pub fn search(
     let (numbers, directed): (Vec<_>, Vec<_>) = queries.iter().enumerate().filter(|(_, q)| q.has_direction()).unzip();
     let hunt = Hunt {
         rows,
+        gated: Gated {
+            rows,
+            gate: search.gate,
+        },
         groups: companion.count().min(rows.count() as usize / GROUP_ROWS),
         companion,
         search,
@@ -98,6 +111,7 @@ pub fn search(
 /// One call of [`search`].
 struct Hunt<'a> {
     rows: Rows<'a>,
+    gated: Gated<'a>,
     companion: Groups<'a>,
     /// How many groups are swept; the rows behind them are scored.
     groups: usize,
@@ -112,11 +126,15 @@ impl Hunt<'_> {
             return Vec::new();
         }
         let zero = |row| Hit { row, score: 0.0 };
+        let admitted = |row: &u32| self.gated.row(*row).is_some();
         match self.search.filter {
-            None => (0..self.rows.count()).take(self.search.k).map(zero).collect(),
+            None => {
+                let there = (0..self.rows.count()).filter(admitted);
+                there.take(self.search.k).map(zero).collect()
+            }
             Some(filter) => {
                 let there = filter.iter().take_while(|row| *row < self.rows.count());
-                there.take(self.search.k).map(zero).collect()
+                there.filter(admitted).take(self.search.k).map(zero).collect()
             }
         }
     }
@@ -137,19 +155,20 @@ impl Hunt<'_> {
         if self.k_is_most_of(kept) {
             return self.score(&Wanted::Listed(&listed(0)), queries);
         }
-        let mut masks = vec![0u16; self.groups];
-        let mut touched = 0;
-        for row in filter.range(0..(self.groups * GROUP_ROWS) as u32) {
-            let mask = &mut masks[row as usize / GROUP_ROWS];
-            touched += usize::from(*mask == 0);
-            *mask |= 1 << (row as usize % GROUP_ROWS);
-        }
+        let made;
+        let masks = match self.search.masks.filter(|masks| masks.groups() >= self.groups) {
+            Some(masks) => masks,
+            None => {
+                made = Masks::of(filter, self.groups);
+                &made
+            }
+        };
         // A group is as many bytes as four rows of floats.
-        if queries.len() < MANY_QUERIES && kept <= touched * 4 {
+        if queries.len() < MANY_QUERIES && kept <= masks.touched() * 4 {
             return self.score(&Wanted::Listed(&listed(0)), queries);
         }
         let behind = listed((self.groups * GROUP_ROWS) as u32);
-        self.funnel(queries, Some(&masks), &Wanted::Listed(&behind), |lost| {
+        self.funnel(queries, Some(masks.words()), &Wanted::Listed(&behind), |lost| {
             self.score(&Wanted::Listed(&listed(0)), lost)
         })
     }
@@ -161,7 +180,7 @@ impl Hunt<'_> {
 
     fn score(&self, wanted: &Wanted<'_>, queries: &[&Query]) -> Vec<Top> {
         let queries: Vec<_> = queries.iter().map(|query| (&query.scorer, self.least)).collect();
-        score_all(self.rows, wanted, &queries, self.search.k, self.search.threads)
+        score_all(self.gated, wanted, &queries, self.search.k, self.search.threads)
     }
 
     /// Sweeps the groups and scores what is left, and the rows `behind` the groups. Queries for which bounds rule out too
@@ -212,7 +231,7 @@ impl Hunt<'_> {
                 let scorer = &queries[number].scorer;
                 done.push((
                     number,
-                    score_candidates(self.rows, scorer, list, top, self.search.k, each),
+                    score_candidates(self.gated, scorer, list, top, self.search.k, each),
                 ));
             }
         });

@@ -16,7 +16,10 @@ use chronomemory::json::{self, Value};
 use chronomemory::layout::Layout;
 use chronomemory::options::{Durability, Options};
 use chronomemory::state::Query;
-use chronomemory::store::{self, Store, Turns};
+use chronomemory::store::{self, Attachment, Store, Turns};
+
+/// How many components the embeddings have.
+pub const DIM: usize = 150;
 
 pub const START: i64 = 1_779_105_600_000_000;
 
@@ -61,7 +64,43 @@ pub fn contents(store: &Store) -> Model {
         faces: true,
         ..Query::default()
     };
-    model_of(store.query(&everything))
+    let mut model = model_of(store.query(&everything));
+    if !store.spaces().is_empty() {
+        for id in ids_of(&model) {
+            let embedding = store.embedding(None, &id).expect("no embedding is half there");
+            model.extend(embedding.map(|bytes| (format!("embedding of {id}"), format!("{bytes:?}"))));
+        }
+    }
+    model
+}
+
+fn ids_of(model: &Model) -> Vec<String> {
+    let plain = model.keys().filter(|id| id.starts_with('R'));
+    plain.cloned().collect()
+}
+
+/// A vector whose bytes span more than a sector, and that no other is like.
+pub fn vector(n: u32) -> Vec<f32> {
+    (0..DIM as u32).map(|i| ((n * 31 + i * 7) % 97) as f32 - 48.5).collect()
+}
+
+fn attach(store: &mut Store, n: u32, now: i64) -> Result<()> {
+    store.refresh()?;
+    let active = Query {
+        status: Some("active".to_owned()),
+        ..Query::default()
+    };
+    let mut ids = ids_of(&model_of(store.query(&active)));
+    ids.truncate(1 + n as usize % 4);
+    let rows: Vec<f32> = (0..ids.len() as u32).flat_map(|i| vector(n + i)).collect();
+    let attachment = Attachment {
+        space: None,
+        model: Some("a model"),
+        dim: DIM,
+        ids: &ids,
+        rows: &rows,
+    };
+    store.attach(&attachment, now).map(|_| ())
 }
 
 pub fn model_of(records: Vec<&[u8]>) -> Model {
@@ -96,6 +135,10 @@ pub enum Action {
     Sync,
     /// A file of rows, as one batch.
     Ingest,
+    /// Embeddings for some of the records that are there.
+    Attach(u32),
+    /// And one of them taken back.
+    Detach(u32),
     /// A long task, and a write of somebody else before one of its turns.
     Beside(Long, Interruption),
 }
@@ -199,6 +242,8 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Repair => store.repair(now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
         Action::Ingest => store.ingest(&rows(), false, &|| now, &mut |_, _| {}).map(|_| ()),
+        Action::Attach(n) => attach(store, *n, now),
+        Action::Detach(n) => store.detach(None, &[format!("R{}", n % 7)], now).map(|_| ()),
         Action::Beside(long, by) => perform_beside(disk, store, *long, *by, now).1,
     }
 }

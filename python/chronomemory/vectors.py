@@ -1,0 +1,286 @@
+"""Where do embeddings go, and which records are near?
+
+Bring your own vectors: nothing here knows a model. A *space* holds the embeddings of one model, and a
+search in it is exact. These functions stand below the store, which offers them as methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from chronomemory._core import Engine, choose_space
+from chronomemory._core import attach as attach_rows
+from chronomemory._core import detach as detach_rows
+from chronomemory._core import embedding as row_of
+from chronomemory._core import matrix as rows_of
+from chronomemory._core import nearest as nearest_rows
+from chronomemory._core import spaces as known_spaces
+from chronomemory.errors import InvalidRecord, UnknownSpace
+from chronomemory.record import ChronoRecord
+from chronomemory.types import Progress
+
+__all__ = [
+    "Neighbour",
+    "Space",
+    "attach",
+    "attach_many",
+    "detach",
+    "embedding",
+    "matrix",
+    "nearest",
+    "reembed",
+    "spaces",
+    "use_space",
+]
+
+#: How many records are embedded and attached at a time.
+_EMBED_AT_ONCE = 256
+#: What a vector of the caller may be made of.
+_NUMBERS = "fiu"
+
+Floats = npt.NDArray[np.float32]
+
+
+class HasEngine(Protocol):
+    """Anything with an open engine: a store."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    def query(
+        self,
+        *,
+        kind: str | None = None,
+        status: str | None = "active",
+        rag_filter: bool = False,
+        min_confidence: float = 0.0,
+        limit: int | None = None,
+        faces: bool = False,
+    ) -> list[ChronoRecord]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """An embedding space: one model, one dimension, a row for each embedding ever attached."""
+
+    name: str
+    model: str
+    dim: int
+    generation: int
+    #: How many rows the log names, and how many of them are the embedding of a record.
+    rows: int
+    living: int
+    bytes: int
+    #: How many rows this process has found damaged so far; ``verify()`` looks at all of them.
+    damaged: int
+    #: Whether it is asked when no space is named.
+    is_default: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON can carry it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A record that was found, with the cosine of the angle between its embedding and the query."""
+
+    record_id: str
+    score: float
+    row: int
+
+
+def _refuse(reason: str, field: str = "vector") -> InvalidRecord:
+    return InvalidRecord(f"{field}: {reason}", field=field, recovery="Correct the value and write it again.")
+
+
+def _rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
+    """Make a contiguous matrix of float32 of what a caller gave; the numbers may not change in size."""
+    try:
+        given = np.asarray(vectors)
+    except ValueError as error:
+        raise _refuse(f"not an array of numbers: {error}") from error
+    if given.dtype.kind not in _NUMBERS:
+        raise _refuse(f"an array of {given.dtype} holds no numbers")
+    if given.ndim not in dimensions:
+        raise _refuse(f"{given.ndim} dimensions are not {' or '.join(map(str, dimensions))}")
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(given, dtype=np.float32)
+    if rows is not given and not np.array_equal(np.isfinite(given), np.isfinite(rows)):
+        raise _refuse("a number is too large for float32")
+    return rows[np.newaxis] if rows.ndim == 1 else rows
+
+
+def attach(
+    store: HasEngine,
+    record_id: str,
+    vector: npt.ArrayLike,
+    *,
+    space: str | None = None,
+    model: str | None = None,
+) -> range:
+    """Give a record an embedding, in place of the one it had; return the seqs that took.
+
+    ``model`` names what made the vector. The first embedding binds the space to it and to the
+    vector's length; later ones may leave it out.
+    """
+    return range(*attach_rows(store.engine, [record_id], _rows(vector, (1,)), space=space, model=model))
+
+
+def attach_many(
+    store: HasEngine,
+    record_ids: Iterable[str],
+    vectors: npt.ArrayLike,
+    *,
+    space: str | None = None,
+    model: str | None = None,
+) -> range:
+    """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id."""
+    ids, rows = list(record_ids), _rows(vectors, (2,))
+    if len(ids) != len(rows):
+        raise _refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together")
+    return range(*attach_rows(store.engine, ids, rows, space=space, model=model))
+
+
+def detach(store: HasEngine, record_id: str, *, space: str | None = None) -> bool:
+    """Take a record's embedding back; say whether it had one."""
+    return detach_rows(store.engine, [record_id], space=space) > 0
+
+
+def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> Floats | None:
+    """Return the embedding of a record, bit for bit as it was given, or None.
+
+    A row that is not what the log says is never returned: that is a ``LogCorrupted``.
+    """
+    found = row_of(store.engine, record_id, space=space)
+    return None if found is None else np.frombuffer(found, dtype="<f4").astype(np.float32)
+
+
+def spaces(store: HasEngine) -> list[Space]:
+    """Return all embedding spaces, by name."""
+    return [Space(**space) for space in known_spaces(store.engine)]
+
+
+def use_space(store: HasEngine, name: str) -> None:
+    """Say which space is meant when none is named, for every process from now on."""
+    choose_space(store.engine, name)
+
+
+def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:
+    """Return the rows of a space as they lie on disk, without copying, and the record of each.
+
+    The array is a read-only view of the file. A row whose id is None is nobody's embedding any more.
+    Nothing is checked here: ``verify()`` does that.
+    """
+    path, rows, dim, ids = rows_of(store.engine, space=space)
+    if rows == 0:
+        return ids, np.zeros((0, dim), dtype=np.float32)
+    return ids, np.memmap(path, dtype="<f4", mode="r", shape=(rows, dim))
+
+
+@overload
+def nearest(
+    store: HasEngine,
+    vector: Sequence[float],
+    *,
+    space: str | None = None,
+    k: int = 10,
+    kind: str | None = None,
+    status: str | None = "active",
+    min_confidence: float = 0.0,
+    among: Iterable[str] | None = None,
+    min_score: float | None = None,
+) -> list[Neighbour]: ...
+@overload
+def nearest(
+    store: HasEngine,
+    vector: npt.NDArray[Any],
+    *,
+    space: str | None = None,
+    k: int = 10,
+    kind: str | None = None,
+    status: str | None = "active",
+    min_confidence: float = 0.0,
+    among: Iterable[str] | None = None,
+    min_score: float | None = None,
+) -> Any: ...
+def nearest(
+    store: HasEngine,
+    vector: npt.ArrayLike,
+    *,
+    space: str | None = None,
+    k: int = 10,
+    kind: str | None = None,
+    status: str | None = "active",
+    min_confidence: float = 0.0,
+    among: Iterable[str] | None = None,
+    min_score: float | None = None,
+) -> Any:
+    """Return the ``k`` records nearest to a vector, best first; for a matrix, a list for each of its rows.
+
+    The search is exact: it finds what comparing the vector with every embedding finds, bit for bit.
+    ``kind``, ``status`` (None means any) and ``min_confidence`` choose among the records as in ``query``,
+    records of all faces included; ``among`` names the only ids that count; ``min_score`` is the least cosine.
+    """
+    queries = _rows(vector, (1, 2))
+    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+        raise _refuse(f"{k!r} is no number of records", "k")
+    if min_score is not None and np.isnan(min_score):
+        raise _refuse("it is not a number", "min_score")
+    found = nearest_rows(
+        store.engine,
+        queries,
+        k,
+        space=space,
+        kind=kind,
+        status=status or None,
+        min_confidence=min_confidence,
+        among=None if among is None else list(among),
+        min_score=min_score,
+    )
+    named = [[Neighbour(*hit) for hit in hits] for hits in found]
+    return named if np.ndim(vector) == 2 else named[0]
+
+
+def reembed(
+    store: HasEngine,
+    space: str,
+    *,
+    model: str,
+    embed: Callable[[list[str]], npt.ArrayLike],
+    into: str,
+    text: Callable[[ChronoRecord], str] = lambda record: record.label,
+    default: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Embed every record of a space again, with another model, into another space; return how many.
+
+    The old space stays as it is and can be searched meanwhile. What is in the new one already is left
+    alone, so that an interrupted run goes on where it stopped. With ``default=True`` searches that name
+    no space go to the new one afterwards.
+    """
+    records = {record.id: record for record in store.query(status=None, faces=True)}
+    wanted = [name for name in matrix(store, space=space)[0] if name is not None]
+    done = _owners(store, into)
+    left = [name for name in wanted if name not in done and records[name].status != "tombstone"]
+    for start in range(0, len(left), _EMBED_AT_ONCE):
+        names = left[start : start + _EMBED_AT_ONCE]
+        vectors = embed([text(records[name]) for name in names])
+        attach_many(store, names, vectors, space=into, model=model)
+        if progress is not None:
+            progress(start + len(names), len(left))
+    if default:
+        use_space(store, into)
+    return len(left)
+
+
+def _owners(store: HasEngine, space: str) -> set[str | None]:
+    try:
+        return set(matrix(store, space=space)[0])
+    except UnknownSpace:
+        return set()

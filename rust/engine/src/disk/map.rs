@@ -1,0 +1,72 @@
+//! How is a file read without copying it?
+//!
+//! A real disk maps it. That asks for one promise that the compiler cannot check: nobody may make the file shorter while it
+//! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. This is the
+//! only place outside the kernels of `vector::cpu` that is allowed to be unsafe.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+
+use memmap2::MmapOptions;
+
+/// Bytes of a file, as long as this value lives.
+#[derive(Debug)]
+pub struct Mapping {
+    bytes: Bytes,
+    length: usize,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    /// In words, so that whatever the file holds is aligned.
+    Copied(Vec<u64>),
+    Nothing,
+}
+
+impl Mapping {
+    /// Maps the first bytes of a file that is at least so long.
+    pub(super) fn of(file: &File, length: usize) -> io::Result<Self> {
+        if length == 0 {
+            return Ok(Self::nothing());
+        }
+        // SAFETY: the caller has seen that the file is so long, and files that are mapped are never cut: rows are only
+        // appended, and a file of rows or codes is replaced by giving its name to another.
+        let map = unsafe { MmapOptions::new().len(length).map(file)? };
+        Ok(Self {
+            bytes: Bytes::Mapped(map),
+            length,
+        })
+    }
+
+    /// Copies bytes, where there is nothing to map.
+    pub(super) fn copied(read: impl FnOnce(&mut [u8]) -> io::Result<usize>, length: usize) -> io::Result<Self> {
+        let mut words = vec![0_u64; length.div_ceil(size_of::<u64>())];
+        let length = read(&mut bytemuck::cast_slice_mut(&mut words)[..length])?;
+        Ok(Self {
+            bytes: Bytes::Copied(words),
+            length,
+        })
+    }
+
+    /// No bytes.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self {
+            bytes: Bytes::Nothing,
+            length: 0,
+        }
+    }
+
+    /// The bytes; they begin on a multiple of eight.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Copied(words) => &bytemuck::cast_slice(words)[..self.length],
+            Bytes::Nothing => &[],
+        }
+    }
+}

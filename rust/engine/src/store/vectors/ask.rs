@@ -1,0 +1,115 @@
+//! What may be asked about embeddings, apart from which are near?
+
+use std::path::PathBuf;
+
+use super::check::{is_row, row_damage};
+use super::index::RowIndex;
+use crate::disk::{Access, read_upto};
+use crate::error::{At, Error, Result};
+use crate::state::unspelled;
+use crate::store::Store;
+
+/// What there is to say about a space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpaceReport {
+    /// Its name.
+    pub name: String,
+    /// The model that it is bound to.
+    pub model: String,
+    /// How many components its rows have.
+    pub dim: usize,
+    /// Which file holds them.
+    pub generation: u64,
+    /// How many rows the log names.
+    pub rows: u32,
+    /// How many of them are the embedding of a record.
+    pub living: u32,
+    /// How many bytes the rows take.
+    pub bytes: u64,
+    /// How many rows this process has found damaged so far.
+    pub damaged: usize,
+    /// Whether it is asked when no space is named.
+    pub is_default: bool,
+}
+
+/// Where the rows of a space lie.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// The file.
+    pub path: PathBuf,
+    /// How many rows there are.
+    pub rows: u32,
+    /// How many components each has.
+    pub dim: usize,
+    /// The record of each row; none where a row is nobody's embedding any more.
+    pub ids: Vec<Option<String>>,
+}
+
+impl Store {
+    /// All spaces, by name.
+    pub fn spaces(&self) -> Vec<SpaceReport> {
+        let known = self.known_spaces();
+        let report = |index: &RowIndex| SpaceReport {
+            name: index.bound.name.clone(),
+            model: index.bound.model.clone(),
+            dim: index.bound.dim,
+            generation: index.bound.generation,
+            rows: index.rows,
+            living: index.living,
+            bytes: u64::from(index.rows) * index.bound.stride(),
+            damaged: known
+                .shelves
+                .get(&index.bound.name)
+                .map_or(0, |shelves| shelves.damaged()),
+            is_default: known.spaces.choice() == index.bound.name,
+        };
+        known.spaces.spaces.values().map(report).collect()
+    }
+
+    /// The embedding of a record as bytes, little-endian; `None` if it has none.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        let known = self.known_spaces();
+        let index = known.find(space)?;
+        let Some(row) = self.state.slot_of(id).and_then(|slot| index.row_of(slot)) else {
+            return Ok(None);
+        };
+        let bound = &index.bound;
+        let path = self.layout.rows(&bound.name, bound.generation);
+        let mut bytes = Vec::new();
+        match self.disk.open(&path, Access::Read) {
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => 0,
+            opened => {
+                let offset = u64::from(row) * bound.stride();
+                read_upto(&*opened.at(&path)?, &mut bytes, offset, bound.stride() as usize).at(&path)?
+            }
+        };
+        if is_row(&bytes, 0, bound, &index.digest_of(row).unwrap_or_default()) {
+            return Ok(Some(bytes));
+        }
+        let is_there = bytes.len() as u64 == bound.stride();
+        let damage = row_damage(bound, row, &crate::state::spelled(id), is_there);
+        Err(Error::Corrupted(Box::new(damage)))
+    }
+
+    /// Where the rows of a space lie, and whose they are.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
+        let known = self.known_spaces();
+        let index = known.find(space)?;
+        let name = |row: u32| {
+            let owner = index.owner_of(row).filter(|_| index.is_living(row))?;
+            Some(unspelled(self.state.spelled_id(owner)))
+        };
+        Ok(Matrix {
+            path: self.layout.rows(&index.bound.name, index.bound.generation),
+            rows: index.rows,
+            dim: index.bound.dim,
+            ids: (0..index.rows).map(name).collect(),
+        })
+    }
+}

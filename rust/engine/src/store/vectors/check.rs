@@ -1,0 +1,203 @@
+//! Are the rows those that the log names?
+
+use std::collections::HashMap;
+use std::io;
+
+use super::read::{Group, Word, read};
+use super::words::{self, Bound, shown};
+use crate::damage::{Damage, DamageKind};
+use crate::digest::sha256;
+use crate::disk::{Access, Disk, DiskFile, Mapping};
+use crate::error::{At, Result};
+use crate::layout::{Layout, rows_name};
+use crate::ordered::in_order;
+use crate::state::State;
+use crate::store::loader::Loader;
+
+/// How many rows of a space are reported one by one.
+const MOST_FINDINGS: usize = 100;
+
+/// What was found in the files of rows.
+#[derive(Default)]
+pub struct RowFindings {
+    /// What is wrong.
+    pub damage: Vec<Damage>,
+    /// What is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// Whether a row has the digest that the log names; one that the file does not hold has not.
+pub fn is_row(rows: &[u8], row: u32, bound: &Bound, digest: &[u8; 32]) -> bool {
+    row_bytes(rows, row, bound).is_some_and(|bytes| sha256(bytes).raw() == *digest)
+}
+
+/// The bytes of a row, if the file holds them.
+pub fn row_bytes<'a>(rows: &'a [u8], row: u32, bound: &Bound) -> Option<&'a [u8]> {
+    let stride = usize::try_from(bound.stride()).ok()?;
+    let start = (row as usize).checked_mul(stride)?;
+    rows.get(start..start.checked_add(stride)?)
+}
+
+/// The rows of a group that are not what the log says, those aside that were taken back.
+pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &Group<'_>) -> Result<Vec<u32>> {
+    let path = layout.rows(&bound.name, bound.generation);
+    let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
+    let rows = map_rows(disk, layout, bound, end).at(&path)?;
+    Ok(bad_among(rows.bytes(), bound, group))
+}
+
+fn bad_among(rows: &[u8], bound: &Bound, group: &Group<'_>) -> Vec<u32> {
+    (group.row..)
+        .zip(&group.digests)
+        .filter(|(row, digest)| !group.gone.contains(row) && !is_row(rows, *row, bound, digest))
+        .map(|(row, _)| row)
+        .collect()
+}
+
+/// The rows of a space, as far as the file goes; no rows if there is none.
+pub fn map_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, bytes: u64) -> io::Result<Mapping> {
+    match disk.open(&layout.rows(&bound.name, bound.generation), Access::Read) {
+        Ok(file) => map_file(&*file, bytes),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(Mapping::nothing()),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn map_file(file: &dyn DiskFile, bytes: u64) -> io::Result<Mapping> {
+    file.map(bytes)
+}
+
+/// Checks every row that a state names.
+///
+/// # Errors
+/// What the disk says. Damage is no error.
+pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> io::Result<RowFindings> {
+    let mut slots = state.vector_changes().to_vec();
+    slots.sort_unstable();
+    slots.dedup();
+    let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
+    for slot in &slots {
+        let group = words::group_space(state.spelled_id(*slot));
+        match group {
+            Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
+            None => {
+                if let Some(Word::Space(bound)) = word_in(state, *slot) {
+                    let name = bound.name.clone();
+                    spaces.entry(name).or_insert_with(nowhere).0 = bound;
+                }
+            }
+        }
+    }
+    let mut findings = RowFindings::default();
+    let mut names: Vec<&String> = spaces.keys().collect();
+    names.sort();
+    for name in names {
+        let (bound, groups) = &spaces[name];
+        if bound.dim == 0 {
+            continue;
+        }
+        let rows = map_rows(disk, layout, bound, u64::MAX)?;
+        let mut found = 0;
+        let work = |index: u64, bad: &mut Option<(Group<'a>, Vec<u32>)>| {
+            *bad = match word_in(state, groups[index as usize]) {
+                Some(Word::Group(group)) if group.generation == bound.generation => {
+                    let rows = bad_among(rows.bytes(), bound, &group);
+                    (!rows.is_empty()).then_some((group, rows))
+                }
+                _ => None,
+            };
+            Ok(())
+        };
+        in_order(
+            groups.len() as u64,
+            threads,
+            work,
+            |bad: &mut Option<(Group<'a>, Vec<u32>)>| {
+                let Some((group, rows_of_group)) = bad.take() else {
+                    return Ok::<bool, io::Error>(true);
+                };
+                for row in rows_of_group {
+                    found += 1;
+                    if found <= MOST_FINDINGS {
+                        let id = &group.ids[(row - group.row) as usize];
+                        let is_there = row_bytes(rows.bytes(), row, bound).is_some();
+                        findings.damage.push(row_damage(bound, row, id, is_there));
+                    }
+                }
+                Ok(true)
+            },
+        )?;
+        if found > MOST_FINDINGS {
+            let more = found - MOST_FINDINGS;
+            findings.notes.push(format!("{more} more rows of {name} are damaged"));
+        }
+    }
+    Ok(findings)
+}
+
+fn word_in(state: &State, slot: u32) -> Option<Word<'_>> {
+    read(state.spelled_id(slot), state.record_in(slot))
+}
+
+/// Where the first commit begins that nobody is known to have synced and that names a row which is not there.
+///
+/// # Errors
+/// What the disk says.
+pub fn first_without_rows(disk: &dyn Disk, layout: &Layout, loader: &Loader, synced: u64) -> io::Result<Option<u64>> {
+    let Some(state) = &loader.state else {
+        return Ok(None);
+    };
+    let recent = loader.said_of_rows.iter().filter(|(start, _)| *start >= synced);
+    for (start, slot) in recent {
+        let word = read(state.spelled_id(*slot), state.record_in(*slot));
+        let Some(Word::Group(group)) = word else { continue };
+        let Some(bound) = bound_of(state, &group.space).filter(|bound| bound.generation == group.generation) else {
+            continue;
+        };
+        let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
+        let rows = map_rows(disk, layout, &bound, end)?;
+        if !bad_among(rows.bytes(), &bound, &group).is_empty() {
+            return Ok(Some(*start));
+        }
+    }
+    Ok(None)
+}
+
+fn bound_of(state: &State, space: &str) -> Option<Bound> {
+    let id = words::space_id(space);
+    match read(id.as_bytes(), state.get(&id)?)? {
+        Word::Space(bound) => Some(bound),
+        _ => None,
+    }
+}
+
+fn nowhere() -> (Bound, Vec<u32>) {
+    let bound = Bound {
+        name: String::new(),
+        model: String::new(),
+        dim: 0,
+        generation: 0,
+    };
+    (bound, Vec::new())
+}
+
+/// A row that is not what the log says.
+pub fn row_damage(bound: &Bound, row: u32, id: &[u8], is_there: bool) -> Damage {
+    let what = if is_there {
+        "its SHA-256 is another"
+    } else {
+        "the file ends before it"
+    };
+    Damage {
+        path: rows_name(&bound.name, bound.generation),
+        offset: u64::from(row) * bound.stride(),
+        line: 0,
+        seq: None,
+        kind: if is_there {
+            DamageKind::RowAltered
+        } else {
+            DamageKind::RowMissing
+        },
+        reason: format!("row {row}, the embedding of {:?}: {what}", shown(id)),
+    }
+}

@@ -1,0 +1,155 @@
+//! When is a row safe from a power failure?
+//!
+//! Before the log is: whoever syncs the log first syncs the files of all rows that the log has come to name since, also of
+//! those that another process wrote. In mode `full` a row is even synced before its event is written. In the others a power
+//! failure may keep an event that nobody has synced and lose its row: then that event is part of the tail.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::check::bad_rows;
+use super::index::RowIndex;
+use super::read::{Word, read};
+use super::words::{self, Bound, write_gone};
+use crate::disk::{Access, Disk};
+use crate::error::{At, Result};
+use crate::event::draft::Draft;
+use crate::event::stamp;
+use crate::store::Store;
+use crate::store::copies::{copy_range, free_name};
+
+/// Files of rows that the disk may not have yet.
+pub struct DirtyRows {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+    /// So much of what was said about embeddings is covered, as the log was read that time.
+    reached: usize,
+    reading: u64,
+}
+
+impl DirtyRows {
+    /// Waits until the disk has them.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn sync(&self) -> io::Result<()> {
+        for file in &self.files {
+            match self.disk.open(file, Access::Read) {
+                Ok(file) => file.sync()?,
+                // A compaction moved these rows, and synced them.
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        if self.files.is_empty() {
+            Ok(())
+        } else {
+            self.disk.sync_dir(&self.folder)
+        }
+    }
+}
+
+impl Store {
+    /// What must be synced before the log may be.
+    pub(in crate::store) fn dirty_rows(&self) -> Option<DirtyRows> {
+        let changes = self.state.vector_changes();
+        let fresh = changes.get(self.unsynced.rows..).filter(|fresh| !fresh.is_empty())?;
+        let names: BTreeSet<(&str, u64)> = fresh
+            .iter()
+            .filter_map(|slot| words::file_of(self.state.spelled_id(*slot), self.state.record_in(*slot)))
+            .collect();
+        let files = names
+            .iter()
+            .map(|(space, generation)| self.layout.rows(space, *generation));
+        Some(DirtyRows {
+            disk: Arc::clone(&self.disk),
+            folder: self.layout.vectors(),
+            files: files.collect(),
+            reached: changes.len(),
+            reading: self.unsynced.reading,
+        })
+    }
+
+    /// Hears that rows were synced.
+    pub(in crate::store) fn note_rows(&mut self, rows: &DirtyRows) {
+        if rows.reading == self.unsynced.reading {
+            self.unsynced.rows = self.unsynced.rows.max(rows.reached);
+        }
+    }
+
+    /// Takes back all rows that are not what the log says; what they hold instead is kept in `quarantine/`.
+    pub(in crate::store) fn take_back_damaged(&mut self, now: i64) -> Result<usize> {
+        let mut slots: Vec<u32> = self.state.vector_changes().to_vec();
+        slots.sort_unstable();
+        slots.dedup();
+        let quarantine = self.layout.quarantine();
+        let mut draft = Draft::default();
+        let mut lost = 0;
+        {
+            let known = self.known_spaces();
+            for slot in slots {
+                let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
+                let Some(Word::Group(group)) = word else {
+                    continue;
+                };
+                let of_space = |index: &&RowIndex| index.bound.generation == group.generation;
+                let Some(index) = known.spaces.spaces.get(&group.space).filter(of_space) else {
+                    continue;
+                };
+                let rows = bad_rows(&*self.disk, &self.layout, &index.bound, &group)?;
+                if !rows.is_empty() {
+                    self.keep_rows(&quarantine, &index.bound, &rows, now)?;
+                    write_gone(&mut draft, &group.space, group.row, &rows)?;
+                    lost += rows.len();
+                }
+            }
+        }
+        if !draft.is_empty() {
+            self.write(&[&draft], None, now)?;
+        }
+        Ok(lost)
+    }
+
+    /// Keeps what rows hold, as far as they are there.
+    fn keep_rows(&self, quarantine: &Path, bound: &Bound, rows: &[u32], now: i64) -> Result<()> {
+        let path = self.layout.rows(&bound.name, bound.generation);
+        let file = match self.disk.open(&path, Access::Read) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.at(&path)?,
+        };
+        self.make_folder(quarantine, self.layout.folder())?;
+        let length = file.length().at(&path)?;
+        for row in rows {
+            let start = u64::from(*row) * bound.stride();
+            let range = start.min(length)..(start + bound.stride()).min(length);
+            let name = format!("{}-{}-row-{row}", stamp::spell_name(now), words::file_name(bound));
+            copy_range(
+                &*self.disk,
+                &*file,
+                range,
+                &free_name(&*self.disk, quarantine, &name)?,
+                None,
+            )?;
+        }
+        self.disk.sync_dir(quarantine).at(quarantine)
+    }
+
+    /// After a failed sync: copies all rows into fresh files, which the disk must take.
+    pub(in crate::store) fn renew_rows(&self) -> Result<()> {
+        let folder = self.layout.vectors();
+        for (name, bytes) in self.named_rows() {
+            let path = folder.join(name);
+            let file = match self.disk.open(&path, Access::Read) {
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.at(&path)?,
+            };
+            let there = file.length().at(&path)?.min(bytes);
+            copy_range(&*self.disk, &*file, 0..there, &path, None)?;
+            self.disk.sync_dir(&folder).at(&folder)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Which records are nearest to a vector?
+//!
+//! A search holds the store only at its beginning and at its end: in between it works on what it took along, and writers go
+//! on. A row is scored only after its digest was checked. If one fails, the search runs again without it: it may have ruled
+//! out others.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::blocks::{BLOCK_GROUPS, Ready, Shelves};
+use super::check::is_row;
+use super::filter::Filter;
+use super::index::{BLOCK_ROWS, Block};
+use crate::error::{At, Error, Result};
+use crate::state::{Query, unspelled};
+use crate::store::{Shared, Store};
+use crate::vector::{Cpu, Gate, Groups, Hit, Rows, Search, search};
+
+/// How often a search begins anew because the files were replaced under it.
+const MOST_STARTS: usize = 4;
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Question<'a> {
+    /// The space, or the one that is asked when none is named.
+    pub space: Option<&'a str>,
+    /// How many records are wanted for each vector.
+    pub k: usize,
+    /// Which records count.
+    pub query: Query,
+    /// Only these records, if given.
+    pub among: Option<&'a [String]>,
+    /// The least score that counts.
+    pub min_score: Option<f32>,
+}
+
+/// A record that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// The record.
+    pub id: String,
+    /// The reference score of its row.
+    pub score: f32,
+    /// Its row.
+    pub row: u32,
+}
+
+/// A search that runs without the store.
+pub struct Hunt {
+    shelves: Arc<Shelves>,
+    blocks: Vec<Arc<Block>>,
+    rows: u32,
+    filter: Arc<Filter>,
+    k: usize,
+    min_score: Option<f32>,
+    threads: usize,
+}
+
+impl Store {
+    /// Takes along what a search needs.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub fn start_hunt(&self, question: &Question<'_>) -> Result<Hunt> {
+        if cfg!(target_endian = "big") {
+            // Rows are searched where they lie, and they lie there little-endian.
+            return Err(Error::Unsupported {
+                what: "vectors cannot be searched on a big-endian machine".to_owned(),
+            });
+        }
+        let mut known = self.known_spaces();
+        let index = known.find(question.space)?;
+        let bound = index.bound.clone();
+        let shelves = match known.shelves.get(&bound.name) {
+            Some(shelves) if shelves.bound == bound => Arc::clone(shelves),
+            _ => Arc::new(Shelves::new(&self.disk, &self.layout, &bound)),
+        };
+        known.shelves.insert(bound.name.clone(), Arc::clone(&shelves));
+        let super::Known { spaces, filters, .. } = &mut *known;
+        let index = &spaces.spaces[&bound.name];
+        let mut filter = filters.rows_for(self, index, &question.query)?;
+        if let Some(ids) = question.among {
+            let rows = ids.iter().filter_map(|id| index.row_of(self.state.slot_of(id)?));
+            filter = Arc::new(Filter::of(rows.filter(|row| filter.rows.contains(*row)).collect()));
+        }
+        Ok(Hunt {
+            shelves,
+            blocks: index.blocks.clone(),
+            rows: index.rows,
+            filter,
+            k: question.k,
+            min_score: question.min_score,
+            threads: self.options.threads,
+        })
+    }
+
+    /// Gives rows the names of their records; `None` if the log was read anew meanwhile, or the rows moved.
+    pub fn end_hunt(&self, hunt: &Hunt, found: &[Vec<Hit>]) -> Option<Vec<Vec<Neighbour>>> {
+        let known = self.known_spaces();
+        let now = known.shelves.get(&hunt.shelves.bound.name)?;
+        if !Arc::ptr_eq(now, &hunt.shelves) {
+            return None;
+        }
+        let name = |hit: &Hit| {
+            let block = &hunt.blocks[hit.row as usize / BLOCK_ROWS];
+            let owner = block.owners[hit.row as usize % BLOCK_ROWS];
+            Neighbour {
+                id: unspelled(self.state.spelled_id(owner)),
+                score: hit.score,
+                row: hit.row,
+            }
+        };
+        Some(found.iter().map(|hits| hits.iter().map(name).collect()).collect())
+    }
+
+    /// The records nearest to each of these vectors, which lie end to end.
+    ///
+    /// # Errors
+    /// As [`Shared::nearest`].
+    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        let hunt = self.start_hunt(question)?;
+        let found = hunt.run(queries, dim)?;
+        Ok(self.end_hunt(&hunt, &found).unwrap_or_default())
+    }
+}
+
+impl Shared {
+    /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending. Nobody
+    /// waits while the search runs.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Invalid` for vectors of another dimension or that are not finite, `Io`, `Closed`.
+    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        let mut hunt = self.read(|store| store.start_hunt(question))?;
+        for _ in 0..MOST_STARTS {
+            let found = hunt.run(queries, dim)?;
+            if let Some(named) = self.looking().end_hunt(&hunt, &found) {
+                return Ok(named);
+            }
+            hunt = self.read(|store| store.start_hunt(question))?;
+        }
+        Err(Error::Unsupported {
+            what: "the rows keep being replaced".to_owned(),
+        })
+    }
+}
+
+impl Hunt {
+    /// The best rows for each vector.
+    ///
+    /// # Errors
+    /// `Invalid`, `Io`.
+    pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<Hit>>> {
+        let bound = &self.shelves.bound;
+        if dim != bound.dim {
+            let reason = format!("it has {dim} components, those of {:?} have {}", bound.name, bound.dim);
+            return Err(Error::invalid("vector", reason));
+        }
+        if !queries.iter().all(|value| value.is_finite()) {
+            return Err(Error::invalid("vector", "it is not finite"));
+        }
+        let path = self.shelves.rows_path();
+        let ready = self.shelves.ready(&self.blocks, self.rows, self.threads).at(&path)?;
+        let mut failed = ready.failed();
+        loop {
+            let found = self.search(&ready, queries, &failed)?;
+            let now = ready.failed();
+            if now.len() == failed.len() {
+                return Ok(found);
+            }
+            failed = now;
+        }
+    }
+
+    fn search(&self, ready: &Ready, queries: &[f32], failed: &RoaringBitmap) -> Result<Vec<Vec<Hit>>> {
+        let bound = &self.shelves.bound;
+        let misfit = |fault: crate::vector::Misfit| Error::invalid("vector", fault.to_string());
+        let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
+        let floats = floats(bytes).map_err(|fault| Error::invalid("rows", fault.to_string()))?;
+        let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
+        let codes: Vec<&[u8]> = ready.codes.iter().map(|codes| codes.bytes(bound.dim)).collect();
+        let companion = Groups::in_blocks(&codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
+        let queries = Rows::packed(queries, bound.dim).map_err(misfit)?;
+        let admit = |row: u32| {
+            let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
+            let check = || is_row(bytes, row, bound, &self.blocks[number].digests[place]);
+            ready.marks[number].admit(place, check)
+        };
+        let less;
+        let (filter, masks) = if failed.is_empty() {
+            let masks = (!self.filter.is_all).then(|| self.filter.masks(companion.count()));
+            ((!self.filter.is_all).then_some(&self.filter.rows), masks)
+        } else {
+            less = &self.filter.rows - failed;
+            (Some(&less), None)
+        };
+        let asked = Search {
+            k: self.k,
+            filter,
+            masks,
+            gate: Some(Gate(&admit)),
+            min_score: self.min_score,
+            threads: self.threads,
+            cpu: Cpu::best(),
+        };
+        search(rows, companion, queries, &asked).map_err(misfit)
+    }
+}
+
+/// Bytes as the floats they are. Both disks begin on a multiple of eight bytes; no bytes begin nowhere.
+fn floats(bytes: &[u8]) -> std::result::Result<&[f32], bytemuck::PodCastError> {
+    if bytes.is_empty() {
+        return Ok(&[]);
+    }
+    bytemuck::try_cast_slice(bytes)
+}

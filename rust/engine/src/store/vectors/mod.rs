@@ -1,0 +1,86 @@
+//! Where do embeddings live, and how are they found again?
+//!
+//! An embedding is a row of float32 in the file of its *space*. The log never carries the floats: a *group* event names rows,
+//! the records they belong to, and the SHA-256 of each row. So the chain covers every float, and a row is believed only
+//! after its digest was checked.
+//!
+//! A write puts rows behind those that the committed log names ([`attach`]) and only then appends the event. Bytes that no
+//! event names are garbage, and the next write goes over them: nothing is ever misaligned. Rows reach the disk before the
+//! log does ([`durable`]).
+//!
+//! A search ([`hunt`]) takes what it needs out of the store and then runs without it: the mapped rows, an index of who owns
+//! them ([`index`]), the rows that a question leaves ([`filter`]), and companions in blocks of 1,024 rows ([`blocks`]), kept on
+//! disk beside the other derived files. Compaction moves the living rows into a new file when too many are dead
+//! ([`generation`]), and says so in the log like any other change.
+
+mod ask;
+mod attach;
+mod blocks;
+mod check;
+mod durable;
+mod filter;
+mod generation;
+mod hunt;
+mod index;
+mod marks;
+mod read;
+mod rows;
+mod tell;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use ask::{Matrix, SpaceReport};
+pub use attach::Attachment;
+pub use hunt::{Hunt, Neighbour, Question};
+
+pub(super) use check::{check_rows, first_without_rows};
+pub(super) use durable::DirtyRows;
+pub(super) use generation::{leave_the_dead, make_way};
+
+use super::Store;
+use crate::error::{Error, Result};
+use blocks::Shelves;
+use filter::Filters;
+use index::{RowIndex, Spaces};
+
+/// What a store knows of its embeddings. All of it is derived, and forgotten when the log is read anew.
+#[derive(Default)]
+pub(super) struct Vectors {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    spaces: Spaces,
+    filters: Filters,
+    /// What was mapped and checked, by space.
+    shelves: HashMap<String, Arc<Shelves>>,
+}
+
+impl Vectors {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// What is known of all spaces, up to date.
+    fn known_spaces(&self) -> MutexGuard<'_, Known> {
+        let mut known = self.vectors.known();
+        known.spaces.follow(&self.state);
+        known
+    }
+}
+
+impl Known {
+    /// A space by name, or the one to ask when none is named.
+    fn find(&self, name: Option<&str>) -> Result<&RowIndex> {
+        let name = name.unwrap_or_else(|| self.spaces.choice());
+        self.spaces.spaces.get(name).ok_or_else(|| Error::NoSpace {
+            name: name.to_owned(),
+            known: self.spaces.spaces.keys().cloned().collect(),
+        })
+    }
+}

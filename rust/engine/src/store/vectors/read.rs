@@ -1,0 +1,204 @@
+//! What does a record about embeddings say?
+//!
+//! A space of a million rows has a thousand groups of a hundred kilobytes. Records in a state are canonical, and ours always
+//! have the same keys, so a group is read by stepping over what must be there. Whatever is otherwise is read as any JSON.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+use super::words::{Bound, CHOICE_ID, check_dim, check_name, group_id, group_space, space_id};
+use crate::digest::Hex;
+use crate::json::{self, Value};
+use crate::state::spelled;
+
+/// Rows and the records they belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group<'a> {
+    /// The name of the space.
+    pub space: String,
+    /// The generation that the rows lie in.
+    pub generation: u64,
+    /// The first row.
+    pub row: u32,
+    /// The records, as their ids stand between quotes.
+    pub ids: Vec<Cow<'a, [u8]>>,
+    /// SHA-256 of each row's bytes.
+    pub digests: Vec<[u8; 32]>,
+    /// Rows that were taken back.
+    pub gone: Vec<u32>,
+}
+
+/// What one record of this face says.
+#[derive(Debug)]
+pub enum Word<'a> {
+    /// A space.
+    Space(Bound),
+    /// A group.
+    Group(Group<'a>),
+    /// The space to ask when none is named.
+    Choice(String),
+}
+
+/// What a record of this face says; `None` if it says nothing that counts.
+pub fn read<'a>(id: &[u8], record: &'a [u8]) -> Option<Word<'a>> {
+    let group = match group_space(id).and_then(|space| step_over(space, record)) {
+        Some(group) => group,
+        None => match read_any(id, record)? {
+            Word::Group(group) => group,
+            other => return Some(other),
+        },
+    };
+    let fits = group.ids.len() == group.digests.len() && group.row.checked_add(group.ids.len() as u32).is_some();
+    (fits && id == group_id(&group.space, group.row).as_bytes()).then_some(Word::Group(group))
+}
+
+fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
+    let record = json::parse(record).ok()?;
+    let data = record.get("data")?;
+    let text = |key: &str| data.get(key).and_then(Value::as_str);
+    let number = |key: &str| data.get(key).and_then(Value::as_u64);
+    if id == CHOICE_ID.as_bytes() {
+        return Some(Word::Choice(text("space")?.to_owned()));
+    }
+    let space = text("space").filter(|name| check_name(name).is_ok())?.to_owned();
+    if id == space_id(&space).as_bytes() {
+        let dim = usize::try_from(number("dim")?).ok()?;
+        check_dim(dim).ok()?;
+        return Some(Word::Space(Bound {
+            name: space,
+            model: text("model")?.to_owned(),
+            dim,
+            generation: number("generation")?,
+        }));
+    }
+    let ids = data.get("ids").and_then(Value::as_array)?;
+    let digests = data.get("sha256").and_then(Value::as_array)?;
+    let gone = data.get("gone").and_then(Value::as_object).unwrap_or_default();
+    Some(Word::Group(Group {
+        space,
+        generation: number("generation")?,
+        row: u32::try_from(number("row")?).ok()?,
+        ids: ids
+            .iter()
+            .map(|id| id.as_str().map(|id| Cow::Owned(spelled(id))))
+            .collect::<Option<_>>()?,
+        digests: digests
+            .iter()
+            .map(|digest| Hex::read(digest.as_str()?.as_bytes()).map(|hex| hex.raw()))
+            .collect::<Option<_>>()?,
+        gone: gone.iter().filter_map(|(row, _)| row.parse().ok()).collect(),
+    }))
+}
+
+/// A group as we write it, with nothing taken back.
+fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
+    let mut steps = Steps(record);
+    steps.expect(b"{\"confidence\":1.0,\"data\":{\"dim\":")?;
+    steps.number()?;
+    steps.expect(b",\"generation\":")?;
+    let generation = steps.number()?;
+    steps.expect(b",\"ids\":[")?;
+    let ids = steps.strings()?;
+    steps.expect(b",\"row\":")?;
+    let row = u32::try_from(steps.number()?).ok()?;
+    steps.expect(b",\"sha256\":[")?;
+    let digests = steps
+        .strings()?
+        .into_iter()
+        .map(|digest| Hex::read(digest).map(|hex| hex.raw()));
+    let digests = digests.collect::<Option<_>>()?;
+    steps.expect(b",\"space\":\"")?;
+    steps.expect(space.as_bytes())?;
+    steps.expect(b"\"}")?;
+    Some(Group {
+        space: space.to_owned(),
+        generation,
+        row,
+        ids: ids.into_iter().map(Cow::Borrowed).collect(),
+        digests,
+        gone: Vec::new(),
+    })
+}
+
+/// Canonical text, from here on.
+struct Steps<'a>(&'a [u8]);
+
+impl<'a> Steps<'a> {
+    fn expect(&mut self, literal: &[u8]) -> Option<()> {
+        self.0 = self.0.strip_prefix(literal)?;
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
+        let (number, rest) = self.0.split_at(digits);
+        self.0 = rest;
+        std::str::from_utf8(number).ok()?.parse().ok()
+    }
+
+    /// The strings of a list whose bracket was passed, and the bracket at its end.
+    fn strings(&mut self) -> Option<Vec<&'a [u8]>> {
+        let mut found = Vec::new();
+        if self.expect(b"]").is_some() {
+            return Some(found);
+        }
+        loop {
+            self.expect(b"\"")?;
+            let text = self.0;
+            let mut at = 0;
+            loop {
+                at += memchr2(b'"', b'\\', &text[at..])?;
+                if text[at] == b'"' {
+                    break;
+                }
+                at += 2;
+                if at >= text.len() {
+                    return None;
+                }
+            }
+            found.push(&text[..at]);
+            self.0 = &text[at + 1..];
+            match self.0.first()? {
+                b',' => self.expect(b",")?,
+                _ => return self.expect(b"]").map(|()| found),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::draft::Draft;
+    use crate::store::vectors::words::{write_gone, write_group};
+
+    #[test]
+    fn both_ways_read_the_same() {
+        let bound = Bound {
+            name: "a.b".to_owned(),
+            model: "m".to_owned(),
+            dim: 3,
+            generation: 7,
+        };
+        let digest = crate::digest::sha256(b"a row");
+        for ids in [vec![], vec!["R1"], vec!["quote\" back\\slash", "", "ä\u{2028}", "\\"]] {
+            let spelled: Vec<Vec<u8>> = ids.iter().map(|id| spelled(id)).collect();
+            let rows: Vec<(&[u8], &Hex)> = spelled.iter().map(|id| (id.as_slice(), &digest)).collect();
+            let mut draft = Draft::default();
+            write_group(&mut draft, &bound, 40, &rows, 0).expect("a group");
+            let record = draft.record(&draft.changes()[0]);
+            let quick = step_over("a.b", record).expect("our own form");
+            assert_eq!((quick.row, quick.generation), (40, 7));
+            assert_eq!(quick.ids, spelled);
+            match read_any(b"vector:a.b:40", record) {
+                Some(Word::Group(slow)) => assert_eq!(slow, quick),
+                other => panic!("{other:?}"),
+            }
+            assert!(read(b"vector:a.b:41", record).is_none());
+        }
+        let mut draft = Draft::default();
+        write_gone(&mut draft, "a.b", 40, &[41, 9]).expect("a patch");
+        assert!(step_over("a.b", draft.record(&draft.changes()[0])).is_none());
+    }
+}

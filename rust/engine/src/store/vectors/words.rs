@@ -1,0 +1,221 @@
+//! How does the log speak of embeddings?
+//!
+//! Three kinds of records, all under ids that only this face may write: a *space* binds a name to a model and a dimension, a
+//! *group* says which rows belong to which records and what their digests are, and one record says which space is asked
+//! when none is named.
+
+use crate::digest::Hex;
+use crate::error::{Error, Result};
+use crate::event::draft::{Draft, RawField};
+use crate::event::draft_value::defaults;
+use crate::event::faces::VECTORS;
+use crate::json::{self, Value};
+use crate::state::unspelled;
+use crate::vector::rows::LARGEST_DIM;
+
+/// How many rows one event names at most.
+pub const GROUP_ROWS: usize = 1024;
+/// What begins every id of this face.
+const PREFIX: &str = "vector:";
+/// The id of the record that names the space to ask when none is named; no space has an empty name.
+pub const CHOICE_ID: &str = "vector::default";
+/// The space that is asked when nobody ever said which.
+pub const FIRST_SPACE: &str = "default";
+const LONGEST_NAME_BYTES: usize = 64;
+/// Confidence, dimension and generation of a group stand within so many bytes.
+const BEGINNING_BYTES: usize = 128;
+
+/// An embedding space, as the log binds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Its name.
+    pub name: String,
+    /// The model that all its rows come from.
+    pub model: String,
+    /// How many components a row has.
+    pub dim: usize,
+    /// Which file holds its rows; compaction may move them to the next.
+    pub generation: u64,
+}
+
+impl Bound {
+    /// How many bytes a row takes.
+    #[must_use]
+    pub fn stride(&self) -> u64 {
+        4 * self.dim as u64
+    }
+}
+
+/// Whether a space may have this name: it becomes the name of a file.
+///
+/// # Errors
+/// `Invalid`.
+pub fn check_name(name: &str) -> Result<()> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    if name.is_empty() || name.len() > LONGEST_NAME_BYTES || name.starts_with('.') || !name.bytes().all(is_plain) {
+        return Err(Error::invalid(
+            "space",
+            format!("{name:?} is not 1 to 64 of A-Z a-z 0-9 . _ - without a dot in front"),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether vectors may have so many components.
+///
+/// # Errors
+/// `Invalid`.
+pub fn check_dim(dim: usize) -> Result<()> {
+    if (1..=LARGEST_DIM).contains(&dim) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "vector",
+        format!("{dim} components are not 1 to {LARGEST_DIM}"),
+    ))
+}
+
+/// The name of the file that holds the rows of a space, within `vectors/`.
+pub fn file_name(bound: &Bound) -> String {
+    format!("{}.{}.f32", bound.name, bound.generation)
+}
+
+/// The id of the record that binds a space.
+pub fn space_id(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// The id of the record of a group.
+pub fn group_id(name: &str, row: u32) -> String {
+    format!("{PREFIX}{name}:{row}")
+}
+
+/// The space of the group whose record has this id; `None` if it is no group's.
+pub fn group_space(id: &[u8]) -> Option<&str> {
+    let (space, row) = std::str::from_utf8(id).ok()?.strip_prefix(PREFIX)?.rsplit_once(':')?;
+    (!space.is_empty() && !row.is_empty() && row.bytes().all(|b| b.is_ascii_digit())).then_some(space)
+}
+
+/// The first row of the group whose record has this id.
+pub fn group_row(id: &[u8]) -> Option<u32> {
+    std::str::from_utf8(id).ok()?.rsplit_once(':')?.1.parse().ok()
+}
+
+/// The space and the generation of a group, without reading all of it: its record is canonical and begins with them.
+pub fn file_of<'a>(id: &'a [u8], record: &[u8]) -> Option<(&'a str, u64)> {
+    const KEY: &[u8] = b"\"generation\":";
+    let space = group_space(id).filter(|space| check_name(space).is_ok())?;
+    let beginning = &record[..record.len().min(BEGINNING_BYTES)];
+    let start = memchr::memmem::find(beginning, KEY)? + KEY.len();
+    let digits = beginning[start..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let generation = std::str::from_utf8(&beginning[start..start + digits]).ok()?;
+    Some((space, generation.parse().ok()?))
+}
+
+/// Puts a space into a draft.
+///
+/// # Errors
+/// `Invalid`.
+pub fn write_space(draft: &mut Draft, space: &Bound, depth: i64) -> Result<()> {
+    let label = format!("Embeddings of {}", space.model);
+    write_record(draft, &space_id(&space.name), "vector_space", &label, depth, |out| {
+        out.extend_from_slice(
+            format!("{{\"dim\":{},\"generation\":{},\"model\":", space.dim, space.generation).as_bytes(),
+        );
+        json::write_string(&space.model, out);
+        out.extend_from_slice(format!(",\"space\":\"{}\"}}", space.name).as_bytes());
+    })
+}
+
+/// Puts a group into a draft. Ids are given as they stand between quotes.
+///
+/// # Errors
+/// `Invalid` if the line would be too long.
+pub fn write_group(draft: &mut Draft, space: &Bound, row: u32, rows: &[(&[u8], &Hex)], depth: i64) -> Result<()> {
+    write_record(draft, &group_id(&space.name, row), "vector", "", depth, |out| {
+        out.extend_from_slice(
+            format!("{{\"dim\":{},\"generation\":{},\"ids\":[", space.dim, space.generation).as_bytes(),
+        );
+        for (at, (id, _)) in rows.iter().enumerate() {
+            out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" });
+            out.extend_from_slice(id);
+            out.push(b'"');
+        }
+        out.extend_from_slice(format!("],\"row\":{row},\"sha256\":[").as_bytes());
+        for (at, (_, digest)) in rows.iter().enumerate() {
+            out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" });
+            out.extend_from_slice(digest.bytes());
+            out.push(b'"');
+        }
+        out.extend_from_slice(format!("],\"space\":\"{}\"}}", space.name).as_bytes());
+    })
+}
+
+/// Says which space is asked when none is named.
+///
+/// # Errors
+/// `Invalid`.
+pub fn write_choice(draft: &mut Draft, name: &str, depth: i64) -> Result<()> {
+    let label = format!("Searches ask {name} when they name no space");
+    write_record(draft, CHOICE_ID, "vector_default", &label, depth, |out| {
+        out.extend_from_slice(format!("{{\"space\":\"{name}\"}}").as_bytes());
+    })
+}
+
+/// Takes rows of one group back.
+///
+/// # Errors
+/// `Invalid`.
+pub fn write_gone(draft: &mut Draft, name: &str, group: u32, rows: &[u32]) -> Result<()> {
+    let mut rows: Vec<String> = rows.iter().map(u32::to_string).collect();
+    // Keys are sorted as text.
+    rows.sort();
+    let gone = Value::object(rows.into_iter().map(|row| (row, Value::Bool(true))));
+    patch(draft, &group_id(name, group), &[("gone", gone)], None)
+}
+
+/// Says that a group names no rows any more.
+///
+/// # Errors
+/// `Invalid`.
+pub fn write_empty(draft: &mut Draft, name: &str, group: u32) -> Result<()> {
+    let nothing = [("gone", Value::Null), ("ids", Value::Null), ("sha256", Value::Null)];
+    patch(draft, &group_id(name, group), &nothing, Some("tombstone"))
+}
+
+fn patch(draft: &mut Draft, id: &str, data: &[(&str, Value)], status: Option<&str>) -> Result<()> {
+    let data = Value::object(data.iter().map(|(key, value)| (*key, value.clone())));
+    let mut fields = vec![("data", data)];
+    fields.extend(status.map(|status| ("status", Value::Str(status.to_owned()))));
+    let mut text = Vec::new();
+    json::write_value(&Value::object(fields), &mut text);
+    draft.patch(id, VECTORS, &text)
+}
+
+fn write_record(
+    draft: &mut Draft,
+    id: &str,
+    kind: &str,
+    label: &str,
+    depth: i64,
+    data: impl FnOnce(&mut Vec<u8>),
+) -> Result<()> {
+    let mut writer = draft.upsert();
+    writer.confidence(1.0)?;
+    data(writer.raw(RawField::Data));
+    writer.raw(RawField::EpistemicBoundary).extend_from_slice(b"[]");
+    writer.raw(RawField::Evidence).extend_from_slice(b"[]");
+    writer.id(id, Some(VECTORS))?;
+    writer.is_hypothesis(false);
+    writer.kind(kind);
+    writer.label(label);
+    writer.raw(RawField::ModelAssumptions).extend_from_slice(b"{}");
+    writer.recursion_depth(depth);
+    writer.source_type(defaults::SOURCE_TYPE);
+    writer.status(defaults::STATUS)
+}
+
+/// An id as people write it.
+pub fn shown(id: &[u8]) -> String {
+    unspelled(id)
+}

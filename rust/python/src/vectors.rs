@@ -1,0 +1,147 @@
+//! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
+
+use chronomemory::state::Query;
+use chronomemory::store::{Attachment, Question};
+use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::engine::Engine;
+use crate::enter::invalid;
+use crate::handle::now;
+
+/// The floats of a matrix, and how many there are in a row.
+fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
+    let dim = matrix.shape()[1];
+    match matrix.as_slice() {
+        Ok(floats) => Ok((floats, dim)),
+        Err(_) => Err(invalid(py, "vector", "the array is not contiguous")),
+    }
+}
+
+/// Gives records embeddings, all or none: the first seq and the one after the last.
+#[pyfunction]
+#[pyo3(signature = (engine, ids, matrix, *, space=None, model=None))]
+#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+pub fn attach(
+    py: Python<'_>,
+    engine: &Engine,
+    ids: Vec<String>,
+    matrix: PyReadonlyArray2<'_, f32>,
+    space: Option<&str>,
+    model: Option<&str>,
+) -> PyResult<(u64, u64)> {
+    let (rows, dim) = floats(py, &matrix)?;
+    let attachment = Attachment {
+        space,
+        model,
+        dim,
+        ids: &ids,
+        rows,
+    };
+    let committed = engine
+        .handle
+        .write(py, |store| store.attach_unsynced(&attachment, now()))?;
+    Ok((committed.first_seq, committed.next_seq))
+}
+
+/// Takes embeddings back: how many there were.
+#[pyfunction]
+#[pyo3(signature = (engine, ids, *, space=None))]
+#[allow(clippy::needless_pass_by_value)]
+pub fn detach(py: Python<'_>, engine: &Engine, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
+    engine.handle.change(py, |store| store.detach(space, &ids, now()))
+}
+
+/// The bytes of a record's embedding, little-endian float32.
+#[pyfunction]
+#[pyo3(signature = (engine, record_id, *, space=None))]
+pub fn embedding<'py>(
+    py: Python<'py>,
+    engine: &Engine,
+    record_id: &str,
+    space: Option<&str>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let found = engine.handle.read(py, |store| store.embedding(space, record_id))?;
+    Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
+}
+
+/// All embedding spaces.
+#[pyfunction]
+pub fn spaces<'py>(py: Python<'py>, engine: &Engine) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for space in engine.handle.read(py, |store| Ok(store.spaces()))? {
+        let dict = PyDict::new(py);
+        dict.set_item("name", space.name)?;
+        dict.set_item("model", space.model)?;
+        dict.set_item("dim", space.dim)?;
+        dict.set_item("generation", space.generation)?;
+        dict.set_item("rows", space.rows)?;
+        dict.set_item("living", space.living)?;
+        dict.set_item("bytes", space.bytes)?;
+        dict.set_item("damaged", space.damaged)?;
+        dict.set_item("is_default", space.is_default)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// Says which space is asked when none is named.
+#[pyfunction]
+pub fn choose_space(py: Python<'_>, engine: &Engine, name: &str) -> PyResult<()> {
+    engine.handle.change(py, |store| store.choose_space(name, now()))
+}
+
+/// Where the rows of a space lie: file, rows, dimension, and the record of each row.
+#[pyfunction]
+#[pyo3(signature = (engine, *, space=None))]
+#[allow(clippy::type_complexity)]
+pub fn matrix(
+    py: Python<'_>,
+    engine: &Engine,
+    space: Option<&str>,
+) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
+    let found = engine.handle.read(py, |store| store.matrix(space))?;
+    Ok((
+        found.path.to_string_lossy().into_owned(),
+        found.rows,
+        found.dim,
+        found.ids,
+    ))
+}
+
+/// The records nearest to each row of a matrix: id, score, row.
+#[pyfunction]
+#[pyo3(signature = (engine, queries, k, *, space=None, kind=None, status=None, min_confidence=0.0, among=None, min_score=None))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // the signature is the public one
+pub fn nearest(
+    py: Python<'_>,
+    engine: &Engine,
+    queries: PyReadonlyArray2<'_, f32>,
+    k: usize,
+    space: Option<&str>,
+    kind: Option<String>,
+    status: Option<String>,
+    min_confidence: f64,
+    among: Option<Vec<String>>,
+    min_score: Option<f32>,
+) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
+    let (rows, dim) = floats(py, &queries)?;
+    let question = Question {
+        space,
+        k,
+        query: Query {
+            kind,
+            status,
+            min_confidence,
+            limit: None,
+            faces: true,
+        },
+        among: among.as_deref(),
+        min_score,
+    };
+    let found = engine.handle.ask(py, |shared| shared.nearest(&question, rows, dim))?;
+    let plain =
+        |hits: Vec<chronomemory::store::Neighbour>| hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect();
+    Ok(found.into_iter().map(plain).collect())
+}

@@ -1,0 +1,166 @@
+"""Are the rows of embeddings those that the log names? Section 9 of docs/format.md, for `verify_log.py`."""
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+Verdict = dict[str, Any]
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+MAX_DIM = 65_536
+#: As many rows of a space are reported one by one; the others are counted in a note.
+MOST_FINDINGS = 100
+
+
+def merged(old: Any, patch: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = merged(kept.get(key), value)
+    return kept
+
+
+def hearing(log_class: Any) -> Any:
+    """A log that also remembers what is said about embeddings, and where the commit that says it begins."""
+
+    class Hearing(log_class):  # type: ignore[misc]
+        def __init__(self, stream: BinaryIO, synced: bytes) -> None:
+            self.said: list[tuple[int, dict[str, Any]]] = []
+            super().__init__(stream, synced)
+            self.said = [(at, event) for at, event in self.said if at < self.committed_end]
+
+        def _takes(self, line: Any) -> bool:
+            events, begin = self.known.events, self._batch.begin.offset if self._batch else line.offset
+            taken: bool = super()._takes(line)
+            if taken and self.known.events > events:
+                event = json.loads(line.raw)
+                if event["record_id"].startswith("vector:"):
+                    self.said.append((begin, event))
+            return taken
+
+        def _close(self, batch: Any) -> None:
+            super()._close(batch)
+            if batch.damaged or batch.expected <= batch.last:
+                self.said = [(at, event) for at, event in self.said if at < batch.begin.offset]
+
+    return Hearing
+
+
+def base_records(folder: Path, first: dict[str, Any] | None) -> dict[str, Any]:
+    """What the base of a compaction of ours says about embeddings."""
+    data = ((first or {}).get("record") or {}).get("data") if (first or {}).get("op") == "compact" else None
+    path = folder / f"base/{data.get('base_sha256')}.json" if isinstance(data, dict) else folder / "none"
+    if not path.is_file():
+        return {}
+    try:
+        records = json.loads(path.read_bytes())["records"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {one["id"]: one for one in records if str(one.get("id", "")).startswith("vector:")}
+
+
+def applied(records: dict[str, Any], event: dict[str, Any]) -> None:
+    """Let an event change what is known."""
+    name, op, record = event["record_id"], event["op"], event["record"]
+    if op in ("upsert", "migrate"):
+        records[name] = record or {}
+    elif op == "patch":
+        records[name] = merged(records.get(name, {}), record)
+    elif op == "delete" and name in records:
+        records[name] = {**records[name], "status": "tombstone"}
+
+
+def spaces_in(records: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """The dimension and the generation of each space."""
+    found = {}
+    for name, record in records.items():
+        data = record.get("data")
+        if (
+            isinstance(data, dict)
+            and name == f"vector:{data.get('space')}"
+            and isinstance(data.get("model"), str)
+        ):
+            dim, generation = data.get("dim"), data.get("generation")
+            if type(dim) is int and 1 <= dim <= MAX_DIM and type(generation) is int and generation >= 0:
+                found[data["space"]] = (dim, generation)
+    return {name: bound for name, bound in found.items() if NAME.fullmatch(name)}
+
+
+def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tuple[int, str, str]]:
+    """The rows that a group names and that were not taken back: number, record, digest."""
+    data = record.get("data")
+    if not isinstance(data, dict) or data.get("generation") != generation:
+        return
+    row, ids, digests = data.get("row"), data.get("ids"), data.get("sha256")
+    if (
+        name != f"vector:{data.get('space')}:{row}"
+        or not isinstance(ids, list)
+        or not isinstance(digests, list)
+    ):
+        return
+    gone = data.get("gone") if isinstance(data.get("gone"), dict) else {}
+    for number, (owner, digest) in enumerate(zip(ids, digests, strict=False), start=int(row or 0)):
+        if str(number) not in (gone or {}):
+            yield number, owner, digest
+
+
+def bad_rows(folder: Path, records: dict[str, Any], only: set[str] | None = None) -> Iterator[dict[str, Any]]:
+    """A finding for every row that is not what the log says."""
+    for space, (dim, generation) in sorted(spaces_in(records).items()):
+        path, stride = f"vectors/{space}.{generation}.f32", 4 * dim
+        groups = [name for name in records if name.rpartition(":")[0] == f"vector:{space}"]
+        with (folder / path).open("rb") if (folder / path).is_file() else io.BytesIO() as rows:
+            for name in groups:
+                if only is not None and name not in only:
+                    continue
+                for number, owner, digest in rows_of(name, records[name], generation):
+                    rows.seek(number * stride)
+                    row = rows.read(stride)
+                    if len(row) < stride or hashlib.sha256(row).hexdigest() != digest:
+                        kind = "row-altered" if len(row) == stride else "row-missing"
+                        reason = f"row {number}, the embedding of {owner!r}, is not what the log says"
+                        found = {"path": path, "offset": number * stride, "line": 0, "seq": None}
+                        yield {**found, "kind": kind, "reason": reason}
+
+
+def judge(
+    found: Verdict,
+    folder: Path,
+    stream: BinaryIO,
+    synced: bytes,
+    log_class: Any,
+    verdict: Callable[..., Verdict],
+) -> Verdict:
+    """Add what is to be said about rows to the verdict on a folder."""
+    log = hearing(log_class)(stream, synced)
+    records = base_records(folder, log.known.first)
+    for _, event in log.said:
+        applied(records, event)
+    if log._synced_fits and not log.damage:
+        for at, event in log.said:
+            is_recent = at >= log._synced_end and event["op"] != "patch"
+            if is_recent and next(bad_rows(folder, records, {event["record_id"]}), None):
+                stream.seek(0)
+                before = stream.read(at)
+                cut = verdict(io.BytesIO(before), synced, folder)
+                cut = judge(cut, folder, io.BytesIO(before), synced, log_class, verdict)
+                reason = "an embedding of a write that was not synced is lost"
+                tail = {"offset": at, "length": found["bytes"] - at, "reason": reason}
+                return {**cut, "bytes": found["bytes"], "tail": tail}
+    bad = list(bad_rows(folder, records))
+    counts: dict[str, int] = {}
+    for one in bad:
+        counts[one["path"]] = counts.get(one["path"], 0) + 1
+        if counts[one["path"]] <= MOST_FINDINGS:
+            found["damage"].append(one)
+    more = {path: count - MOST_FINDINGS for path, count in counts.items() if count > MOST_FINDINGS}
+    found["notes"] += [f"{count} more rows of {path} are damaged" for path, count in more.items()]
+    return {**found, "valid": not found["damage"]}
