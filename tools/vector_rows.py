@@ -61,10 +61,11 @@ def base_records(folder: Path, first: dict[str, Any] | None) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        records = json.loads(path.read_bytes())["records"]
-    except (ValueError, KeyError, TypeError):
+        records = list(json.loads(path.read_bytes())["records"])
+    except (ValueError, KeyError, TypeError, RecursionError):
         return {}
-    return {one["id"]: one for one in records if str(one.get("id", "")).startswith("vector:")}
+    named = [one for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)]
+    return {one["id"]: one for one in named if one["id"].startswith("vector:")}
 
 
 def applied(records: dict[str, Any], event: dict[str, Any]) -> None:
@@ -107,7 +108,7 @@ def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tupl
     ):
         return
     gone = data.get("gone") if isinstance(data.get("gone"), dict) else {}
-    for number, (owner, digest) in enumerate(zip(ids, digests, strict=False), start=int(row or 0)):
+    for number, (owner, digest) in enumerate(zip(ids, digests, strict=True), start=row):
         if str(number) not in (gone or {}):
             yield number, owner, digest
 

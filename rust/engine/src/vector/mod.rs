@@ -16,6 +16,9 @@
 //! Bounds are allowed to be wide, never wrong: rows that defeat them cost time and change nothing. A row that has no
 //! companion yet is scored from its floats, and so are the few rows that a narrow filter keeps.
 //!
+//! Whoever keeps the rows may hold some of them back: a [`gate`] is asked before a row is scored, and [`mask`]s of a filter can
+//! be made once for many searches. Codes lie in a [`room`] with large pages, for a sweep is nothing but reading.
+//!
 //! [`cpu`] is the only place that knows processors. Nothing here touches a disk.
 
 pub mod companion;
