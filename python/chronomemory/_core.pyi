@@ -20,18 +20,25 @@ __all__ = [
     "WalEvent",
     "__version__",
     "attach",
+    "block_contradictions",
+    "block_links",
+    "blocks_tagged",
     "canonical_json",
     "choose_space",
     "detach",
     "embedding",
     "event_hash",
+    "fit_budget",
     "matrix",
     "nearest",
+    "nearest_blocks",
     "parse_json",
     "question_words",
+    "recall_blocks",
     "spaces",
     "text_words",
     "verify_path",
+    "write_unless_changed",
 ]
 
 __version__: str
@@ -184,6 +191,38 @@ def verify_path(
     "tail": None or {"offset", "length", "reason"}, "notes",
     "remembered": "kept", "lost", "unknown" or "unseen", "remembered_reason"}
     """
+
+def recall_blocks(engine: Engine, question: dict[str, Any]) -> dict[str, Any]:
+    """Answer a question about blocks.
+
+    The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
+    window, min_confidence, guarantees, space, query (float32 bytes or None), words, expansion, diversify,
+    exploration, frame, budget.
+    {"results": [(id, score, five components, tokens, expanded, guaranteed)],
+    "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
+    """
+
+def nearest_blocks(
+    engine: Engine, space: str, vectors: bytes, dim: int, number: int, least: float
+) -> list[list[tuple[str, float]]]:
+    """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
+
+def blocks_tagged(engine: Engine, pattern: str) -> list[str]:
+    """Ids of inbox and active blocks that have a tag like the pattern."""
+
+def block_links(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
+    """The links of these blocks, those to archived ones too."""
+
+def block_contradictions(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
+    """The unresolved contradictions of these blocks."""
+
+def write_unless_changed(
+    engine: Engine, changes: Iterable[tuple[str, Any]], face: str, seq: int, read: list[str]
+) -> bool:
+    """Write changes as one batch, and return True, unless an id that was read changed after seq."""
+
+def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) -> list[bool]:
+    """Which results fit a budget, in their order."""
 
 def canonical_json(value: object) -> bytes: ...
 def parse_json(text: bytes) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from chronomemory._core import __version__
-from chronomemory.cli import care, evidence, finding, moving, records
+from chronomemory.cli import blocks, care, evidence, finding, moving, records
 from chronomemory.cli.spaces import spaces
 
 __all__ = ["app", "main"]
@@ -45,6 +45,14 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "rollback": records.rollback,
         "spaces": spaces,
     },
+    "Blocks": {
+        "learn": blocks.learn,
+        "recall": blocks.recall,
+        "frame": blocks.frame,
+        "outcome": blocks.outcome,
+        "dream": blocks.dream,
+        "curate": blocks.curate,
+    },
     "Evidence": {
         "status": evidence.status,
         "verify": evidence.verify,
@@ -69,6 +77,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
 for panel, commands in _COMMANDS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
+app.add_typer(blocks.blocks, name="blocks", rich_help_panel="Blocks")
 
 
 def _say_version(wanted: bool) -> None:

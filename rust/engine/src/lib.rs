@@ -31,6 +31,8 @@ pub mod state;
 pub mod score;
 pub mod text;
 pub mod vector;
+
+pub mod blocks;
 // 6 door: what may a caller ask?
 pub mod options;
 pub mod store;

@@ -164,11 +164,7 @@ impl Engine {
 
     #[pyo3(signature = (changes, face=None))]
     fn write(&self, py: Python<'_>, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut desk = self.desk();
-        for change in changes.try_iter()? {
-            let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
-            change::add_change(&mut desk, &verb, &what, self.depth, face)?;
-        }
+        let mut desk = self.draft_of(changes, face)?;
         let written = self.write_draft(py, &mut desk.draft)?;
         self.keep(desk);
         Ok(written)
@@ -355,7 +351,21 @@ impl Engine {
         spare.unwrap_or_default()
     }
 
-    fn keep(&self, desk: Desk) {
+    /// A mixed batch, drafted.
+    pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Desk> {
+        let mut desk = self.desk();
+        for change in changes.try_iter()? {
+            let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
+            change::add_change(&mut desk, &verb, &what, self.depth, face)?;
+        }
+        Ok(desk)
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn keep(&self, desk: Desk) {
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk.cleared());
     }
 

@@ -1,6 +1,7 @@
 //! What does Python see of the engine? The export list of `chronomemory._core`.
 
 mod batch;
+mod blocks;
 mod change;
 mod desk;
 mod engine;
@@ -28,6 +29,11 @@ mod _core {
 
     use crate::handle::after_fork;
 
+    #[pymodule_export]
+    use crate::blocks::{
+        block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
+        write_unless_changed,
+    };
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]

@@ -7,14 +7,17 @@
 mod arena;
 mod catalog;
 mod changes;
+mod lineage;
 mod records;
 mod rows;
 mod slots;
+mod spelling;
 mod timeline;
 
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Life};
-pub use records::{Frozen, Query, State, spelled, unspelled};
+pub use records::{Frozen, Query, State};
 pub use rows::{Row, Survey};
 pub use slots::Sieve;
+pub use spelling::{spelled, unspelled};
 pub use timeline::Timeline;

@@ -8,6 +8,8 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
 use super::changes::Changes;
+use super::lineage::Lineage;
+use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
 use crate::event::faces::{VECTORS, face_of};
@@ -69,6 +71,9 @@ pub struct State {
     pub(super) catalog: Catalog,
     timeline: Timeline,
     pub(super) changes: Changes,
+    lineage: Lineage,
+    /// Slots of the faces' records, in the order in which they changed.
+    face_changes: Vec<u32>,
     /// The slots of what is said about embeddings, in the order it was said.
     pub(super) vectors: Vec<u32>,
 }
@@ -101,6 +106,31 @@ impl State {
     /// The events of the live log.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// The name of this state: what is derived from one state cannot follow another.
+    pub fn lineage(&self) -> u64 {
+        self.lineage.number()
+    }
+
+    /// How often a record of a face has changed.
+    pub fn face_changes(&self) -> usize {
+        self.face_changes.len()
+    }
+
+    /// The records of faces that changed after so many changes, as they are now.
+    pub fn face_changed_since(&self, changes: usize) -> impl Iterator<Item = &[u8]> {
+        let slots = self.face_changes.get(changes..).unwrap_or_default();
+        slots.iter().map(|&slot| self.arena.get(self.slots[slot as usize].at))
+    }
+
+    /// Whether an event of this seq or a later one speaks of an id. Of events that were compacted away nobody knows.
+    pub fn is_spoken_of_since(&self, id: &str, seq: u64) -> bool {
+        let Some(slot) = self.find(&spelled(id)) else {
+            return false;
+        };
+        let last = self.slots[slot as usize].last_event as usize;
+        self.timeline.begins_after(seq) || self.timeline.since(seq).iter().any(|events| events.contains(&last))
     }
 
     /// The canonical record of an id.
@@ -293,6 +323,9 @@ impl State {
                 self.insert(id, slot)
             }
         };
+        if face.is_some() {
+            self.face_changes.push(number);
+        }
         if face == Some(VECTORS) {
             self.vectors.push(number);
         }
@@ -370,30 +403,5 @@ pub(super) fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use
         (faces || !of_face)
             && kind.as_ref().is_none_or(|kind| kind == of_kind)
             && status.as_ref().is_none_or(|status| status == of_status)
-    }
-}
-
-/// A text as it stands between quotes in canonical JSON.
-pub fn spelled(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    json::write_string(text, &mut out);
-    out.pop();
-    out.remove(0);
-    out
-}
-
-/// And back.
-pub fn unspelled(text: &[u8]) -> String {
-    let quoted = [b"\"", text, b"\""].concat();
-    match json::parse(&quoted) {
-        Ok(Value::Str(text)) => text,
-        _ => String::from_utf8_lossy(text).into_owned(),
-    }
-}
-
-fn parsed(record: &[u8]) -> Value {
-    match json::parse(record) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => Value::Object(Vec::new()),
     }
 }

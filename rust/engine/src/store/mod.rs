@@ -24,6 +24,7 @@ mod pending;
 mod poison;
 mod prepare;
 mod rank;
+mod recall;
 mod remember;
 mod repair;
 mod restore;
@@ -34,11 +35,13 @@ mod shelf;
 mod swap;
 mod sync;
 mod text_files;
+mod unless;
 mod vectors;
 mod write;
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
+use crate::blocks::Columns;
 use crate::disk::{Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
@@ -139,6 +142,8 @@ pub struct Store {
     shelf: shelf::Shelf,
     /// The text index, once it was asked.
     text: Arc<search::TextDesk>,
+    /// What recalls of blocks are made from; it follows when it is asked for.
+    blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,
 }
 
@@ -171,6 +176,7 @@ impl Store {
             snapshot_wanted: false,
             shelf: shelf::Shelf::default(),
             text: Arc::default(),
+            blocks: Arc::default(),
             vectors: vectors::Vectors::default(),
         };
         store.mark_at_open = store.find_mark()?;

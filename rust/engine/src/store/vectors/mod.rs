@@ -25,6 +25,7 @@ mod index;
 mod marks;
 mod read;
 mod rows;
+mod tell;
 mod words;
 
 use std::collections::HashMap;

@@ -1,0 +1,157 @@
+"""How long do learning, consolidation and recall of blocks take, beside elfmem and a bare product?
+
+``python -m benches.blocks [BLOCKS ...]`` needs ``pip install elfmem`` (the group ``bench``) and prints a
+table. Both systems get the same contents and the same vectors, 384 numbers each, from the same mock
+embedder, and work on files in a folder of their own. The recalls of both and the product take turns, so
+that a busy machine is busy for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+THREADS = 2
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(THREADS)
+
+import numpy as np  # noqa: E402
+from chronomemory.blocks import Memory, content_hash, sync  # noqa: E402
+from chronomemory.blocks.storage.blocks import new_block  # noqa: E402
+from chronomemory.embedders import CallableEmbedder  # noqa: E402
+from elfmem import MemorySystem  # noqa: E402
+from elfmem.adapters.mock import MockEmbeddingService, MockLLMService  # noqa: E402
+from elfmem.db import queries  # noqa: E402
+from elfmem.db.engine import create_engine  # noqa: E402
+from elfmem.db.models import metadata  # noqa: E402
+
+DIM = 384
+SIZES = [1_000, 10_000]
+#: The other system fails above this on a stock SQLite, and takes minutes to fill.
+LARGEST_OF_OTHER = 10_000
+LEARNED, CONSOLIDATED, ROUNDS = 200, 1_000, 9
+TOP = 20
+
+
+def contents(number: int) -> list[str]:
+    return [f"Note {at}: what was said about subject {at % 97} on day {at % 365}" for at in range(number)]
+
+
+def vectors(number: int) -> np.ndarray:
+    return np.random.default_rng(number).standard_normal((number, DIM)).astype(np.float32)
+
+
+def timed(work: Callable[[], Any]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+async def timed_task(work: Awaitable[Any]) -> float:
+    start = perf_counter()
+    await work
+    return perf_counter() - start
+
+
+def our_memory(folder: Path, texts: list[str], rows: np.ndarray) -> Memory:
+    known = dict(zip(texts, rows, strict=True))
+    query = rows[:2].sum(axis=0)
+    embedder = CallableEmbedder("mock", lambda asked: [known.get(text, query) for text in asked])
+    memory = Memory(folder, embedder=embedder)
+    for start in range(0, len(texts), 10_000):
+        with memory.blocks.begin() as conn:
+            for text, row in zip(texts[start : start + 10_000], rows[start : start + 10_000], strict=True):
+                block_id = content_hash(text)
+                conn.put(new_block(block_id, text, "knowledge", "bench", status="active"))
+                sync.update_block_scoring(conn, block_id, embedding=row, embedding_model="mock")
+    return memory
+
+
+async def other_memory(folder: Path, texts: list[str], rows: np.ndarray) -> MemorySystem:
+    engine = await create_engine(str(folder / "other.db"))
+    async with engine.begin() as conn:
+        await conn.run_sync(metadata.create_all)
+        await queries.seed_builtin_data(conn)
+        for text, row in zip(texts, rows, strict=True):
+            block_id = content_hash(text)
+            await queries.insert_block(
+                conn, block_id=block_id, content=text, category="knowledge", source="bench", status="active"
+            )
+            await queries.update_block_scoring(conn, block_id, embedding=row, embedding_model="mock")
+    return MemorySystem(
+        engine=engine, llm_service=MockLLMService(), embedding_service=MockEmbeddingService(dimensions=DIM)
+    )
+
+
+def product(rows: np.ndarray, query: np.ndarray) -> np.ndarray:
+    scores = rows @ query
+    best = np.argpartition(-scores, TOP)[:TOP]
+    return best[np.argsort(-scores[best])]
+
+
+async def recalls(number: int) -> dict[str, float]:
+    """Medians in milliseconds, all taking turns."""
+    texts, rows = contents(number), vectors(number)
+    with TemporaryDirectory() as ours, TemporaryDirectory() as theirs:
+        memory = our_memory(Path(ours), texts, rows)
+        other = await other_memory(Path(theirs), texts, rows) if number <= LARGEST_OF_OTHER else None
+        found = memory.recall("something else entirely", top_k=5, expansion=0)
+        assert {texts[0], texts[1]} == {block.content for block in found[:2]}, "the nearest two come first"
+        query = rows[0] + rows[1]
+        times: dict[str, list[float]] = {}
+        for _ in range(ROUNDS):
+            told = {
+                "recall": timed(lambda: memory.recall("something else entirely")),
+                "recall, no query": timed(lambda: memory.recall()),
+                "frame": timed(lambda: memory.frame("attention", "something else entirely")),
+                "bare product": timed(lambda: product(rows, query)),
+            }
+            if other is not None:
+                told["elfmem recall"] = await timed_task(other.recall("something else entirely"))
+            for name, seconds in told.items():
+                times.setdefault(name, []).append(seconds * 1e3)
+        memory.close()
+        if other is not None:
+            await other.close()
+    return {name: median(values) for name, values in times.items()}
+
+
+async def lives() -> dict[str, float]:
+    """Learning in microseconds, consolidation of a thousand blocks in seconds."""
+    texts, rows = contents(CONSOLIDATED), vectors(CONSOLIDATED)
+    with TemporaryDirectory() as ours, TemporaryDirectory() as theirs:
+        memory = our_memory(Path(ours), [], rows[:0])
+        known = dict(zip(texts, rows, strict=True))
+        memory.embedder = CallableEmbedder("mock", lambda asked: [known[text] for text in asked])
+        other = await other_memory(Path(theirs), [], rows[:0])
+        mine = [timed(lambda text=text: memory.learn(text)) for text in texts]
+        theirs_took = [await timed_task(other.learn(text)) for text in texts[:LEARNED]]
+        seconds = timed(memory.consolidate)
+        assert memory.status().active == CONSOLIDATED
+        memory.close()
+        await other.close()
+    return {
+        "learn, µs": median(mine) * 1e6,
+        "elfmem learn, µs": median(theirs_took) * 1e6,
+        f"consolidate {CONSOLIDATED}, s": seconds,
+    }
+
+
+def main() -> None:
+    sizes = [int(word) for word in sys.argv[1:]] or SIZES
+    for name, value in asyncio.run(lives()).items():
+        print(f"{name:24}{value:12,.2f}")
+    for number in sizes:
+        print(f"\n{number:,} blocks, median of {ROUNDS}, ms")
+        for name, value in asyncio.run(recalls(number)).items():
+            print(f"  {name:22}{value:12,.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""How late is it, in active hours?
+
+Memory fades while it is used, not while it lies still: the clock runs during sessions only. What
+has passed of a session is written down with every change that depends on it, so a crash loses
+little, and without a session the stored total is the time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.storage.config import get_total_active_hours, set_total_active_hours
+
+__all__ = ["Clock"]
+
+_HOUR_SECONDS = 3600.0
+
+
+class Clock:
+    """The clock of one memory system: runs between ``start`` and ``stop``."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        #: When the running session began, and how much of it is in the stored total.
+        self._since: float | None = None
+        self._told = 0.0
+        #: What the last tick would add, until its batch is written.
+        self._pending = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a session is open here."""
+        return self._since is not None
+
+    def start(self) -> None:
+        """Begin to count."""
+        self._since, self._told = self._seconds(), 0.0
+
+    def stop(self) -> None:
+        """Count no more."""
+        self._since, self._told = None, 0.0
+
+    def untold_hours(self) -> float:
+        """Return what has passed of the session and is not in the stored total yet."""
+        if self._since is None:
+            return 0.0
+        return max(0.0, (self._seconds() - self._since) / _HOUR_SECONDS - self._told)
+
+    def now(self, conn: Connection) -> float:
+        """Return the present hour."""
+        return get_total_active_hours(conn) + self.untold_hours()
+
+    def tick(self, conn: Connection) -> float:
+        """Write the present hour down, as part of a batch, and return it; ``ticked`` confirms it."""
+        passed = self.untold_hours()
+        hours = get_total_active_hours(conn) + passed
+        self._pending = passed
+        if passed > 0.0:
+            set_total_active_hours(conn, hours)
+        return hours
+
+    def ticked(self) -> None:
+        """Take note that the batch of the last tick was written."""
+        self._told += self._pending
+        self._pending = 0.0

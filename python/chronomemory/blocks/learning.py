@@ -1,0 +1,113 @@
+"""How does something come into the memory, change, and leave it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
+from chronomemory.blocks.storage.blocks import known_block, new_block, tags_of, update_block_status
+from chronomemory.blocks.storage.contradictions import open_contradictions
+from chronomemory.blocks.storage.edges import edge_strength, new_edge, shown_edges
+from chronomemory.blocks.types import BlockStatus, DecayTier, Edge, LearnResult
+from chronomemory.errors import InvalidRecord
+from chronomemory.record import ChronoRecord
+
+__all__ = ["edit", "forget", "learn", "return_to_inbox"]
+
+CREATED, DUPLICATE, REACTIVATED = "created", "duplicate_rejected", "reactivated"
+
+
+def drafted(
+    content: str, tags: Sequence[str], category: str, source: str, *, hours: float, session_id: str | None
+) -> ChronoRecord:
+    """Return the inbox block of something new."""
+    if not isinstance(content, str) or not content.strip():
+        raise InvalidRecord("content: there must be something to learn", field="content")
+    if isinstance(tags, str):
+        raise InvalidRecord("tags: a list of tags is needed, not one string", field="tags")
+    return new_block(
+        content_hash(content),
+        content,
+        category,
+        source,
+        decay_lambda=DecayTier.of(list(tags), category).value,
+        last_reinforced_at=hours,
+        tags=tags,
+        session_id=session_id,
+    )
+
+
+def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
+    """Put a block into the inbox: one event. The same content again is refused, unless it was archived."""
+    block_id = plain_id(record.id)
+    if blocks.store.engine.insert(record, FACE) is not None:
+        return LearnResult(block_id, CREATED)
+    known = blocks.store.engine.get(record.id)
+    if known is None or known.status != BlockStatus.ARCHIVED:
+        return LearnResult(block_id, DUPLICATE)
+    return blocks.run(lambda conn: return_to_inbox(conn, record))
+
+
+def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
+    """Bring an archived block back under its id, without its old tags, links and contradictions."""
+    block_id = plain_id(record.id)
+    known = known_block(conn, block_id)
+    if known.status != BlockStatus.ARCHIVED:
+        return LearnResult(block_id, DUPLICATE)
+    new = record.data
+    data: dict[str, Any] = {name: new[name] for name in ("content", "category", "source", "decay_lambda")}
+    data["last_reinforced_at"] = max(new["last_reinforced_at"], known.data.get("last_reinforced_at", 0.0))
+    data |= dict.fromkeys(("archive_reason", "superseded_by"))
+    data["tags"] = dict.fromkeys(known.data.get("tags", {})) | new.get("tags", {})
+    conn.patch(record.id, {"status": BlockStatus.INBOX.value, "data": data})
+    # It is shown again from here on, and so are its links: now they can be taken away.
+    for link in shown_edges(conn, [block_id]) + open_contradictions(conn, [block_id]):
+        conn.delete(link.id)
+    return LearnResult(block_id, REACTIVATED)
+
+
+def archive(conn: Connection, block_id: str, reason: str, *, superseded_by: str | None = None) -> None:
+    """Put a block away, and say what took its place."""
+    update_block_status(conn, block_id, BlockStatus.ARCHIVED.value, archive_reason=reason)
+    if superseded_by is not None:
+        conn.patch(block_key(block_id), {"data": {"superseded_by": superseded_by}})
+
+
+def forget(conn: Connection, block_id: str) -> None:
+    """Put a block away because someone asked for it; the log still knows it."""
+    archive(conn, block_id, "forgotten")
+
+
+def edit(
+    conn: Connection, block_id: str, content: str, *, hours: float, session_id: str | None
+) -> LearnResult:
+    """Say a block in other words: a new block takes its place, with its tags, links and standing."""
+    old = known_block(conn, block_id)
+    if old.status == BlockStatus.ARCHIVED:
+        raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn the new content instead.")
+    tags = tags_of(old)
+    record = drafted(
+        content, tags, old.data["category"], old.data["source"], hours=hours, session_id=session_id
+    )
+    new_id = plain_id(record.id)
+    if new_id == block_id:
+        conn.patch(old.id, {"data": {"content": content}})
+        return LearnResult(block_id, "edited")
+    if conn.record(record.id) is not None:
+        raise IntegrityError(
+            f"a block says that already: {new_id!r}", recovery="Forget one of the two, or connect them."
+        )
+    record.confidence = old.confidence
+    record.data["supersedes"] = block_id
+    record.data["reinforcement_count"] = old.data.get("reinforcement_count", 0)
+    links = shown_edges(conn, [block_id])
+    conn.put(record)
+    for link in links:
+        ends = {link.data["from_id"], link.data["to_id"]} - {block_id}
+        conn.put(new_edge(*Edge.canonical(new_id, ends.pop()), edge_strength(link), last_active_hours=hours))
+    archive(conn, block_id, "superseded", superseded_by=new_id)
+    return LearnResult(new_id, "edited")

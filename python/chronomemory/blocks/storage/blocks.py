@@ -1,0 +1,266 @@
+"""How are blocks read and changed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy.typing as npt
+
+from chronomemory.blocks import embeddings
+from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.ids import BLOCK, block_key, plain_id
+from chronomemory.blocks.types import ArchiveReason, BlockStatus
+from chronomemory.errors import InvalidRecord
+from chronomemory.record import ChronoRecord
+
+__all__ = [
+    "block_exists",
+    "get_active_blocks",
+    "get_active_blocks_with_embeddings",
+    "get_block",
+    "get_inbox_blocks",
+    "get_inbox_count",
+    "insert_block",
+    "new_block",
+    "reinforce_blocks",
+    "tags_of",
+    "update_block_scoring",
+    "update_block_status",
+]
+
+DEFAULT_CONFIDENCE = 0.50
+DEFAULT_LAMBDA = 0.01
+
+
+def now() -> str:
+    """Return the present moment as ISO 8601, in UTC."""
+    return datetime.now(timezone.utc).isoformat()
+
+
+def new_block(
+    block_id: str,
+    content: str,
+    category: str,
+    source: str,
+    *,
+    status: str = "inbox",
+    confidence: float = DEFAULT_CONFIDENCE,
+    decay_lambda: float = DEFAULT_LAMBDA,
+    last_reinforced_at: float = 0.0,
+    tags: Iterable[str] = (),
+    session_id: str | None = None,
+) -> ChronoRecord:
+    """Return the record of a block that was never used."""
+    for name, value in (
+        ("block_id", block_id),
+        ("content", content),
+        ("category", category),
+        ("source", source),
+    ):
+        if not isinstance(value, str):
+            raise InvalidRecord(f"{name}: a {type(value).__name__} is not a string", field=name)
+    if not block_id:
+        raise InvalidRecord("block_id: it must not be empty", field="block_id")
+    data: dict[str, Any] = {
+        "content": content,
+        "category": category,
+        "source": source,
+        "created_at": now(),
+        "decay_lambda": check_finite("decay_lambda", decay_lambda, least=0.0),
+        "last_reinforced_at": check_finite("last_reinforced_at", last_reinforced_at),
+    }
+    names = {check_tag(tag): True for tag in tags}
+    if names:
+        data["tags"] = names
+    if session_id is not None:
+        data["last_session_id"] = session_id
+    return ChronoRecord(
+        id=block_key(block_id), kind=BLOCK, status=_status(status), confidence=confidence, data=data
+    )
+
+
+def check_tag(tag: str) -> str:
+    """Return a tag, or refuse what is none."""
+    if not isinstance(tag, str) or not tag:
+        raise InvalidRecord(f"tags: {tag!r} is no tag", field="tags")
+    return tag
+
+
+def _status(status: str) -> str:
+    try:
+        return BlockStatus(status).value
+    except ValueError:
+        known = ", ".join(item.value for item in BlockStatus)
+        raise InvalidRecord(f"status: {status!r} is not one of {known}", field="status") from None
+
+
+def insert_block(
+    conn: Connection,
+    *,
+    block_id: str,
+    content: str,
+    category: str,
+    source: str,
+    status: str = "inbox",
+    confidence: float = DEFAULT_CONFIDENCE,
+    decay_lambda: float = DEFAULT_LAMBDA,
+    last_reinforced_at: float = 0.0,
+) -> None:
+    """Insert a new block; IntegrityError if the id is taken, whatever the status."""
+    record = new_block(
+        block_id,
+        content,
+        category,
+        source,
+        status=status,
+        confidence=confidence,
+        decay_lambda=decay_lambda,
+        last_reinforced_at=last_reinforced_at,
+    )
+    if conn.record(record.id) is not None:
+        raise IntegrityError(f"there is a block {block_id!r} already", recovery="Update it instead.")
+    conn.put(record)
+
+
+def block_dict(record: ChronoRecord, conn: Connection | None = None) -> dict[str, Any]:
+    """Return a block with every column of the table; the embedding only with a connection to read it."""
+    data = record.data
+    block: dict[str, Any] = {
+        "id": plain_id(record.id),
+        "content": data["content"],
+        "category": data["category"],
+        "source": data["source"],
+        "created_at": data["created_at"],
+        "status": record.status,
+        "archive_reason": data.get("archive_reason"),
+        "confidence": record.confidence,
+        "reinforcement_count": data.get("reinforcement_count", 0),
+        "decay_lambda": data.get("decay_lambda", DEFAULT_LAMBDA),
+        "last_reinforced_at": data.get("last_reinforced_at", 0.0),
+        "self_alignment": data.get("self_alignment"),
+        "embedding_model": data.get("embedding_model"),
+        "token_count": data.get("token_count"),
+        "last_session_id": data.get("last_session_id"),
+    }
+    if conn is not None:
+        block["embedding"] = embeddings.read(conn, record)
+    return block
+
+
+def tags_of(record: ChronoRecord) -> tuple[str, ...]:
+    """Return the tags of a block's record in alphabetical order; an archived block shows none."""
+    return () if record.status == BlockStatus.ARCHIVED else tuple(sorted(record.data.get("tags", ())))
+
+
+def known_block(conn: Connection, block_id: str) -> ChronoRecord:
+    """Return the record of a block that must be there."""
+    record = conn.record(block_key(block_id))
+    if record is None:
+        raise IntegrityError(f"there is no block {block_id!r}", recovery="Insert the block first.")
+    return record
+
+
+def get_block(conn: Connection, block_id: str) -> dict[str, Any] | None:
+    """Return a block with all its columns, or None."""
+    record = conn.record(block_key(block_id))
+    return None if record is None else block_dict(record, conn)
+
+
+def block_exists(conn: Connection, block_id: str) -> bool:
+    """Say whether there is a block with this id, whatever its status."""
+    return conn.record(block_key(block_id)) is not None
+
+
+def get_active_blocks(
+    conn: Connection, *, min_last_reinforced_at: float | None = None
+) -> list[dict[str, Any]]:
+    """Return the active blocks, without their embeddings; the cut-off is strict."""
+    return [block_dict(record) for record in _active(conn, min_last_reinforced_at)]
+
+
+def get_active_blocks_with_embeddings(
+    conn: Connection, *, min_last_reinforced_at: float | None = None
+) -> list[dict[str, Any]]:
+    """Return the active blocks that have an embedding, with it."""
+    found = _active(conn, min_last_reinforced_at)
+    return [block_dict(record, conn) for record in found if embeddings.has_embedding(record)]
+
+
+def _active(conn: Connection, cut_off: float | None) -> list[ChronoRecord]:
+    found = conn.records(BLOCK, "active")
+    if cut_off is None:
+        return found
+    return [record for record in found if record.data.get("last_reinforced_at", 0.0) > cut_off]
+
+
+def get_inbox_blocks(conn: Connection) -> list[dict[str, Any]]:
+    """Return the blocks that wait for consolidation, oldest first."""
+    return [block_dict(record, conn) for record in conn.records(BLOCK, "inbox")]
+
+
+def get_inbox_count(conn: Connection) -> int:
+    """Return how many blocks wait for consolidation."""
+    return conn.count(BLOCK, "inbox")
+
+
+def update_block_status(
+    conn: Connection, block_id: str, status: str, *, archive_reason: str | None = None
+) -> None:
+    """Move a block to another status; only an archived one has a reason."""
+    known_block(conn, block_id)
+    status = _status(status)
+    reason = None if archive_reason is None else ArchiveReason(archive_reason).value
+    if reason is not None and status != "archived":
+        raise InvalidRecord("archive_reason: only an archived block has one", field="archive_reason")
+    conn.patch(block_key(block_id), {"status": status, "data": {"archive_reason": reason}})
+
+
+def update_block_scoring(
+    conn: Connection,
+    block_id: str,
+    *,
+    confidence: float | None = None,
+    self_alignment: float | None = None,
+    decay_lambda: float | None = None,
+    embedding: npt.ArrayLike | None = None,
+    embedding_model: str | None = None,
+    token_count: int | None = None,
+) -> None:
+    """Change what a block is scored by; what is None stays as it is."""
+    known = known_block(conn, block_id)
+    patch: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    if confidence is not None:
+        patch["confidence"] = confidence
+    for name, value, least in (
+        ("self_alignment", self_alignment, float("-inf")),
+        ("decay_lambda", decay_lambda, 0.0),
+    ):
+        if value is not None:
+            data[name] = check_finite(name, value, least=least)
+    if embedding_model is not None:
+        data["embedding_model"] = embedding_model
+    if token_count is not None:
+        data["token_count"] = int(check_finite("token_count", token_count, least=0.0))
+    if data:
+        patch["data"] = data
+    if patch:
+        conn.patch(block_key(block_id), patch)
+    if embedding is not None:
+        model = embedding_model if embedding_model is not None else known.data.get("embedding_model")
+        embeddings.attach(conn, block_id, embedding, model)
+
+
+def reinforce_blocks(conn: Connection, block_ids: list[str], current_active_hours: float) -> None:
+    """Count one more use of each block, at this hour; hours never go back, unknown ids are passed over."""
+    hours = check_finite("current_active_hours", current_active_hours)
+    for block_id in one_by_one(block_ids):
+        record = conn.record(block_key(block_id))
+        if record is not None:
+            data = record.data
+            last = max(hours, data.get("last_reinforced_at", 0.0))
+            count = data.get("reinforcement_count", 0) + 1
+            conn.patch(record.id, {"data": {"reinforcement_count": count, "last_reinforced_at": last}})

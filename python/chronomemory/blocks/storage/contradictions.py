@@ -1,0 +1,85 @@
+"""How are contradictions between blocks read and changed?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chronomemory._core import block_contradictions
+from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
+from chronomemory.blocks.storage.blocks import now
+from chronomemory.blocks.storage.edges import check_pair
+from chronomemory.blocks.types import BlockStatus, Edge
+from chronomemory.record import ChronoRecord
+
+__all__ = ["get_contradictions_for_blocks", "insert_contradiction", "resolve_contradiction"]
+
+#: The status of a contradiction that was settled.
+RESOLVED = "resolved"
+_NAMES = ("block_a_id", "block_b_id")
+
+
+def insert_contradiction(conn: Connection, *, block_a_id: str, block_b_id: str, score: float) -> None:
+    """Say that two blocks contradict each other, the smaller id first; IntegrityError if that is known."""
+    check_pair(conn, block_a_id, block_b_id, _NAMES)
+    key = contradiction_key(block_a_id, block_b_id)
+    if conn.record(key) is not None:
+        raise IntegrityError(
+            f"{block_a_id!r} and {block_b_id!r} are known to contradict each other",
+            recovery="Resolve the contradiction, or leave it.",
+        )
+    data = {
+        "block_a_id": block_a_id,
+        "block_b_id": block_b_id,
+        "score": check_finite("score", score),
+        "created_at": now(),
+    }
+    conn.put(ChronoRecord(id=key, kind=CONTRADICTION, data=data))
+
+
+def contradiction_dict(record: ChronoRecord) -> dict[str, Any]:
+    """Return a contradiction with every column of the table."""
+    data = record.data
+    return {
+        "block_a_id": data["block_a_id"],
+        "block_b_id": data["block_b_id"],
+        "score": data["score"],
+        "resolved": int(record.status == RESOLVED),
+        "created_at": data["created_at"],
+    }
+
+
+def get_contradictions_for_blocks(conn: Connection, block_ids: list[str]) -> list[dict[str, Any]]:
+    """Return the unresolved contradictions that speak of any of these blocks, in order of their ids."""
+    return [contradiction_dict(record) for record in open_contradictions(conn, block_ids)]
+
+
+def open_contradictions(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
+    """Return the records behind them; those of archived blocks are hidden."""
+    wanted = set(one_by_one(block_ids))
+    pairs = block_contradictions(conn.store.engine, list(wanted))
+    keys = {contradiction_key(*pair) for pair in pairs}
+    keys |= {
+        record.id for record in conn.pending(CONTRADICTION) if wanted & {record.data[name] for name in _NAMES}
+    }
+    found = (conn.record(key) for key in sorted(keys))
+    return [record for record in found if record is not None and _is_open(conn, record)]
+
+
+def _is_open(conn: Connection, record: ChronoRecord) -> bool:
+    ends = (conn.record(block_key(record.data[name])) for name in _NAMES)
+    return record.status != RESOLVED and all(
+        end is not None and end.status != BlockStatus.ARCHIVED for end in ends
+    )
+
+
+def resolve_contradiction(conn: Connection, block_a_id: str, block_b_id: str) -> None:
+    """Settle a contradiction, its blocks in either order; IntegrityError if there is none."""
+    key = contradiction_key(*Edge.canonical(block_a_id, block_b_id))
+    if conn.record(key) is None:
+        raise IntegrityError(
+            f"{block_a_id!r} and {block_b_id!r} are not known to contradict each other",
+            recovery="Check the ids.",
+        )
+    conn.patch(key, {"status": RESOLVED})

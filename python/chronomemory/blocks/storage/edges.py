@@ -1,0 +1,137 @@
+"""How are the links between blocks read and changed?
+
+A link is shown while neither of its blocks is archived. One that is still *forming* was seen in too
+few sessions to count.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from chronomemory._core import block_links
+from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.ids import EDGE, block_key, edge_key
+from chronomemory.blocks.storage.blocks import known_block, now
+from chronomemory.blocks.types import BlockStatus
+from chronomemory.errors import InvalidRecord
+from chronomemory.record import ChronoRecord
+
+__all__ = [
+    "get_edges_for_block",
+    "get_neighbours",
+    "get_weighted_degree",
+    "insert_edge",
+    "reinforce_edges",
+]
+
+#: The status of a link that does not count yet.
+FORMING = "forming"
+#: What a link gains by being used.
+USE_BONUS = 0.10
+
+
+def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -> None:
+    """Refuse a pair in the wrong order, or of blocks that are not there."""
+    if not one < other:
+        raise InvalidRecord(
+            f"{names[0]}: {one!r} must sort before {other!r}",
+            field=names[0],
+            recovery="Use Edge.canonical(a, b).",
+        )
+    known_block(conn, one)
+    known_block(conn, other)
+
+
+def insert_edge(conn: Connection, *, from_id: str, to_id: str, weight: float) -> None:
+    """Link two blocks, the smaller id first; IntegrityError if they are linked already."""
+    check_pair(conn, from_id, to_id, ("from_id", "to_id"))
+    known = conn.record(edge_key(from_id, to_id))
+    if known is not None and known.status != FORMING:
+        raise IntegrityError(f"{from_id!r} and {to_id!r} are linked already", recovery="Reinforce the link.")
+    conn.put(new_edge(from_id, to_id, check_finite("weight", weight, least=0.0)))
+
+
+def new_edge(
+    from_id: str, to_id: str, weight: float, *, last_active_hours: float | None = None
+) -> ChronoRecord:
+    """Return the record of a link that was never used."""
+    data: dict[str, Any] = {"from_id": from_id, "to_id": to_id, "weight": weight, "created_at": now()}
+    if last_active_hours is not None:
+        data["last_active_hours"] = last_active_hours
+    return ChronoRecord(id=edge_key(from_id, to_id), kind=EDGE, data=data)
+
+
+def edge_dict(record: ChronoRecord) -> dict[str, Any]:
+    """Return a link with every column of the table."""
+    data = record.data
+    return {
+        "from_id": data["from_id"],
+        "to_id": data["to_id"],
+        "weight": data["weight"],
+        "reinforcement_count": data.get("reinforcement_count", 0),
+        "created_at": data["created_at"],
+    }
+
+
+def shown_edges(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
+    """Return the links of these blocks whose ends are not archived, each once, in order of their ids."""
+    wanted = set(one_by_one(block_ids))
+    keys = {edge_key(*pair) for pair in block_links(conn.store.engine, list(wanted))}
+    keys |= {
+        record.id
+        for record in conn.pending(EDGE)
+        if record.data["from_id"] in wanted or record.data["to_id"] in wanted
+    }
+    found = (conn.record(key) for key in sorted(keys))
+    return [record for record in found if record is not None and is_shown(conn, record)]
+
+
+def is_shown(conn: Connection, record: ChronoRecord) -> bool:
+    """Say whether a link counts: it is formed, and neither end is archived."""
+    ends = (conn.record(block_key(record.data[name])) for name in ("from_id", "to_id"))
+    return record.status != FORMING and all(
+        end is not None and end.status != BlockStatus.ARCHIVED for end in ends
+    )
+
+
+def get_edges_for_block(conn: Connection, block_id: str) -> list[dict[str, Any]]:
+    """Return the links of a block, whichever end it is."""
+    return [edge_dict(record) for record in shown_edges(conn, [block_id])]
+
+
+def get_neighbours(conn: Connection, block_ids: list[str]) -> list[str]:
+    """Return the blocks that are linked to these, without these themselves, sorted."""
+    ends = {record.data[name] for record in shown_edges(conn, block_ids) for name in ("from_id", "to_id")}
+    return sorted(ends - set(block_ids))
+
+
+def reinforce_edges(
+    conn: Connection, edge_pairs: list[tuple[str, str]], current_active_hours: float | None = None
+) -> None:
+    """Count one more use of each link, given in canonical order; links that are not there are passed over."""
+    for pair in dict.fromkeys((one, other) for one, other in edge_pairs):
+        record = conn.record(edge_key(*pair))
+        if record is None or record.status == FORMING:
+            continue
+        data: dict[str, Any] = {"reinforcement_count": record.data.get("reinforcement_count", 0) + 1}
+        if current_active_hours is not None:
+            data["last_active_hours"] = check_finite("current_active_hours", current_active_hours)
+        conn.patch(record.id, {"data": data})
+
+
+def edge_strength(record: ChronoRecord) -> float:
+    """Return what a link adds to the degree of its ends."""
+    return float(record.data["weight"] + USE_BONUS * math.log1p(record.data.get("reinforcement_count", 0)))
+
+
+def get_weighted_degree(conn: Connection, block_ids: list[str]) -> dict[str, float]:
+    """Return how strongly each block is linked; 0.0 for one without links."""
+    degrees = dict.fromkeys(one_by_one(block_ids), 0.0)
+    for record in shown_edges(conn, list(degrees)):
+        for name in ("from_id", "to_id"):
+            end = record.data[name]
+            if end in degrees:
+                degrees[end] += edge_strength(record)
+    return degrees

@@ -1,0 +1,71 @@
+"""How are frames read and changed? They are data: weights, filters, guarantees, template, budget, cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chronomemory.blocks.connection import Connection, check_finite
+from chronomemory.blocks.ids import FRAME, frame_key, plain_id
+from chronomemory.blocks.storage.blocks import now
+from chronomemory.errors import InvalidRecord
+from chronomemory.record import ChronoRecord
+
+__all__ = ["get_frame", "list_frames", "upsert_frame"]
+
+_COLUMNS = (
+    "weights_json",
+    "filters_json",
+    "guarantees_json",
+    "template",
+    "token_budget",
+    "cache_json",
+    "source",
+    "created_at",
+)
+
+
+def get_frame(conn: Connection, name: str) -> dict[str, Any] | None:
+    """Return a frame, its JSON fields as raw strings, or None."""
+    record = conn.record(frame_key(name))
+    return None if record is None else _frame_dict(record)
+
+
+def _frame_dict(record: ChronoRecord) -> dict[str, Any]:
+    return {"name": plain_id(record.id), **{column: record.data.get(column) for column in _COLUMNS}}
+
+
+def upsert_frame(
+    conn: Connection,
+    *,
+    name: str,
+    weights_json: str,
+    filters_json: str,
+    guarantees_json: str,
+    template: str,
+    token_budget: int,
+    cache_json: str | None,
+    source: str,
+) -> None:
+    """Write a frame, in place of one with its name; when it was first written is kept."""
+    if not isinstance(name, str) or not name:
+        raise InvalidRecord(f"name: {name!r} is no name", field="name")
+    known = conn.record(frame_key(name))
+    data: dict[str, Any] = {
+        "weights_json": weights_json,
+        "filters_json": filters_json,
+        "guarantees_json": guarantees_json,
+        "template": template,
+        "token_budget": int(check_finite("token_budget", token_budget, least=0.0)),
+        "source": source,
+        "created_at": known.data["created_at"] if known is not None else now(),
+    }
+    if cache_json is not None:
+        data["cache_json"] = cache_json
+    conn.put(ChronoRecord(id=frame_key(name), kind=FRAME, data=data))
+
+
+def list_frames(conn: Connection) -> list[dict[str, Any]]:
+    """Return all frames, by name."""
+    return sorted(
+        (_frame_dict(record) for record in conn.records(FRAME)), key=lambda frame: str(frame["name"])
+    )

@@ -1,0 +1,53 @@
+"""How are sessions read and changed?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chronomemory.blocks.connection import Connection, check_finite
+from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.ids import SESSION, plain_id, session_key
+from chronomemory.blocks.storage.blocks import now
+from chronomemory.record import ChronoRecord
+
+__all__ = ["end_session", "get_active_session", "start_session"]
+
+#: The statuses of a session.
+OPEN, ENDED = "active", "ended"
+
+
+def start_session(
+    conn: Connection, *, session_id: str, task_type: str = "general", start_active_hours: float
+) -> None:
+    """Write down that a session began; IntegrityError if the id is taken."""
+    if conn.record(session_key(session_id)) is not None:
+        raise IntegrityError(f"there is a session {session_id!r} already", recovery="Use another id.")
+    data = {
+        "task_type": task_type,
+        "started_at": now(),
+        "start_active_hours": check_finite("start_active_hours", start_active_hours),
+    }
+    conn.put(ChronoRecord(id=session_key(session_id), kind=SESSION, status=OPEN, data=data))
+
+
+def end_session(conn: Connection, session_id: str) -> None:
+    """Write down that a session ended; IntegrityError if it never began."""
+    if conn.record(session_key(session_id)) is None:
+        raise IntegrityError(f"there is no session {session_id!r}", recovery="Check the id.")
+    conn.patch(session_key(session_id), {"status": ENDED, "data": {"ended_at": now()}})
+
+
+def get_active_session(conn: Connection) -> dict[str, Any] | None:
+    """Return the session that is open, the latest if there are several, or None."""
+    found = conn.records(SESSION, OPEN)
+    if not found:
+        return None
+    record = found[-1]
+    data = record.data
+    return {
+        "id": plain_id(record.id),
+        "task_type": data["task_type"],
+        "started_at": data["started_at"],
+        "ended_at": data.get("ended_at"),
+        "start_active_hours": data["start_active_hours"],
+    }

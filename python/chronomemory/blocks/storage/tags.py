@@ -1,0 +1,52 @@
+"""How are the tags of blocks read and changed?"""
+
+from __future__ import annotations
+
+import re
+
+from chronomemory._core import blocks_tagged
+from chronomemory.blocks.connection import Connection, one_by_one
+from chronomemory.blocks.ids import BLOCK, block_key, plain_id
+from chronomemory.blocks.storage.blocks import check_tag, known_block, tags_of
+
+__all__ = ["add_tags", "get_blocks_by_tag_pattern", "get_tags", "like", "remove_tags"]
+
+
+def like(pattern: str, text: str) -> bool:
+    """Say whether a text fits a LIKE pattern: ``%`` any text, ``_`` one character, ASCII case aside.
+
+    >>> like("self/%", "SELF/goal"), like("a_", "abc")
+    (True, False)
+    """
+    parts = ({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern)
+    return re.fullmatch("".join(parts), text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None
+
+
+def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
+    """Add tags to a block; those it has already are passed over."""
+    has = known_block(conn, block_id).data.get("tags", {})
+    new = {tag: True for tag in map(check_tag, one_by_one(tags)) if tag not in has}
+    if new:
+        conn.patch(block_key(block_id), {"data": {"tags": new}})
+
+
+def get_tags(conn: Connection, block_id: str) -> list[str]:
+    """Return the tags of a block in alphabetical order; an archived or unknown block has none."""
+    record = conn.record(block_key(block_id))
+    return [] if record is None else list(tags_of(record))
+
+
+def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
+    """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
+    pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
+    found = {block_id for block_id in blocks_tagged(conn.store.engine, pattern) if block_id not in pending}
+    found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
+    return sorted(found)
+
+
+def remove_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
+    """Take tags from a block; those it does not have are passed over."""
+    has = known_block(conn, block_id).data.get("tags", {})
+    gone = {tag: None for tag in one_by_one(tags) if tag in has}
+    if gone:
+        conn.patch(block_key(block_id), {"data": {"tags": gone}})

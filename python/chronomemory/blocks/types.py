@@ -1,0 +1,222 @@
+"""Which shapes does the blocks face hand out?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = [
+    "ArchiveReason",
+    "BlockStatus",
+    "CachePolicy",
+    "DecayTier",
+    "Dropped",
+    "Edge",
+    "FrameResult",
+    "LearnResult",
+    "ScoredBlock",
+    "ScoringWeights",
+    "log_normalise_reinforcement",
+]
+
+#: How far the weights of a frame may miss one in sum.
+_SUM_TOLERANCE = 1e-4
+
+
+class BlockStatus(str, Enum):
+    """Where a block stands in its life."""
+
+    INBOX = "inbox"
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+
+
+class ArchiveReason(str, Enum):
+    """Why a block was put away."""
+
+    DECAYED = "decayed"
+    SUPERSEDED = "superseded"
+    FORGOTTEN = "forgotten"
+
+
+class DecayTier(float, Enum):
+    """How fast a block fades, per active hour."""
+
+    PERMANENT = 1e-5
+    DURABLE = 1e-3
+    STANDARD = 1e-2
+    EPHEMERAL = 5e-2
+
+    @classmethod
+    def of(cls, tags: tuple[str, ...] | list[str], category: str) -> DecayTier:
+        """Return the tier that tags and category ask for; tags speak first.
+
+        >>> DecayTier.of(["self/goal"], "knowledge").name, DecayTier.of([], "observation").name
+        ('DURABLE', 'EPHEMERAL')
+        """
+        if "self/constitutional" in tags:
+            return cls.PERMANENT
+        if category == "mind" or any(tag in _DURABLE_TAGS for tag in tags):
+            return cls.DURABLE
+        return cls.EPHEMERAL if category == "observation" else cls.STANDARD
+
+
+_DURABLE_TAGS = frozenset({"self/value", "self/constraint", "self/goal"})
+
+
+class ScoringWeights(BaseModel):
+    """How much each of the five components counts; together they are one.
+
+    >>> ScoringWeights(similarity=1, confidence=0, recency=0, centrality=0, reinforcement=0).as_tuple()
+    (1.0, 0.0, 0.0, 0.0, 0.0)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    similarity: float = Field(ge=0.0)
+    confidence: float = Field(ge=0.0)
+    recency: float = Field(ge=0.0)
+    centrality: float = Field(ge=0.0)
+    reinforcement: float = Field(ge=0.0)
+
+    @model_validator(mode="after")
+    def _sum_is_one(self) -> ScoringWeights:
+        total = sum(self.as_tuple())
+        if not abs(total - 1.0) <= _SUM_TOLERANCE:
+            raise ValueError(f"the weights must sum to 1, not {total}")
+        return self
+
+    def as_tuple(self) -> tuple[float, float, float, float, float]:
+        """Return the weights in the order of the components."""
+        return (self.similarity, self.confidence, self.recency, self.centrality, self.reinforcement)
+
+    def without_similarity(self) -> ScoringWeights:
+        """Return the weights for when nothing was asked: the others share what similarity had."""
+        rest = 1.0 - self.similarity
+        if rest <= _SUM_TOLERANCE:
+            raise ValueError("a frame that only looks at similarity needs a query")
+        shares = [weight / sum(self.as_tuple()[1:]) for weight in self.as_tuple()[1:]]
+        names = ("confidence", "recency", "centrality", "reinforcement")
+        return ScoringWeights(similarity=0.0, **dict(zip(names, shares, strict=True)))
+
+
+class CachePolicy(BaseModel):
+    """For how long a rendered frame may be given out again."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    ttl_seconds: float = Field(default=0.0, ge=0.0)
+
+
+class Edge(NamedTuple):
+    """A link between two blocks; links have no direction, so the smaller id stands first."""
+
+    from_id: str
+    to_id: str
+
+    @classmethod
+    def canonical(cls, a: str, b: str) -> Edge:
+        """Return the link of two blocks in the one order that is stored.
+
+        >>> Edge.canonical("b", "a")
+        Edge(from_id='a', to_id='b')
+        """
+        return cls(min(a, b), max(a, b))
+
+
+def log_normalise_reinforcement(count: int, most: int) -> float:
+    """Return how much a block was used, as a share of the most used one, by logarithm.
+
+    >>> log_normalise_reinforcement(0, 10), log_normalise_reinforcement(10, 10)
+    (0.0, 1.0)
+    """
+    if count <= 0 or most <= 0:
+        return 0.0
+    return math.log1p(count) / math.log1p(most)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnResult:
+    """What became of something that was learned: created, duplicate_rejected or reactivated."""
+
+    block_id: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBlock:
+    """A block that was found, with the five components that its score is made of."""
+
+    id: str
+    content: str
+    tags: tuple[str, ...]
+    category: str
+    score: float
+    similarity: float
+    confidence: float
+    recency: float
+    centrality: float
+    reinforcement: float
+    tokens: int = 0
+    was_expanded: bool = False
+    guaranteed: bool = False
+
+    @property
+    def components(self) -> tuple[float, float, float, float, float]:
+        """The five components, in the order of the weights."""
+        return (self.similarity, self.confidence, self.recency, self.centrality, self.reinforcement)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A block that would have been shown, and why it is not: contradiction or budget."""
+
+    block_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrameResult:
+    """A rendered frame: its text, the blocks in it, and what had to stay out."""
+
+    frame: str
+    text: str
+    blocks: tuple[ScoredBlock, ...] = ()
+    guaranteed: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    tokens: int = 0
+    token_budget: int | None = None
+    cached: bool = False
+    explanation: str = ""
+    weights: ScoringWeights | None = field(default=None, repr=False)
+
+    @property
+    def overflow(self) -> int:
+        """How many tokens the guaranteed blocks need beyond the budget."""
+        return 0 if self.token_budget is None else max(0, self.tokens - self.token_budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the frame as JSON can carry it."""
+        return {
+            "frame": self.frame,
+            "text": self.text,
+            "blocks": [scored_dict(block) for block in self.blocks],
+            "guaranteed": list(self.guaranteed),
+            "dropped": [{"block_id": item.block_id, "reason": item.reason} for item in self.dropped],
+            "warnings": list(self.warnings),
+            "tokens": self.tokens,
+            "token_budget": self.token_budget,
+            "overflow": self.overflow,
+            "cached": self.cached,
+        }
+
+
+def scored_dict(block: ScoredBlock) -> dict[str, Any]:
+    """Return a found block as JSON can carry it."""
+    told = {name: getattr(block, name) for name in ScoredBlock.__dataclass_fields__}
+    return {**told, "tags": list(block.tags)}

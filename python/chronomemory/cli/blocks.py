@@ -1,0 +1,284 @@
+"""Which commands learn, recall and dream?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.text import Text
+
+from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
+from chronomemory.blocks.explain import bar, shares
+from chronomemory.blocks.frames import load_frame
+from chronomemory.blocks.page import graph_data, graph_page
+from chronomemory.blocks.types import scored_dict
+from chronomemory.cli.options import HERE, AsJson, Project, share, text
+from chronomemory.cli.output import Output, clean, counted, spelled
+from chronomemory.cli.session import RefusedError, session
+from chronomemory.cli.tables import pairs, table
+from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
+
+__all__ = ["blocks", "curate", "dream", "frame", "learn", "outcome", "recall"]
+
+blocks = typer.Typer(help="Look at the blocks themselves.", no_args_is_help=True)
+
+Query = Annotated[
+    str | None,
+    typer.Argument(metavar="[QUERY]", callback=text, help="What it is about; without it, what matters."),
+]
+BlockIds = Annotated[list[str], typer.Argument(metavar="ID…", help="The blocks' ids.")]
+TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many blocks at most.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")]
+Endpoint = Annotated[
+    str | None,
+    typer.Option("--endpoint", metavar="URL", help="A server for embeddings; without it words are compared."),
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model at the endpoint.")]
+
+_COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
+
+
+@contextmanager
+def _memory(
+    project: Path, as_json: bool, endpoint: str | None = None, model: str | None = None
+) -> Iterator[tuple[Memory, Output]]:
+    with session(project, as_json) as here:
+        try:
+            yield Memory(here.store, embedder=_embedder(endpoint, model)), here.out
+        except ValidationError as error:
+            raise RefusedError(f"the frame makes no sense: {error.errors()[0]['msg']}") from None
+
+
+def _embedder(endpoint: str | None, model: str | None) -> Embedder:
+    if (endpoint is None) != (model is None):
+        raise RefusedError("--endpoint and --model belong together", recovery="Give both, or neither.")
+    if endpoint is None or model is None:
+        return LexicalEmbedder()
+    try:
+        return EndpointEmbedder(model, base_url=endpoint)
+    except ValueError as error:
+        raise RefusedError(str(error), recovery="An address begins with http:// or https://.") from None
+
+
+def learn(
+    content: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What there is to know.")],
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given again.")] = None,
+    category: Annotated[str, typer.Option(help="What kind of thing it is.")] = "knowledge",
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Put something into the inbox; dream makes it part of the memory."""
+    with _memory(project, as_json) as (memory, out):
+        learned = memory.learn(content, tag or [], category, "cli")
+        if as_json:
+            out.document(asdict(learned))
+        else:
+            out.done(f"{learned.status.replace('_', ' ')}: ", (learned.block_id, "bold"))
+
+
+def recall(
+    query: Query = None,
+    top_k: TopK = None,
+    explain: Explain = False,
+    frame: Annotated[str, typer.Option(help="Whose weights and filters count.")] = "attention",
+    endpoint: Endpoint = None,
+    model: Model = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Find the blocks that matter here; nothing is changed by asking."""
+    with _memory(project, as_json, endpoint, model) as (memory, out):
+        found = memory.recall(query, top_k=top_k, frame=frame)
+        with memory.blocks.connect() as conn:
+            weights = load_frame(conn, frame).weights
+        weights = weights if query else weights.without_similarity()
+        if as_json:
+            out.document({"blocks": [scored_dict(block) for block in found], "weights": weights.model_dump()})
+        elif not found:
+            out.show("nothing that is active fits; blocks in the inbox wait for: chronomemory dream")
+        elif explain:
+            for place, block in enumerate(found, 1):
+                out.show(*_explained(place, block, weights))
+        else:
+            rows = table("score", "block", "content", right=("score",))
+            for block in found:
+                rows.add_row(f"{block.score:.3f}", block.id, clean(" ".join(block.content.split())))
+            out.show(rows)
+
+
+def _explained(place: int, block: ScoredBlock, weights: ScoringWeights) -> Iterator[Text]:
+    marks = [
+        mark for mark, is_so in (("guaranteed", block.guaranteed), ("by link", block.was_expanded)) if is_so
+    ]
+    remark = f"  ({', '.join(marks)})" if marks else ""
+    yield Text.assemble(
+        (f"{place}. {block.score:.3f}", "bold"),
+        f"  {clean(' '.join(block.content.split()))}",
+        (remark, "dim"),
+    )
+    for (name, value, weight, added), colour in zip(shares(block, weights), _COLOURS, strict=True):
+        yield Text.assemble(
+            f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  ", (bar(added), colour)
+        )
+
+
+def frame(
+    name: Annotated[
+        str, typer.Argument(metavar="FRAME", help="self, attention, task, simulate or your own.")
+    ],
+    query: Query = None,
+    top_k: TopK = None,
+    budget: Annotated[int | None, typer.Option(min=0, help="How many tokens at most.")] = None,
+    explain: Explain = False,
+    endpoint: Endpoint = None,
+    model: Model = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Render a frame for a prompt, and reinforce the blocks in it."""
+    with _memory(project, as_json, endpoint, model) as (memory, out):
+        result = memory.frame(name, query, top_k=top_k, token_budget=budget, explain=explain)
+        if as_json:
+            out.document(result.to_dict())
+            return
+        out.show(Text(clean(result.text, keep="\n")))
+        if explain and result.weights is not None:
+            out.show("")
+            for place, block in enumerate(result.blocks, 1):
+                out.show(*_explained(place, block, result.weights))
+        for item in result.dropped:
+            out.hint(f"left out: {item.block_id} ({item.reason})")
+        for warning in result.warnings:
+            out.warn(warning)
+
+
+def outcome(
+    block_ids: BlockIds,
+    signal: Annotated[float, typer.Option(callback=share, help="How it went: 0 is bad, 1 is good.")],
+    weight: Annotated[float, typer.Option(min=0.001, help="How much that says.")] = 1.0,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Tell blocks how it went: their confidence moves, and those that helped are linked."""
+    with _memory(project, as_json) as (memory, out):
+        told = memory.outcome(block_ids, signal, weight)
+        if as_json:
+            out.document(asdict(told) | {"unknown": list(told.unknown)})
+            return
+        for block_id, confidence in told.confidence.items():
+            out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
+        for block_id in told.unknown:
+            out.warn(f"{block_id} is not an active block")
+
+
+def dream(
+    endpoint: Endpoint = None, model: Model = None, project: Project = HERE, as_json: AsJson = False
+) -> None:
+    """Consolidate the inbox, and let go of what has faded."""
+    with _memory(project, as_json, endpoint, model) as (memory, out):
+        consolidated, curated = memory.dream()
+        if as_json:
+            out.document(asdict(consolidated) | {"curated": _curated(asdict(curated))})
+            return
+        out.done(
+            f"{counted(len(consolidated.promoted), 'block')} became active, "
+            f"{len(consolidated.duplicates)} known already, {len(consolidated.superseded)} superseded, "
+            f"{counted(consolidated.edges, 'link')}, {counted(consolidated.contradictions, 'contradiction')}"
+        )
+        _tell_curated(out, asdict(curated))
+
+
+def curate(project: Project = HERE, as_json: AsJson = False) -> None:
+    """Archive what has faded, and take weak links away."""
+    with _memory(project, as_json) as (memory, out):
+        curated = asdict(memory.curate())
+        if as_json:
+            out.document(_curated(curated))
+        else:
+            _tell_curated(out, curated)
+
+
+def _curated(curated: dict[str, Any]) -> dict[str, Any]:
+    return {**curated, "archived": list(curated["archived"])}
+
+
+def _tell_curated(out: Output, curated: dict[str, Any]) -> None:
+    archived, pruned = len(curated["archived"]), curated["edges_pruned"]
+    out.done(f"{counted(archived, 'block')} archived, {counted(pruned, 'weak link')} taken away")
+
+
+@blocks.command("ls")
+def list_blocks(
+    status: Annotated[str, typer.Option(help="inbox, active, archived, or all.")] = "active",
+    tag: Annotated[str | None, typer.Option(help="Only with a tag like this; % is any text.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List blocks."""
+    with _memory(project, as_json) as (memory, out):
+        found = memory.ls(status=None if status == "all" else status, tag=tag, limit=limit)
+        if as_json:
+            out.document({"blocks": found})
+            return
+        rows = table("block", "status", "believed", "tags", "content", right=("believed",))
+        for row in found:
+            content = " ".join(row["content"].split())
+            rows.add_row(
+                row["id"],
+                row["status"],
+                f"{row['confidence']:.2f}",
+                clean(", ".join(row["tags"])),
+                clean(content),
+            )
+        out.show(rows if found else "no blocks")
+
+
+@blocks.command("status")
+def block_status(project: Project = HERE, as_json: AsJson = False) -> None:
+    """Say what there is, how late it is, and what could be done next."""
+    with _memory(project, as_json) as (memory, out):
+        told = asdict(memory.status())
+        if as_json:
+            out.document(told)
+            return
+        facts: dict[str, str | Text] = {
+            "blocks": f"{told['active']:,} active, {told['inbox']:,} inbox, {told['archived']:,} archived",
+            "graph": f"{counted(told['edges'], 'link')}, {counted(told['contradictions'], 'contradiction')}",
+            "active hours": f"{told['active_hours']:.2f}",
+            "next": told["suggestion"],
+        }
+        out.show(pairs(facts))
+
+
+@blocks.command("graph")
+def draw_graph(
+    html: Annotated[
+        Path, typer.Option("--html", metavar="FILE", dir_okay=False, help="Where to write the page.")
+    ],
+    limit: Annotated[
+        int, typer.Option(min=1, help="At most so many blocks, those with the most links.")
+    ] = 2000,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Draw blocks and their links as one page for a browser."""
+    with _memory(project, as_json) as (memory, out):
+        with memory.blocks.connect() as conn:
+            told = {
+                name: len(value)
+                for name, value in graph_data(conn, limit=limit).items()
+                if name != "left_out"
+            }
+            html.write_text(graph_page(conn, limit=limit), encoding="utf-8")
+        if as_json:
+            out.document({"path": spelled(html), **told})
+        else:
+            out.done(
+                f"{counted(told['blocks'], 'block')}, {counted(told['edges'], 'link')} drawn in {clean(html)}"
+            )

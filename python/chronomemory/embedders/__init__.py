@@ -1,0 +1,23 @@
+"""How does a text become a vector? A protocol, one way that needs nothing, and adapters for what people use.
+
+The adapters import what they adapt at their top, so each is a module of its own: import
+``chronomemory.embedders.sentence_transformer`` or ``chronomemory.embedders.fast`` only where the
+package behind it is installed.
+"""
+
+from __future__ import annotations
+
+from chronomemory.embedders.calling import CallableEmbedder
+from chronomemory.embedders.endpoint import EndpointEmbedder, EndpointError
+from chronomemory.embedders.lexical import LexicalEmbedder
+from chronomemory.embedders.protocol import Embedder, Matrix, Vector
+
+__all__ = [
+    "CallableEmbedder",
+    "Embedder",
+    "EndpointEmbedder",
+    "EndpointError",
+    "LexicalEmbedder",
+    "Matrix",
+    "Vector",
+]

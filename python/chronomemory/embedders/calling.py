@@ -1,0 +1,38 @@
+"""How does any function become an embedder?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
+
+__all__ = ["CallableEmbedder"]
+
+
+class CallableEmbedder:
+    """Wraps a function that takes a list of texts and returns a row of numbers for each.
+
+    >>> embedder = CallableEmbedder("length", lambda texts: [[float(len(text))] for text in texts])
+    >>> embedder.embed("four").tolist()
+    [4.0]
+    """
+
+    def __init__(self, model_name: str, function: Callable[[list[str]], object]) -> None:
+        if not model_name:
+            raise ValueError("model_name: vectors are kept under the name of their model, so it needs one")
+        self._name = model_name
+        self._function = function
+
+    @property
+    def model_name(self) -> str:
+        """The name that was given."""
+        return self._name
+
+    def embed(self, text: str) -> Vector:
+        """Return the vector of a text."""
+        row: Vector = self.embed_batch([text])[0]
+        return row
+
+    def embed_batch(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of texts, one a row."""
+        return as_matrix(self._function(list(texts)), len(texts))

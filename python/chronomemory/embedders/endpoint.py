@@ -1,0 +1,92 @@
+"""How does a text become a vector at a server that speaks the usual protocol?
+
+``POST <base>/embeddings`` with a model and inputs is what OpenAI, vLLM, llama.cpp, Ollama, LM Studio
+and many others answer. The key comes from an environment variable and is kept nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from typing import Any
+
+from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
+from chronomemory.errors import ChronoError
+
+__all__ = ["EndpointEmbedder", "EndpointError"]
+
+_BATCH_TEXTS = 128
+
+
+class EndpointError(ChronoError, OSError):
+    """The server could not be reached, or did not answer as such servers do."""
+
+
+class EndpointEmbedder:
+    """Asks a server for vectors. ``key_variable`` names the environment variable that has the key."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        key_variable: str | None = "OPENAI_API_KEY",
+        timeout_seconds: float = 30.0,
+        dimensions: int | None = None,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url: {base_url!r} is no address of a server")
+        self._model = model
+        self._url = base_url.rstrip("/") + "/embeddings"
+        self._key_variable = key_variable
+        self._timeout_seconds = timeout_seconds
+        self._dimensions = dimensions
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model at the server; shortened vectors are another model."""
+        return self._model if self._dimensions is None else f"{self._model}-{self._dimensions}"
+
+    def embed(self, text: str) -> Vector:
+        """Return the vector of a text."""
+        row: Vector = self.embed_batch([text])[0]
+        return row
+
+    def embed_batch(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of texts, one a row; many texts are asked for in several requests."""
+        rows: list[Any] = []
+        for start in range(0, len(texts), _BATCH_TEXTS):
+            rows += self._ask(list(texts[start : start + _BATCH_TEXTS]))
+        return as_matrix(rows, len(texts))
+
+    def _ask(self, texts: list[str]) -> list[Any]:
+        asked: dict[str, Any] = {"model": self._model, "input": texts}
+        if self._dimensions is not None:
+            asked["dimensions"] = self._dimensions
+        headers = {"Content-Type": "application/json"}
+        key = os.environ.get(self._key_variable or "", "")
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(self._url, json.dumps(asked).encode("utf-8"), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout_seconds) as answer:
+                told = json.load(answer)
+            found = sorted(told["data"], key=lambda item: int(item["index"]))
+            rows = [item["embedding"] for item in found]
+        except urllib.error.HTTPError as fault:
+            with fault:
+                said = fault.read(500).decode("utf-8", "replace")
+            raise EndpointError(
+                f"{self._url} answered {fault.code}: {said}", recovery="Check model, address and key."
+            ) from fault
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise EndpointError(
+                f"{self._url} gave no vectors: {fault}",
+                recovery="Check that the server runs and its address.",
+            ) from fault
+        if len(rows) != len(texts):
+            raise EndpointError(f"{self._url} gave {len(rows)} vectors for {len(texts)} texts")
+        return rows

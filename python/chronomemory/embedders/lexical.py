@@ -1,0 +1,82 @@
+"""How does a text become a vector without a model? By the words and pieces of words in it.
+
+This is honest hashing, not understanding: texts are alike if they share words or parts of words.
+It knows no synonyms and no other languages. It needs nothing, is the same on every machine, and is
+good enough to find again what was said in similar words.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from chronomemory.embedders.protocol import Matrix, Vector
+
+__all__ = ["LexicalEmbedder"]
+
+_WORD = re.compile(r"\w+")
+
+#: How much a whole word counts, and its pieces together.
+_WORD_WEIGHT, _PIECES_WEIGHT = 0.8, 1.0
+#: Words that say little about what a text is about count so much.
+_COMMON_WEIGHT = 0.15
+_COMMON_WORDS = """a an and are as at be but by for from had has have he her his i in is it its me my of
+on or our she so that the their them they this to was we were what when which who will with you your"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+_PIECE_LETTERS = 3
+
+
+@lru_cache(maxsize=65_536)
+def _places(word: str, dim: int) -> tuple[tuple[int, float], ...]:
+    """Return where a word stands in a vector, and with which value."""
+    weight = _COMMON_WEIGHT if word in _COMMON else 1.0
+    padded = f"^{word}$"
+    pieces = [padded[at : at + _PIECE_LETTERS] for at in range(max(1, len(padded) - _PIECE_LETTERS + 1))]
+    named = [(f"w {word}", weight * _WORD_WEIGHT)]
+    named += [(f"p {piece}", weight * _PIECES_WEIGHT / len(pieces) ** 0.5) for piece in pieces]
+    return tuple(_place(name, value, dim) for name, value in named)
+
+
+def _place(name: str, value: float, dim: int) -> tuple[int, float]:
+    number = zlib.crc32(name.encode("utf-8"))
+    # One bit says the sign, so that names that meet in a place cancel out on average.
+    return (number >> 1) % dim, value if number & 1 else -value
+
+
+class LexicalEmbedder:
+    """Hashes words and pieces of words into a vector of length one.
+
+    >>> embedder = LexicalEmbedder()
+    >>> cold, ice, tax = embedder.embed_batch(["cold ice", "the ice is cold", "income tax"])
+    >>> bool(cold @ ice > 0.8), bool(abs(cold @ tax) < 0.2)
+    (True, True)
+    """
+
+    def __init__(self, dim: int = 384) -> None:
+        if dim < 1:
+            raise ValueError(f"dim: {dim} is not at least 1")
+        self.dim = dim
+
+    @property
+    def model_name(self) -> str:
+        """The name of this way of hashing; another dimension is another model."""
+        return f"lexical-{self.dim}-v1"
+
+    def embed(self, text: str) -> Vector:
+        """Return the vector of a text; a text without words has no direction."""
+        row = np.zeros(self.dim, dtype=np.float64)
+        for word in _WORD.findall(text.casefold()):
+            for place, value in _places(word, self.dim):
+                row[place] += value
+        norm = float(np.sqrt(row @ row))
+        return (row / norm if norm > 0 else row).astype(np.float32)
+
+    def embed_batch(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of texts, one a row."""
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        return np.stack([self.embed(text) for text in texts])

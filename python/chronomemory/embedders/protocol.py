@@ -1,0 +1,36 @@
+"""What must something be able to do to be an embedder?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Embedder", "Matrix", "Vector", "as_matrix"]
+
+Vector = npt.NDArray[np.float32]
+Matrix = npt.NDArray[np.float32]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors of one dimension; another model has another name."""
+
+    @property
+    def model_name(self) -> str: ...
+
+    def embed(self, text: str) -> Vector: ...
+
+    def embed_batch(self, texts: Sequence[str]) -> Matrix: ...
+
+
+def as_matrix(rows: object, texts: int) -> Matrix:
+    """Return what an embedder gave as a matrix with a row for each text, or say what is wrong with it."""
+    matrix = np.ascontiguousarray(rows, dtype=np.float32)
+    if matrix.ndim != 2 or matrix.shape[0] != texts:
+        raise ValueError(f"an embedder gave an array of shape {matrix.shape} for {texts} texts")
+    if not np.isfinite(matrix).all():
+        raise ValueError("an embedder gave a vector with a component that is not finite")
+    return matrix

@@ -1,0 +1,150 @@
+//! Which of the best are shown: unlike each other, without contradictions, within a budget?
+
+use super::columns::Columns;
+use super::rate::{Measure, Rated};
+
+/// How much of a choice is score, and how much is being unlike what was chosen.
+const SCORE_SHARE: f64 = 0.7;
+const LIKENESS_SHARE: f64 = 0.3;
+
+/// The pool by maximal marginal relevance, beside what is chosen already.
+pub fn diversify(columns: &Columns, space: &str, pool: Vec<Rated>, chosen: &[Rated]) -> Vec<Rated> {
+    let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
+    let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
+    let take_note = |row: u32, likeness: &mut [f64]| {
+        let cosines = columns.meaning.vector(space, row).map_or_else(
+            || vec![0.0; rows.len()],
+            |vector| columns.meaning.cosines(space, vector, &rows),
+        );
+        for (most, cosine) in likeness.iter_mut().zip(cosines) {
+            *most = most.max(f64::from(cosine));
+        }
+    };
+    for rated in chosen {
+        take_note(rated.row, &mut likeness);
+    }
+    let mut left: Vec<usize> = (0..pool.len()).collect();
+    let mut order = Vec::with_capacity(pool.len());
+    while !left.is_empty() {
+        let worth = |at: usize| {
+            let alike = if likeness[at] == f64::NEG_INFINITY {
+                0.0
+            } else {
+                likeness[at]
+            };
+            SCORE_SHARE * pool[at].score - LIKENESS_SHARE * alike
+        };
+        let mut best = 0;
+        for place in 1..left.len() {
+            let (one, other) = (left[best], left[place]);
+            let ahead = worth(other).total_cmp(&worth(one));
+            if ahead
+                .then_with(|| columns.by_id(pool[one].row, pool[other].row))
+                .is_gt()
+            {
+                best = place;
+            }
+        }
+        let pick = left.swap_remove(best);
+        take_note(pool[pick].row, &mut likeness);
+        order.push(pool[pick]);
+    }
+    order
+}
+
+/// What is shown of the results of a frame, and what had to go.
+pub struct Shown {
+    /// The results, guaranteed ones first.
+    pub results: Vec<Rated>,
+    /// Rows that had to go because something else contradicts them.
+    pub suppressed: Vec<u32>,
+    /// Guaranteed rows that contradict each other.
+    pub clashes: Vec<(u32, u32)>,
+}
+
+/// Fills the places of a frame: the guaranteed ones, then the others in their order; of two that contradict each other
+/// one goes and the next moves up.
+pub fn settle(columns: &Columns, measure: &Measure<'_>, sure: Vec<Rated>, order: Vec<Rated>, k: usize) -> Shown {
+    let guaranteed = sure.len();
+    let mut clashes = Vec::new();
+    let mut results = sure;
+    let mut waiting = order.into_iter();
+    results.extend(waiting.by_ref().take(k.saturating_sub(guaranteed)));
+    let mut suppressed = Vec::new();
+    if !columns.contradictions.is_empty() {
+        for (place, one) in results[..guaranteed].iter().enumerate() {
+            for other in &results[place + 1..guaranteed] {
+                if columns.contradictions.joins(one.row, other.row) {
+                    clashes.push((one.row, other.row));
+                }
+            }
+        }
+        while let Some(loser) = first_loser(columns, measure, &results, guaranteed) {
+            suppressed.push(results.remove(loser).row);
+            results.extend(waiting.next());
+        }
+    }
+    Shown {
+        results,
+        suppressed,
+        clashes,
+    }
+}
+
+/// Who has to go in the first pair of results that contradict each other.
+fn first_loser(columns: &Columns, measure: &Measure<'_>, results: &[Rated], guaranteed: usize) -> Option<usize> {
+    let contradict = |&(one, other): &(usize, usize)| {
+        other >= guaranteed && columns.contradictions.joins(results[one].row, results[other].row)
+    };
+    let places = results.len();
+    let (one, other) = (0..places)
+        .flat_map(|one| (one + 1..places).map(move |other| (one, other)))
+        .find(contradict)?;
+    if one < guaranteed {
+        return Some(other);
+    }
+    let standing = |place: usize| {
+        let row = results[place].row;
+        (columns.confidence[row as usize], measure.recency(row))
+    };
+    let (mine, theirs) = (standing(one), standing(other));
+    let order = mine.0.total_cmp(&theirs.0).then_with(|| mine.1.total_cmp(&theirs.1));
+    // Of two that stand alike the one with the greater id goes.
+    let order = order.then_with(|| columns.by_id(results[other].row, results[one].row));
+    Some(if order.is_lt() { one } else { other })
+}
+
+/// Which results fit a budget, in their order: guaranteed ones always do, and so does the first.
+pub fn fit(tokens: &[u64], guaranteed: &[bool], budget: Option<u64>) -> Vec<bool> {
+    let mut used = 0u64;
+    let mut any = false;
+    tokens
+        .iter()
+        .zip(guaranteed)
+        .map(|(&size, &sure)| {
+            let fits = sure || !any || budget.is_none_or(|budget| used + size <= budget);
+            if fits {
+                used += size;
+                any = true;
+            }
+            fits
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn a_budget_is_kept_but_for_the_guaranteed_and_the_first() {
+        assert_eq!(
+            fit(&[50, 10, 10, 5], &[true, false, false, false], Some(65)),
+            [true, true, false, true]
+        );
+        assert_eq!(fit(&[99, 1], &[false, false], Some(10)), [true, false]);
+        assert_eq!(fit(&[99, 99], &[true, true], Some(10)), [true, true]);
+        assert_eq!(fit(&[9, 9], &[false, false], None), [true, true]);
+        assert!(fit(&[], &[], Some(1)).is_empty());
+    }
+}

@@ -1,0 +1,327 @@
+//! What is a score made of? Numbers of all blocks, side by side, kept up with the state.
+
+use std::cmp::Ordering;
+
+use roaring::RoaringBitmap;
+
+use super::fields::{characters, members, number, plain, quoted};
+use super::like::like;
+use super::links::Links;
+use super::meaning::Meaning;
+use super::names::Names;
+use crate::state::{Query, State};
+
+/// What the face writes where a record does not say otherwise.
+const USUAL_CONFIDENCE: f64 = 0.5;
+const USUAL_LAMBDA: f64 = 0.01;
+/// What a link gains by being used.
+const USE_BONUS: f64 = 0.10;
+/// A token is about so many characters.
+const TOKEN_CHARACTERS: usize = 4;
+
+/// Where a block stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Only spoken of.
+    Absent,
+    /// Learned, not consolidated.
+    Inbox,
+    /// Part of the memory.
+    Active,
+    /// Put away.
+    Archived,
+}
+
+impl Standing {
+    /// Whether its tags, links and contradictions are shown.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Inbox | Self::Active)
+    }
+}
+
+/// All blocks, one row each; rows are numbered in the order in which they were first spoken of, and never go away.
+#[derive(Default)]
+pub struct Columns {
+    /// Which state this follows, and how far.
+    lineage: u64,
+    seen: usize,
+    seen_embeddings: usize,
+    pub(super) ids: Names,
+    /// The first bytes of the id as a number that sorts alike: most ties end here.
+    first_bytes: Vec<u64>,
+    pub(super) standing: Vec<Standing>,
+    pub(super) category: Vec<u32>,
+    pub(super) confidence: Vec<f64>,
+    pub(super) last: Vec<f64>,
+    pub(super) lambda: Vec<f64>,
+    /// The logarithm of one more than how often it was used.
+    pub(super) uses: Vec<f64>,
+    pub(super) tokens: Vec<u32>,
+    pub(super) evidence: Vec<f64>,
+    pub(super) degree: Vec<f64>,
+    pub(super) categories: Names,
+    tags: Vec<Box<[u32]>>,
+    tag_names: Names,
+    /// Shown or not: who asks looks at the standing too.
+    tagged: Vec<RoaringBitmap>,
+    pub(super) edges: Links,
+    pub(super) contradictions: Links,
+    pub(super) meaning: Meaning,
+    /// Rows whose links or whose neighbours' standing changed.
+    unweighed: Vec<u32>,
+}
+
+impl Columns {
+    /// Whether the state has gone on.
+    pub fn is_behind(&self, state: &State) -> bool {
+        self.lineage != state.lineage() || self.seen != state.face_changes()
+    }
+
+    /// Takes in what changed in the state; another state is read from its beginning.
+    pub fn follow(&mut self, state: &State) {
+        if self.lineage == state.lineage() {
+            for record in state.face_changed_since(self.seen) {
+                self.take(record);
+            }
+        } else {
+            *self = Self {
+                lineage: state.lineage(),
+                ..Self::default()
+            };
+            for kind in ["block", "bedge", "contradiction"] {
+                let all = Query {
+                    kind: Some(kind.to_owned()),
+                    ..Query::default()
+                };
+                for record in state.query(&all) {
+                    self.take(record);
+                }
+            }
+        }
+        self.seen = state.face_changes();
+        self.weigh();
+    }
+
+    /// How much of what was said about embeddings is known here.
+    pub fn embeddings_seen(&self) -> usize {
+        self.seen_embeddings
+    }
+
+    /// Takes in the embedding of a block in a space, or that it has none any more.
+    pub fn take_embedding(&mut self, space: &str, block: &[u8], vector: Option<&[f32]>) {
+        let row = self.row(&plain(block));
+        self.meaning.set(row, space, vector);
+    }
+
+    /// All that was said about embeddings until then is known.
+    pub fn end_embeddings(&mut self, seen: usize, threads: usize) {
+        self.seen_embeddings = seen;
+        self.meaning.settle(threads);
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.standing.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.standing.is_empty()
+    }
+
+    /// Which of two rows comes first, by their ids.
+    pub(super) fn by_id(&self, one: u32, other: u32) -> Ordering {
+        let first = |row: u32| self.first_bytes[row as usize];
+        first(one)
+            .cmp(&first(other))
+            .then_with(|| self.ids.name(one).cmp(self.ids.name(other)))
+    }
+
+    /// The rows that have a tag like one of the patterns.
+    pub(super) fn tagged_like(&self, patterns: &[String]) -> RoaringBitmap {
+        let fits = |tag: &str| patterns.iter().any(|pattern| like(pattern, tag));
+        let mut rows = RoaringBitmap::new();
+        for (number, _) in self.tag_names.iter().filter(|(_, tag)| fits(tag)) {
+            rows |= &self.tagged[number as usize];
+        }
+        rows
+    }
+
+    /// The ids of shown blocks that have a tag like the pattern.
+    pub fn tagged(&self, pattern: &str) -> Vec<String> {
+        let rows = self.tagged_like(&[pattern.to_owned()]);
+        let shown = rows.iter().filter(|&row| self.standing[row as usize].is_shown());
+        shown.map(|row| self.ids.name(row).to_owned()).collect()
+    }
+
+    /// The links of these blocks, as pairs of ids; those of archived blocks too.
+    pub fn links_of(&self, ids: &[String]) -> Vec<(String, String)> {
+        self.pairs(&self.edges, ids)
+    }
+
+    /// The unresolved contradictions of these blocks, likewise.
+    pub fn contradictions_of(&self, ids: &[String]) -> Vec<(String, String)> {
+        self.pairs(&self.contradictions, ids)
+    }
+
+    fn pairs(&self, links: &Links, ids: &[String]) -> Vec<(String, String)> {
+        let name = |row: u32| self.ids.name(row).to_owned();
+        let rows = ids.iter().filter_map(|id| self.ids.find(id));
+        rows.flat_map(|row| links.of(row))
+            .map(|(link, _)| (name(link.a), name(link.b)))
+            .collect()
+    }
+
+    fn row(&mut self, id: &str) -> u32 {
+        let row = self.ids.number(id);
+        if row as usize == self.standing.len() {
+            let mut first = [0; 8];
+            let length = id.len().min(8);
+            first[..length].copy_from_slice(&id.as_bytes()[..length]);
+            self.first_bytes.push(u64::from_be_bytes(first));
+            self.standing.push(Standing::Absent);
+            self.category.push(0);
+            self.confidence.push(0.0);
+            self.last.push(0.0);
+            self.lambda.push(0.0);
+            self.uses.push(0.0);
+            self.tokens.push(0);
+            self.evidence.push(0.0);
+            self.degree.push(0.0);
+            self.tags.push(Box::default());
+        }
+        row
+    }
+
+    /// Takes in a record as it is now; records of other kinds are passed over.
+    fn take(&mut self, record: &[u8]) {
+        let mut head = Head::default();
+        for (key, value) in members(record) {
+            match key {
+                b"confidence" => head.confidence = number(value),
+                b"data" => head.data = value,
+                b"id" => head.id = quoted(value).unwrap_or_default(),
+                b"kind" => head.kind = quoted(value).unwrap_or_default(),
+                b"status" => head.status = quoted(value).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        match head.kind {
+            b"block" => self.take_block(&head),
+            b"bedge" => self.take_edge(&head),
+            b"contradiction" => self.take_contradiction(&head),
+            _ => {}
+        }
+    }
+
+    fn take_block(&mut self, head: &Head<'_>) {
+        let Some(id) = head.id.strip_prefix(b"block:") else {
+            return;
+        };
+        let row = self.row(&plain(id));
+        let at = row as usize;
+        let mut tags = Vec::new();
+        let mut category: &[u8] = b"";
+        let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
+        let (mut tokens, mut length) = (None, 0);
+        for (key, value) in members(head.data) {
+            match key {
+                b"category" => category = quoted(value).unwrap_or_default(),
+                b"content" => length = quoted(value).map_or(0, characters),
+                b"decay_lambda" => lambda = number(value).unwrap_or(lambda),
+                b"evidence" => evidence = number(value).unwrap_or(evidence),
+                b"last_reinforced_at" => last = number(value).unwrap_or(last),
+                b"reinforcement_count" => count = number(value).unwrap_or(count),
+                b"tags" => tags = members(value).map(|(tag, _)| plain(tag)).collect(),
+                b"token_count" => tokens = number(value),
+                _ => {}
+            }
+        }
+        let standing = match head.status {
+            b"inbox" => Standing::Inbox,
+            b"active" => Standing::Active,
+            b"archived" => Standing::Archived,
+            _ => Standing::Absent,
+        };
+        if self.standing[at].is_shown() != standing.is_shown() {
+            let neighbours = self.edges.of(row).map(|(link, _)| link.across(row));
+            self.unweighed.extend(neighbours);
+        }
+        self.standing[at] = standing;
+        self.category[at] = self.categories.number(&plain(category));
+        self.confidence[at] = head.confidence.unwrap_or(USUAL_CONFIDENCE);
+        self.last[at] = last;
+        self.lambda[at] = lambda;
+        self.uses[at] = f64::ln_1p(count);
+        self.tokens[at] = tokens.map_or((length / TOKEN_CHARACTERS) as u32, |tokens| tokens as u32);
+        self.evidence[at] = evidence;
+        self.set_tags(row, &tags);
+    }
+
+    fn set_tags(&mut self, row: u32, tags: &[String]) {
+        let tags: Box<[u32]> = tags.iter().map(|tag| self.tag_names.number(tag)).collect();
+        self.tagged.resize_with(self.tag_names.len(), RoaringBitmap::new);
+        let before = std::mem::replace(&mut self.tags[row as usize], tags);
+        let now = &self.tags[row as usize];
+        for tag in before.iter().filter(|tag| !now.contains(tag)) {
+            self.tagged[*tag as usize].remove(row);
+        }
+        for tag in now.iter().filter(|tag| !before.contains(tag)) {
+            self.tagged[*tag as usize].insert(row);
+        }
+    }
+
+    fn take_edge(&mut self, head: &Head<'_>) {
+        let (mut from, mut to): (&[u8], &[u8]) = (b"", b"");
+        let (mut weight, mut count) = (0.0, 0.0);
+        for (key, value) in members(head.data) {
+            match key {
+                b"from_id" => from = quoted(value).unwrap_or_default(),
+                b"reinforcement_count" => count = number(value).unwrap_or(count),
+                b"to_id" => to = quoted(value).unwrap_or_default(),
+                b"weight" => weight = number(value).unwrap_or(weight),
+                _ => {}
+            }
+        }
+        let (a, b) = (self.row(&plain(from)), self.row(&plain(to)));
+        let counts = head.status == b"active";
+        let strength = weight + USE_BONUS * f64::ln_1p(count);
+        self.edges.set(a, b, counts.then_some(strength));
+        self.unweighed.extend([a, b]);
+    }
+
+    fn take_contradiction(&mut self, head: &Head<'_>) {
+        let (mut a, mut b): (&[u8], &[u8]) = (b"", b"");
+        for (key, value) in members(head.data) {
+            match key {
+                b"block_a_id" => a = quoted(value).unwrap_or_default(),
+                b"block_b_id" => b = quoted(value).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        let (a, b) = (self.row(&plain(a)), self.row(&plain(b)));
+        self.contradictions.set(a, b, (head.status == b"active").then_some(1.0));
+    }
+
+    /// Sums up the links of rows where something changed.
+    fn weigh(&mut self) {
+        let mut rows = std::mem::take(&mut self.unweighed);
+        rows.sort_unstable();
+        rows.dedup();
+        for row in rows {
+            let shown = |other: u32| self.standing[other as usize].is_shown();
+            let links = self.edges.of(row).filter(|(link, _)| shown(link.across(row)));
+            self.degree[row as usize] = links.map(|(_, strength)| strength).sum();
+        }
+    }
+}
+
+/// The outer fields of a record.
+#[derive(Default)]
+struct Head<'a> {
+    id: &'a [u8],
+    kind: &'a [u8],
+    status: &'a [u8],
+    data: &'a [u8],
+    confidence: Option<f64>,
+}

@@ -1,0 +1,133 @@
+//! Which blocks are alike to the query, and what is linked to them?
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+
+use super::columns::Columns;
+use super::filter::Filter;
+use super::fusion::{POOL, Scale};
+use super::recall::Ask;
+
+/// How many of the best by meaning, and by words, are looked at for each result.
+const SEEDS_PER_RESULT: usize = 4;
+
+type Similarities = HashMap<u32, f64, RandomState>;
+type Rows = HashSet<u32, RandomState>;
+
+/// The blocks that are scored for a query.
+pub struct Gathered {
+    /// Every candidate once.
+    pub candidates: Vec<u32>,
+    /// How alike each of them is to the query; none at all without a query.
+    pub similarities: Vec<f64>,
+    /// Those that came by a link.
+    pub expanded: Rows,
+}
+
+/// Finds what a query is about, beside what is guaranteed.
+pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, guaranteed: &[u32]) -> Gathered {
+    let number = SEEDS_PER_RESULT * ask.k;
+    let words = words_of(columns, ask);
+    let mut best_words: Vec<(u32, f64)> = words
+        .iter()
+        .filter(|&(&row, &words)| words > 0.0 && filter.passes(row))
+        .map(|(&row, &words)| (row, words))
+        .collect();
+    cut(columns, &mut best_words, number);
+    let most_words = best_words.first().map_or(0.0, |best| best.1);
+    let pool = if most_words > 0.0 { number.max(POOL) } else { number };
+    let nearest = columns
+        .meaning
+        .nearest(&ask.space, query, pool, |row| filter.passes(row), ask.threads);
+    let mut nearest: Vec<(u32, f64)> = nearest
+        .into_iter()
+        .map(|(row, cosine)| (row, f64::from(cosine)))
+        .collect();
+    cut(columns, &mut nearest, pool);
+    let scale = Scale {
+        most_words,
+        cosines: nearest.first().zip(nearest.last()).map(|(high, low)| (high.1, low.1)),
+    };
+    add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
+    cut(columns, &mut nearest, number);
+
+    let mut rows: Vec<u32> = nearest.iter().chain(&best_words).map(|&(row, _)| row).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let seeds: Rows = rows.iter().copied().collect();
+    let sure: Rows = guaranteed.iter().copied().collect();
+    let expanded = expand(columns, ask, filter, &seeds, &sure);
+    rows.extend(sure.difference(&seeds));
+
+    let cosines = columns.meaning.cosines(&ask.space, query, &rows);
+    let similarity = |row: u32, cosine: f32| {
+        let cosine = f64::from(cosine);
+        if most_words > 0.0 {
+            let cosine = columns.meaning.reaches(&ask.space, query, row).then_some(cosine);
+            scale.fused(cosine, words.get(&row).copied().unwrap_or(0.0).max(0.0))
+        } else {
+            cosine
+        }
+    };
+    let mut similarities: Vec<f64> = rows
+        .iter()
+        .zip(cosines)
+        .map(|(&row, cosine)| similarity(row, cosine))
+        .collect();
+    rows.extend(&expanded);
+    similarities.resize(rows.len(), 0.0);
+    Gathered {
+        candidates: rows,
+        similarities,
+        expanded,
+    }
+}
+
+fn words_of(columns: &Columns, ask: &Ask) -> Similarities {
+    let known = ask
+        .words
+        .iter()
+        .filter_map(|(id, words)| Some((columns.ids.find(id)?, *words)));
+    known.collect()
+}
+
+/// Blocks that cannot be compared have a cosine of zero, which may be among the best.
+fn add_those_without_vector(
+    columns: &Columns,
+    ask: &Ask,
+    query: &[f32],
+    filter: &Filter<'_>,
+    number: usize,
+    nearest: &mut Vec<(u32, f64)>,
+) {
+    let enough = nearest.len() >= number && nearest[number - 1].1 > 0.0;
+    if !enough {
+        let rows = 0..columns.len() as u32;
+        let without = rows.filter(|&row| filter.passes(row) && !columns.meaning.reaches(&ask.space, query, row));
+        nearest.extend(without.map(|row| (row, 0.0)));
+    }
+}
+
+/// Keeps the best, the best first; ties by id.
+fn cut(columns: &Columns, scores: &mut Vec<(u32, f64)>, number: usize) {
+    scores.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| columns.by_id(one.0, other.0)));
+    scores.truncate(number);
+}
+
+/// One step along the links, the strongest first.
+fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &Rows, sure: &Rows) -> Rows {
+    let mut strengths = Similarities::default();
+    for &seed in seeds {
+        for (link, strength) in columns.edges.of(seed) {
+            let there = link.across(seed);
+            if !seeds.contains(&there) && !sure.contains(&there) && filter.passes_at_any_age(there) {
+                let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);
+                *best = best.max(strength);
+            }
+        }
+    }
+    let mut found: Vec<(u32, f64)> = strengths.into_iter().collect();
+    cut(columns, &mut found, ask.expansion);
+    found.into_iter().map(|(row, _)| row).collect()
+}

@@ -1,0 +1,229 @@
+//! Which blocks mean something like the query?
+//!
+//! Embeddings in memory, one matrix for each space, with the companions that make an exact search fast. They come from
+//! the files of rows, each checked against the log.
+
+use roaring::RoaringBitmap;
+
+use crate::vector::score::Scorer;
+use crate::vector::{Companion, Cpu, Hit, Rows, Search, search};
+
+/// No block, or no vector.
+const NONE: u32 = u32::MAX;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// So many blocks at most.
+    pub number: usize,
+    /// The least cosine that counts.
+    pub least: f32,
+}
+
+/// All embeddings.
+#[derive(Default)]
+pub struct Meaning {
+    spaces: Vec<Space>,
+}
+
+/// The embeddings of one space.
+struct Space {
+    name: String,
+    dim: usize,
+    data: Vec<f32>,
+    companion: Option<Companion>,
+    /// Which block a vector belongs to; none if the block has another one now.
+    block_of: Vec<u32>,
+    /// And back.
+    vector_of: Vec<u32>,
+    living: usize,
+}
+
+impl Space {
+    fn new(name: &str, dim: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            dim,
+            data: Vec::new(),
+            companion: Companion::new(dim).ok(),
+            block_of: Vec::new(),
+            vector_of: Vec::new(),
+            living: 0,
+        }
+    }
+
+    fn forget(&mut self, row: u32) {
+        if let Some(vector) = self.vector_of.get_mut(row as usize)
+            && *vector != NONE
+        {
+            self.block_of[*vector as usize] = NONE;
+            *vector = NONE;
+            self.living -= 1;
+        }
+    }
+
+    fn vector(&self, row: u32) -> Option<&[f32]> {
+        let vector = *self.vector_of.get(row as usize).filter(|&&vector| vector != NONE)? as usize;
+        self.data.get(vector * self.dim..(vector + 1) * self.dim)
+    }
+}
+
+impl Meaning {
+    /// Says what a block means in a space now; no vector takes its meaning away.
+    pub fn set(&mut self, row: u32, name: &str, vector: Option<&[f32]>) {
+        let at = match (self.spaces.iter().position(|space| space.name == name), vector) {
+            (Some(at), _) => at,
+            (None, Some(vector)) => {
+                self.spaces.push(Space::new(name, vector.len()));
+                self.spaces.len() - 1
+            }
+            (None, None) => return,
+        };
+        let space = &mut self.spaces[at];
+        if vector.is_some() && space.vector(row) == vector {
+            return;
+        }
+        space.forget(row);
+        let Some(vector) = vector.filter(|vector| vector.len() == space.dim) else {
+            return;
+        };
+        if space.vector_of.len() <= row as usize {
+            space.vector_of.resize(row as usize + 1, NONE);
+        }
+        space.vector_of[row as usize] = space.block_of.len() as u32;
+        space.block_of.push(row);
+        space.data.extend_from_slice(vector);
+        space.living += 1;
+    }
+
+    /// Brings the companions up to what was added.
+    pub fn settle(&mut self, threads: usize) {
+        for space in &mut self.spaces {
+            if let (Some(companion), Ok(rows)) = (&mut space.companion, Rows::packed(&space.data, space.dim)) {
+                // Rows of its own dimension always fit.
+                let _ = companion.extend(rows, threads, Cpu::best());
+            }
+        }
+    }
+
+    /// The embeddings that a query can be held against.
+    fn space(&self, name: &str, query: &[f32]) -> Option<&Space> {
+        self.spaces
+            .iter()
+            .find(|space| space.name == name && space.dim == query.len())
+    }
+
+    /// Whether a block can be held against a query.
+    pub fn reaches(&self, name: &str, query: &[f32], row: u32) -> bool {
+        self.space(name, query).is_some_and(|space| space.vector(row).is_some())
+    }
+
+    /// The `number` blocks of greatest cosine among those that `wanted` accepts, and all that equal the last of them.
+    pub fn nearest(
+        &self,
+        name: &str,
+        query: &[f32],
+        number: usize,
+        wanted: impl Fn(u32) -> bool,
+        threads: usize,
+    ) -> Vec<(u32, f32)> {
+        let Some(space) = self.space(name, query) else {
+            return Vec::new();
+        };
+        let (Some(companion), Ok(rows), Ok(queries)) = (
+            &space.companion,
+            Rows::packed(&space.data, space.dim),
+            Rows::packed(query, space.dim),
+        ) else {
+            return Vec::new();
+        };
+        let passes = |&vector: &u32| {
+            let row = space.block_of[vector as usize];
+            row != NONE && wanted(row)
+        };
+        let all = 0..space.block_of.len() as u32;
+        let filter = match all.clone().all(|vector| passes(&vector)) {
+            true => None,
+            false => RoaringBitmap::from_sorted_iter(all.filter(passes)).ok(),
+        };
+        let mut asked = Search {
+            filter: filter.as_ref(),
+            threads,
+            ..Search::best(number + 1)
+        };
+        let ask = |asked: &Search<'_>| {
+            let found = search(rows, companion.groups(), queries, asked).unwrap_or_default();
+            found.into_iter().next().unwrap_or_default()
+        };
+        let mut hits = ask(&asked);
+        if hits.len() > number && hits[number - 1].score == hits[number].score {
+            // Which of those that are alike come first is not for rows to say.
+            asked.min_score = Some(hits[number].score);
+            asked.k = space.living;
+            hits = ask(&asked);
+        } else {
+            hits.truncate(number);
+        }
+        hits.iter()
+            .map(|&Hit { row, score }| (space.block_of[row as usize], clamped(score)))
+            .collect()
+    }
+
+    /// For each of several queries, end to end, the blocks within reach, the nearest first.
+    pub fn near_each(
+        &self,
+        name: &str,
+        queries: &[f32],
+        dim: usize,
+        reach: Reach,
+        wanted: impl Fn(u32) -> bool,
+        threads: usize,
+    ) -> Vec<Vec<(u32, f32)>> {
+        let count = queries.len() / dim.max(1);
+        let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
+        let (Some(space), Ok(queries)) = (space, Rows::packed(queries, dim)) else {
+            return vec![Vec::new(); count];
+        };
+        let (Some(companion), Ok(rows)) = (&space.companion, Rows::packed(&space.data, dim)) else {
+            return vec![Vec::new(); count];
+        };
+        let passes = |&vector: &u32| {
+            let row = space.block_of[vector as usize];
+            row != NONE && wanted(row)
+        };
+        let filter: RoaringBitmap = (0..space.block_of.len() as u32).filter(passes).collect();
+        let asked = Search {
+            filter: Some(&filter),
+            min_score: Some(reach.least),
+            threads,
+            ..Search::best(reach.number)
+        };
+        let found = search(rows, companion.groups(), queries, &asked).unwrap_or_default();
+        let named = |hits: Vec<Hit>| {
+            hits.iter()
+                .map(|hit| (space.block_of[hit.row as usize], clamped(hit.score)))
+                .collect()
+        };
+        found.into_iter().map(named).collect()
+    }
+
+    /// How alike blocks are to a query; 0 for those that cannot be compared.
+    pub fn cosines(&self, name: &str, query: &[f32], rows: &[u32]) -> Vec<f32> {
+        let Some(space) = self.space(name, query) else {
+            return vec![0.0; rows.len()];
+        };
+        let scorer = Scorer::new(query, Cpu::best());
+        let cosine = |&row: &u32| space.vector(row).map_or(0.0, |vector| clamped(scorer.score(vector)));
+        rows.iter().map(cosine).collect()
+    }
+
+    /// The vector of a block in a space.
+    pub fn vector(&self, name: &str, row: u32) -> Option<&[f32]> {
+        let space = self.spaces.iter().find(|space| space.name == name)?;
+        space.vector(row)
+    }
+}
+
+fn clamped(score: f32) -> f32 {
+    score.clamp(-1.0, 1.0)
+}

@@ -1,0 +1,53 @@
+//! Which number stands for a name?
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+/// Names, each once, numbered in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    names: Vec<Box<str>>,
+    numbers: HashTable<u32>,
+    hasher: RandomState,
+}
+
+impl Names {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of a number.
+    pub fn name(&self, number: u32) -> &str {
+        &self.names[number as usize]
+    }
+
+    /// All names, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..).zip(self.names.iter().map(|name| &**name))
+    }
+
+    /// The number of a name that is known.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(name);
+        self.numbers
+            .find(hash, |&number| *self.names[number as usize] == *name)
+            .copied()
+    }
+
+    /// The number of a name, a new one if it is new.
+    pub fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.find(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.into());
+        let Self { names, numbers, hasher } = self;
+        numbers.insert_unique(hasher.hash_one(name), number, |&number| {
+            hasher.hash_one(&*names[number as usize])
+        });
+        number
+    }
+}

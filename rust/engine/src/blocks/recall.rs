@@ -1,0 +1,223 @@
+//! How does a question become an answer?
+
+use super::choose::{diversify, fit, settle};
+use super::columns::{Columns, Standing};
+use super::filter::{Filter, guaranteed};
+use super::gather::{Gathered, gather};
+use super::meaning::Reach;
+use super::rate::{Best, Measure, Rated, better_first};
+
+/// How many of the best are looked at for each result.
+const POOL_PER_RESULT: usize = 2;
+/// A thread is worth starting for so many candidates.
+const ROWS_PER_THREAD: usize = 50_000;
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// How many active hours it is.
+    pub hours: f64,
+    /// How many results are wanted.
+    pub k: usize,
+    /// What the components count: similarity, confidence, recency, centrality, reinforcement.
+    pub weights: [f64; 5],
+    /// Only blocks with a tag like one of these; any if there is none.
+    pub tag_patterns: Vec<String>,
+    /// Only blocks of these categories; any if there is none.
+    pub categories: Vec<String>,
+    /// Only blocks that were used within so many hours.
+    pub window: Option<f64>,
+    /// Only blocks that are believed at least so much.
+    pub min_confidence: f64,
+    /// Blocks with a tag like one of these are candidates in any case, and in a frame always shown.
+    pub guarantees: Vec<String>,
+    /// The space of the embeddings that count.
+    pub space: String,
+    /// What the query means; without a query all blocks that pass are candidates.
+    pub query: Option<Vec<f32>>,
+    /// How well blocks match the words of the query.
+    pub words: Vec<(String, f64)>,
+    /// How many blocks may come in by a link.
+    pub expansion: usize,
+    /// Whether results should be unlike each other.
+    pub diversify: bool,
+    /// How much being unknown counts.
+    pub exploration: f64,
+    /// Whether this is a frame: with guarantees, without contradictions, within the budget.
+    pub frame: bool,
+    /// How many tokens a frame may have.
+    pub budget: Option<u64>,
+    /// How many threads may be used.
+    pub threads: usize,
+}
+
+/// A block that was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its id.
+    pub id: String,
+    /// The weighted sum.
+    pub score: f64,
+    /// Similarity, confidence, recency, centrality, reinforcement.
+    pub components: [f64; 5],
+    /// How long it is.
+    pub tokens: u64,
+    /// It came in by a link.
+    pub expanded: bool,
+    /// It is always there.
+    pub guaranteed: bool,
+}
+
+/// Why a block is not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// Something that is shown contradicts it.
+    Contradiction,
+    /// There was no room.
+    Budget,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The results, in order.
+    pub results: Vec<Found>,
+    /// What would have been shown, and why it is not.
+    pub dropped: Vec<(String, Dropped)>,
+    /// Guaranteed blocks that contradict each other, sorted.
+    pub clashes: Vec<(String, String)>,
+    /// How many blocks were scored.
+    pub candidates: usize,
+}
+
+impl Columns {
+    /// Answers a question.
+    pub fn recall(&self, ask: &Ask) -> Answer {
+        let filter = Filter::new(self, ask);
+        let mut sure = guaranteed(self, ask);
+        let gathered = match &ask.query {
+            Some(query) => gather(self, ask, query, &filter, &sure),
+            None => self.everything(&filter, &sure),
+        };
+        let measure = Measure::new(self, ask, gathered.candidates.iter().copied());
+        sure.sort_unstable();
+        let is_sure = |row: u32| sure.binary_search(&row).is_ok();
+        let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure);
+        let pool = best.finish();
+        let mut answer = Answer {
+            candidates: gathered.candidates.len(),
+            ..Answer::default()
+        };
+        let found = |rated: &Rated| Found {
+            id: self.ids.name(rated.row).to_owned(),
+            score: rated.score,
+            components: rated.components,
+            tokens: u64::from(self.tokens[rated.row as usize]),
+            expanded: gathered.expanded.contains(&rated.row),
+            guaranteed: is_sure(rated.row),
+        };
+        if !ask.frame {
+            let ranked = if ask.diversify {
+                diversify(self, &ask.space, pool, &[])
+            } else {
+                pool
+            };
+            answer.results = ranked.iter().take(ask.k).map(found).collect();
+            return answer;
+        }
+        always.sort_unstable_by(|one, other| better_first(self, one, other));
+        let order = diversify(self, &ask.space, pool, &always);
+        let shown = settle(self, &measure, always, order, ask.k);
+        let name = |row: u32| self.ids.name(row).to_owned();
+        answer.dropped = shown
+            .suppressed
+            .iter()
+            .map(|&row| (name(row), Dropped::Contradiction))
+            .collect();
+        answer.clashes = shown
+            .clashes
+            .iter()
+            .map(|&(one, other)| in_order(name(one), name(other)))
+            .collect();
+        answer.clashes.sort_unstable();
+        let results: Vec<Found> = shown.results.iter().map(found).collect();
+        let tokens: Vec<u64> = results.iter().map(|found| found.tokens).collect();
+        let always: Vec<bool> = results.iter().map(|found| found.guaranteed).collect();
+        for (found, fits) in results.into_iter().zip(fit(&tokens, &always, ask.budget)) {
+            if fits {
+                answer.results.push(found);
+            } else {
+                answer.dropped.push((found.id, Dropped::Budget));
+            }
+        }
+        answer
+    }
+
+    /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others.
+    fn rate_all(&self, ask: &Ask, measure: &Measure<'_>, gathered: &Gathered, sure: &[u32]) -> (Vec<Rated>, Best<'_>) {
+        let rate_part = |first: usize, rows: &[u32]| {
+            let mut best = Best::new(self, POOL_PER_RESULT * ask.k);
+            let mut always = Vec::new();
+            for (at, &row) in (first..).zip(rows) {
+                let rated = measure.rate(row, gathered.similarities.get(at).copied().unwrap_or(0.0));
+                if ask.frame && sure.binary_search(&row).is_ok() {
+                    always.push(rated);
+                } else {
+                    best.offer(rated);
+                }
+            }
+            (always, best)
+        };
+        let rows = &gathered.candidates;
+        let parts = ask.threads.clamp(1, rows.len() / ROWS_PER_THREAD + 1);
+        let length = rows.len().div_ceil(parts).max(1);
+        let (head, rest) = rows.split_at(length.min(rows.len()));
+        std::thread::scope(|scope| {
+            let rate_part = &rate_part;
+            let others: Vec<_> = (1..)
+                .zip(rest.chunks(length))
+                .map(|(part, rows)| scope.spawn(move || rate_part(part * length, rows)))
+                .collect();
+            let (mut always, mut best) = rate_part(0, head);
+            for other in others {
+                let (theirs, others) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                always.extend(theirs);
+                best.join(others);
+            }
+            (always, best)
+        })
+    }
+
+    /// For each of several vectors of a dimension, end to end, the active blocks within reach, the nearest first.
+    pub fn nearest(
+        &self,
+        space: &str,
+        vectors: &[f32],
+        dim: usize,
+        reach: Reach,
+        threads: usize,
+    ) -> Vec<Vec<(String, f32)>> {
+        let is_active = |row: u32| self.standing[row as usize] == Standing::Active;
+        let found = self.meaning.near_each(space, vectors, dim, reach, is_active, threads);
+        let name = |&(row, cosine): &(u32, f32)| (self.ids.name(row).to_owned(), cosine);
+        found.iter().map(|hits| hits.iter().map(name).collect()).collect()
+    }
+
+    /// Without a query every block that passes is a candidate, beside what is guaranteed.
+    fn everything(&self, filter: &Filter<'_>, sure: &[u32]) -> Gathered {
+        let mut rows = filter.rows();
+        if !sure.is_empty() {
+            rows.extend(sure.iter().filter(|&&row| !filter.passes(row)));
+            rows.sort_unstable();
+        }
+        Gathered {
+            candidates: rows,
+            similarities: Vec::new(),
+            expanded: Default::default(),
+        }
+    }
+}
+
+fn in_order(one: String, other: String) -> (String, String) {
+    if one <= other { (one, other) } else { (other, one) }
+}

@@ -1,0 +1,188 @@
+//! How do recalls of blocks look from Python?
+
+use std::sync::PoisonError;
+
+use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Reach, fit};
+use chronomemory::error::Error;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::engine::Engine;
+use crate::enter::{bad_choice, enter};
+use crate::handle::{now, threads};
+
+/// What a door takes for a question: the names are those of [`Ask`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Question {
+    hours: f64,
+    k: usize,
+    weights: [f64; 5],
+    tag_patterns: Vec<String>,
+    categories: Vec<String>,
+    window: Option<f64>,
+    min_confidence: f64,
+    guarantees: Vec<String>,
+    space: String,
+    query: Option<Vec<u8>>,
+    words: Vec<(String, f64)>,
+    expansion: usize,
+    diversify: bool,
+    exploration: f64,
+    frame: bool,
+    budget: Option<u64>,
+}
+
+impl Question {
+    fn into_ask(self) -> PyResult<Ask> {
+        let query = self.query.as_deref().map(floats).transpose()?;
+        Ok(Ask {
+            hours: self.hours,
+            k: self.k,
+            weights: self.weights,
+            tag_patterns: self.tag_patterns,
+            categories: self.categories,
+            window: self.window,
+            min_confidence: self.min_confidence,
+            guarantees: self.guarantees,
+            space: self.space,
+            query,
+            words: self.words,
+            expansion: self.expansion,
+            diversify: self.diversify,
+            exploration: self.exploration,
+            frame: self.frame,
+            budget: self.budget,
+            threads: threads(),
+        })
+    }
+}
+
+fn floats(bytes: &[u8]) -> PyResult<Vec<f32>> {
+    let (values, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() || values.is_empty() {
+        return Err(bad_choice("query", "", "the bytes of one or more float32"));
+    }
+    Ok(values.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
+}
+
+fn found<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyTuple>> {
+    let Found {
+        id,
+        score,
+        components,
+        tokens,
+        expanded,
+        guaranteed,
+    } = found;
+    (id, *score, *components, *tokens, *expanded, *guaranteed).into_pyobject(py)
+}
+
+fn reason(why: Dropped) -> &'static str {
+    match why {
+        Dropped::Contradiction => "contradiction",
+        Dropped::Budget => "budget",
+    }
+}
+
+fn told<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let results: Vec<_> = answer
+        .results
+        .iter()
+        .map(|one| found(py, one))
+        .collect::<PyResult<_>>()?;
+    let dropped: Vec<_> = answer.dropped.iter().map(|(id, why)| (id, reason(*why))).collect();
+    dict.set_item("results", results)?;
+    dict.set_item("dropped", dropped)?;
+    dict.set_item("clashes", &answer.clashes)?;
+    dict.set_item("candidates", answer.candidates)?;
+    Ok(dict)
+}
+
+fn with_blocks<T: Send>(
+    py: Python<'_>,
+    engine: &Bound<'_, Engine>,
+    ask: impl FnOnce(&Columns) -> T + Send,
+) -> PyResult<T> {
+    let columns = engine.get().handle().read(py, |store| store.blocks())?;
+    enter(py, || {
+        Ok::<T, Error>(ask(&columns.read().unwrap_or_else(PoisonError::into_inner)))
+    })
+}
+
+/// Answers a question about blocks.
+#[pyfunction]
+pub fn recall_blocks<'py>(
+    py: Python<'py>,
+    engine: &Bound<'py, Engine>,
+    question: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let ask = question.extract::<Question>()?.into_ask()?;
+    let answer = with_blocks(py, engine, |columns| columns.recall(&ask))?;
+    told(py, &answer)
+}
+
+/// For each of several vectors the active blocks of at least this cosine, the nearest first.
+#[pyfunction]
+pub fn nearest_blocks(
+    py: Python<'_>,
+    engine: &Bound<'_, Engine>,
+    space: &str,
+    vectors: &[u8],
+    dim: usize,
+    number: usize,
+    least: f32,
+) -> PyResult<Vec<Vec<(String, f32)>>> {
+    let vectors = floats(vectors)?;
+    with_blocks(py, engine, |columns| {
+        columns.nearest(space, &vectors, dim, Reach { number, least }, threads())
+    })
+}
+
+/// The ids of inbox and active blocks that have a tag like the pattern.
+#[pyfunction]
+pub fn blocks_tagged(py: Python<'_>, engine: &Bound<'_, Engine>, pattern: &str) -> PyResult<Vec<String>> {
+    with_blocks(py, engine, |columns| columns.tagged(pattern))
+}
+
+/// The links of these blocks.
+#[pyfunction]
+pub fn block_links(py: Python<'_>, engine: &Bound<'_, Engine>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
+    with_blocks(py, engine, |columns| columns.links_of(&ids))
+}
+
+/// The unresolved contradictions of these blocks.
+#[pyfunction]
+pub fn block_contradictions(
+    py: Python<'_>,
+    engine: &Bound<'_, Engine>,
+    ids: Vec<String>,
+) -> PyResult<Vec<(String, String)>> {
+    with_blocks(py, engine, |columns| columns.contradictions_of(&ids))
+}
+
+/// Writes changes as one batch unless one of the ids that were read changed after `seq`; says whether it did.
+#[pyfunction]
+pub fn write_unless_changed(
+    py: Python<'_>,
+    engine: &Bound<'_, Engine>,
+    changes: &Bound<'_, PyAny>,
+    face: &str,
+    seq: u64,
+    read: Vec<String>,
+) -> PyResult<bool> {
+    let engine = engine.get();
+    let desk = engine.draft_of(changes, Some(face))?;
+    let committed = engine
+        .handle()
+        .change(py, |store| store.commit_unless_changed(&desk.draft, &read, seq, now()))?;
+    engine.keep(desk);
+    Ok(committed.is_some())
+}
+
+/// Which results fit a budget, in their order.
+#[pyfunction]
+pub fn fit_budget(tokens: Vec<u64>, guaranteed: Vec<bool>, budget: Option<u64>) -> Vec<bool> {
+    fit(&tokens, &guaranteed, budget)
+}

@@ -1,0 +1,88 @@
+"""Do embeddings of blocks lie where they belong, and only there?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chronomemory import InvalidRecord
+from chronomemory.blocks import Blocks, Memory, embedding_to_bytes, open_blocks, sync
+from chronomemory.blocks.embeddings import space_of
+from chronomemory.embedders import CallableEmbedder
+from living import angles
+
+
+def insert(blocks: Blocks, block_id: str, vector: list[float], model: str | None = None) -> None:
+    with blocks.begin() as conn:
+        sync.insert_block(
+            conn, block_id=block_id, content=block_id, category="c", source="s", status="active"
+        )
+        sync.update_block_scoring(conn, block_id, embedding=vector, embedding_model=model)
+        assert sync.get_block(conn, block_id)["embedding"] == embedding_to_bytes(vector)
+
+
+def test_they_never_travel_through_json(blocks: Blocks) -> None:
+    insert(blocks, "a", [0.123456, -7.0])
+    lines = [json.dumps(event.record) for event in blocks.store.replay()]
+    assert not any("0.123" in line or 'embedding"' in line for line in lines)
+    assert [(space.name, space.living) for space in blocks.store.spaces()] == [("blocks", 1)]
+    with blocks.connect() as conn:
+        assert sync.get_block(conn, "a")["embedding"] == embedding_to_bytes([0.123456, -7.0])
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_written(blocks: Blocks) -> None:
+    insert(blocks, "a", [1.0, 0.0], "m")
+    before = blocks.store.wal_seq()
+    with pytest.raises(InvalidRecord, match="3 numbers of 'm'"):
+        insert(blocks, "b", [1.0, 0.0, 0.0], "m")
+    assert blocks.store.wal_seq() == before
+
+
+def test_each_model_has_a_space_of_its_own() -> None:
+    names = [space_of(model) for model in (None, "a", "a/b", "a-b", "x" * 99, "x" * 98)]
+    assert len(set(names)) == len(names)
+    assert all(len(name) <= 64 for name in names)
+
+
+def test_vectors_of_another_model_are_not_compared(blocks: Blocks) -> None:
+    Memory(blocks, embedder=CallableEmbedder("one", angles)).remember("Fact 0")
+    other = Memory(blocks, embedder=CallableEmbedder("two", angles))
+    assert [found.similarity for found in other.recall("about 0")] == [0.0]
+
+
+def test_a_new_vector_replaces_the_old_one(blocks: Blocks) -> None:
+    memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+    block_id = memory.remember("Fact 0").block_id
+    assert memory.recall("about 90")[0].similarity == pytest.approx(0.0, abs=1e-6)
+    with blocks.begin() as conn:
+        sync.update_block_scoring(conn, block_id, embedding=[0.0, 1.0])
+    assert memory.recall("about 90")[0].similarity == pytest.approx(1.0)
+
+
+def test_a_damaged_row_is_never_scored(tmp_path: Path) -> None:
+    with open_blocks(tmp_path) as blocks:
+        memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        memory.remember("Fact 0")
+        assert memory.recall("about 0")[0].similarity == pytest.approx(1.0)
+    (rows,) = (tmp_path / ".chronomemory" / "vectors").glob("*.f32")
+    rows.write_bytes(np.array([0.5, 0.5], dtype="<f4").tobytes() + rows.read_bytes()[8:])
+    with open_blocks(tmp_path) as blocks:
+        memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        assert [found.similarity for found in memory.recall("about 0")] == [0.0]
+        assert not blocks.store.verify().valid
+
+
+def test_compaction_and_reopening_keep_them(tmp_path: Path) -> None:
+    with open_blocks(tmp_path) as blocks:
+        memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        for angle in range(0, 300, 30):
+            memory.learn(f"Fact {angle}")
+        memory.consolidate()
+        before = memory.recall("about 100", top_k=9)
+        blocks.store.compact()
+        assert memory.recall("about 100", top_k=9) == before
+    with open_blocks(tmp_path) as blocks:
+        again = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        assert again.recall("about 100", top_k=9) == before
