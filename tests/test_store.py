@@ -243,3 +243,18 @@ def test_two_stores_on_one_project_see_each_other(store: ChronoStore, tmp_path: 
         other.upsert(ChronoRecord(id="C"))
         assert ids(store.query()) == ["A", "B", "C"]
     assert store.chain_valid()
+
+
+def test_a_store_stays_where_it_is_when_the_process_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with ChronoStore("project") as store:
+        store.upsert({"id": "A"})
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        store.upsert({"id": "B"})
+        store.compact()
+        store.close()
+        assert [record.id for record in store.query()] == ["A", "B"]
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -64,9 +64,10 @@ class ChronoStore:
         ):
             if value not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        self.project_root = Path(project_root)
+        # Absolute: a process that goes to another folder must not take its stores along.
+        self.project_root = Path(project_root).absolute()
         self.recursion_depth: Final = recursion_depth
-        self._given_head_file = None if head_file is None else Path(head_file)
+        self._given_head_file = None if head_file is None else Path(head_file).absolute()
         self._options: dict[str, Any] = {
             "recursion_depth": recursion_depth,
             "durability": durability,

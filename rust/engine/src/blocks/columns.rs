@@ -9,7 +9,7 @@ use super::like::like;
 use super::links::Links;
 use super::meaning::Meaning;
 use super::names::Names;
-use crate::state::{Query, State};
+use crate::state::{Life, Query, State};
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
@@ -43,7 +43,7 @@ impl Standing {
 #[derive(Default)]
 pub struct Columns {
     /// Which state this follows, and how far.
-    lineage: u64,
+    life: Option<Life>,
     seen: usize,
     seen_embeddings: usize,
     pub(super) ids: Names,
@@ -74,18 +74,22 @@ pub struct Columns {
 impl Columns {
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
-        self.lineage != state.lineage() || self.seen != state.face_changes()
+        !self.is_of(state) || self.seen != state.face_changes()
+    }
+
+    fn is_of(&self, state: &State) -> bool {
+        self.life.as_ref().is_some_and(|life| life.is(state.changes().life()))
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
-        if self.lineage == state.lineage() {
+        if self.is_of(state) {
             for record in state.face_changed_since(self.seen) {
                 self.take(record);
             }
         } else {
             *self = Self {
-                lineage: state.lineage(),
+                life: Some(state.changes().life().same()),
                 ..Self::default()
             };
             for kind in ["block", "bedge", "contradiction"] {

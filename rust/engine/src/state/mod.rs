@@ -7,7 +7,6 @@
 mod arena;
 mod catalog;
 mod changes;
-mod lineage;
 mod records;
 mod rows;
 mod slots;

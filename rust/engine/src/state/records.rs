@@ -8,7 +8,6 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
 use super::changes::Changes;
-use super::lineage::Lineage;
 use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::Timeline;
 use crate::event::draft_value::defaults;
@@ -71,7 +70,6 @@ pub struct State {
     pub(super) catalog: Catalog,
     timeline: Timeline,
     pub(super) changes: Changes,
-    lineage: Lineage,
     /// Slots of the faces' records, in the order in which they changed.
     face_changes: Vec<u32>,
     /// The slots of what is said about embeddings, in the order it was said.
@@ -106,11 +104,6 @@ impl State {
     /// The events of the live log.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
-    }
-
-    /// The name of this state: what is derived from one state cannot follow another.
-    pub fn lineage(&self) -> u64 {
-        self.lineage.number()
     }
 
     /// How often a record of a face has changed.

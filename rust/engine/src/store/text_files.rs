@@ -97,7 +97,13 @@ pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Opti
         return None;
     }
     let is_it = |slot: u32, id: &[u8]| state.row(slot).is_some_and(|row| row.id == id);
-    sealed.settle(|slot, id| if is_it(slot, id) { Some(slot) } else { state.slot_spelled(id) });
+    sealed.settle(|slot, id| {
+        if is_it(slot, id) {
+            Some(slot)
+        } else {
+            state.slot_spelled(id)
+        }
+    });
     let index = Index::new(Fields::chosen(source.choice.as_deref()), sealed);
     let rows = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
     let news = rows.filter(|row| row.seq > source.seq || index.doc_of(row.slot).is_none());

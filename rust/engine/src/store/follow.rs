@@ -1,0 +1,146 @@
+//! How does the memory follow the files?
+
+use super::derived;
+use super::load::{Examined, LOST_ROWS, Look, Seen, look_twice, nothing};
+use super::loader::Loader;
+use super::{Log, Progress, Store, vectors};
+use crate::error::{At, Error, Result};
+use crate::state::State;
+
+impl Store {
+    /// Reads what others committed since.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.check_open()?;
+        // What this store writes itself is not news to it.
+        let is_writing = self.lock.held && self.prepared;
+        if !is_writing && self.is_behind()? {
+            self.catch_up()?;
+        }
+        Ok(())
+    }
+
+    /// Whether others changed the files since the last look: a few system calls, no reading.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn is_behind(&self) -> Result<bool> {
+        self.check_open()?;
+        if self.is_leased() && self.prepared {
+            return Ok(false);
+        }
+        let path = self.layout.log();
+        Ok(match (&self.log, self.disk.status(path)) {
+            (None, Ok(_)) => true,
+            (log, Err(fault)) if fault.kind() == std::io::ErrorKind::NotFound => log.is_some(),
+            (_, Err(fault)) => return Err(Error::io(path, fault)),
+            // A pending tail may have been replaced by as many other bytes: it is always looked at again.
+            (Some(_), Ok(_)) if self.report.tail.is_some() => true,
+            (Some(log), Ok(now)) => now.identity != log.identity || now.length != log.walk.end,
+        })
+    }
+
+    /// Forgets the memory and loads base and log anew.
+    pub(super) fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
+        let path = self.layout.log().to_owned();
+        let look = Look {
+            threads: self.options.threads,
+            checking: self.options.checking,
+            archives: false,
+        };
+        let seen = look_twice(&*self.disk, &self.layout, look, Loader::loading, progress).at(&path)?;
+        let Some(Seen {
+            file,
+            found,
+            taker: loader,
+        }) = seen
+        else {
+            self.log = None;
+            self.state = State::default();
+            self.vectors = vectors::Vectors::default();
+            self.report = nothing();
+            self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
+            return self.find_standing();
+        };
+        let Examined {
+            walk,
+            report,
+            origin,
+            anchored,
+            synced,
+        } = found;
+        if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
+        }
+        let is_synced = synced == Some(walk.end);
+        self.log = Some(Log {
+            identity: file.identity().at(&path)?,
+            file,
+            writable: false,
+            walk,
+            origin,
+            anchored,
+        });
+        self.report = report;
+        self.state = loader.state.unwrap_or_default();
+        self.vectors = vectors::Vectors::default();
+        self.unsynced.rows = if is_synced {
+            self.state.vector_changes().len()
+        } else {
+            0
+        };
+        self.unsynced.reading += 1;
+        self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
+        self.find_standing()
+    }
+
+    /// Takes in what was appended; anything that does not simply follow means a reload.
+    pub(super) fn catch_up(&mut self) -> Result<()> {
+        let path = self.layout.log().to_owned();
+        let same = match &self.log {
+            Some(log) => self.disk.status(&path).is_ok_and(|now| now.identity == log.identity),
+            None => false,
+        };
+        if !same {
+            return match self.follow_swap()? {
+                true => Ok(()),
+                false => self.reload(&mut |_, _| {}),
+            };
+        }
+        let Some(log) = self.log.as_mut() else {
+            return self.reload(&mut |_, _| {});
+        };
+        let length = log.file.length().at(&path)?;
+        // Lines whose rows are lost look whole: only a look at everything tells.
+        let without_rows = self.report.tail.as_ref().is_some_and(|tail| tail.reason == LOST_ROWS);
+        if length < log.walk.end || without_rows {
+            return self.reload(&mut |_, _| {});
+        }
+        let before = log.walk.follower.damage.len();
+        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
+        let reading = crate::wal::reader::Reading {
+            trusted_until: 0,
+            threads: self.options.threads,
+        };
+        let tail = log
+            .walk
+            .go(&*log.file, length, reading, &mut loader, &mut |_, _| {})
+            .at(&path);
+        self.state = loader.state.unwrap_or_default();
+        if tail.is_err() {
+            // Half of a piece may have been taken in; the next look starts from nothing.
+            self.log = None;
+        }
+        let tail = tail?;
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        if log.walk.follower.damage.len() > before || log.walk.follower.tail.is_some() {
+            return self.reload(&mut |_, _| {});
+        }
+        self.report.tail = tail;
+        Ok(())
+    }
+}
