@@ -101,11 +101,9 @@ def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tupl
     if not isinstance(data, dict) or data.get("generation") != generation:
         return
     row, ids, digests = data.get("row"), data.get("ids"), data.get("sha256")
-    if (
-        name != f"vector:{data.get('space')}:{row}"
-        or not isinstance(ids, list)
-        or not isinstance(digests, list)
-    ):
+    if not isinstance(ids, list) or not isinstance(digests, list) or len(ids) != len(digests):
+        return
+    if not isinstance(row, int) or row < 0 or name != f"vector:{data.get('space')}:{row}":
         return
     gone = data.get("gone") if isinstance(data.get("gone"), dict) else {}
     for number, (owner, digest) in enumerate(zip(ids, digests, strict=True), start=row):
