@@ -1,5 +1,7 @@
 //! Which face does a record belong to? Its id says so.
 
+use memchr::memchr;
+
 /// The face that says which embeddings there are.
 pub const VECTORS: &str = "vectors";
 
@@ -21,7 +23,7 @@ const LONGEST_PREFIX_BYTES: usize = 13;
 
 /// The face that owns this id; `None` for plain records.
 pub fn face_of(id: &[u8]) -> Option<&'static str> {
-    let end = id.iter().take(LONGEST_PREFIX_BYTES + 1).position(|&b| b == b':')?;
+    let end = memchr(b':', &id[..id.len().min(LONGEST_PREFIX_BYTES + 1)])?;
     let prefix = &id[..end];
     FACES
         .iter()
