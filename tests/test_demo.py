@@ -26,6 +26,7 @@ def test_the_story_is_told(tmp_path: Path) -> None:
     for words in (
         "200 records in",
         "docs/payments.md, line 42 · load test of 2026-03-02",
+        "how often does the payment API retry?",
         "active → invalidated",
         "0.90 → 0.45",
         "0.80 → 0.40",

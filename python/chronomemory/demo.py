@@ -61,6 +61,7 @@ def show(console: Console, folder: Path, records: int = _RECORDS) -> None:
         _load(console, store, _notes(folder / "notes.ndjson", records))
         _ask(console, store)
         known = _believe(console, store)
+        _find(console, store)
         _doubt(console, store)
         _look_back(console, store, known)
         _verify(console, store)
@@ -153,6 +154,22 @@ def _believe(console: Console, store: ChronoStore) -> int:
     rows.columns[0].style = "dim"
     _body(console, rows)
     return store.wal_seq()
+
+
+def _find(console: Console, store: ChronoStore) -> None:
+    question = "how often does the payment API retry?"
+    store.search(question)  # the first search makes the index
+    _head(console, "Find", f'store.search("{question}")', "by words and links")
+    started = time.perf_counter()
+    found = store.search(question, limit=2)
+    seconds = time.perf_counter() - started
+    rows = Table.grid(padding=(0, 3))
+    for hit in found:
+        rows.add_row(Text(hit.id, style="cyan"), f"{hit.score:.1f}", hit.record.label)
+    _body(console, rows)
+    _body(
+        console, Text(f"the best of {store.record_count():,} records in {seconds * 1000:.1f} ms", style="dim")
+    )
 
 
 def _doubt(console: Console, store: ChronoStore) -> None:
