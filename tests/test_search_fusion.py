@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,53 @@ class TestFilters:
         assert {hit.id for hit in store.search(**asked)} == before
         store.compact()
         assert {hit.id for hit in store.search(**asked)} == before
+
+    def test_any_changes_are_followed(self, store: ChronoStore) -> None:
+        luck = np.random.default_rng(3)
+        kept: dict[str, ChronoRecord] = {}
+        rows: dict[str, Floats] = {}
+        asked: list[tuple[dict[str, Any], Callable[[ChronoRecord], bool]]] = [
+            ({}, lambda one: True),
+            ({"tags": ["even"]}, lambda one: "even" in one.data["tags"]),
+            (
+                {"kind": "turn", "min_confidence": 0.4},
+                lambda one: one.kind == "turn" and one.confidence >= 0.4,
+            ),
+        ]
+        for step in range(400):
+            name = f"R{luck.integers(60)}"
+            match luck.integers(6) if name in kept else 0:
+                case 0 | 1:
+                    kept[name] = replace(RECORDS[luck.integers(1, 11)], id=name)
+                    store.upsert(kept[name])
+                case 2 | 3:
+                    rows[name] = luck.standard_normal(DIM, dtype=np.float32)
+                    store.attach(name, rows[name], model="noise")
+                case 4 if name in rows:
+                    store.detach(name)
+                    del rows[name]
+                case 5:
+                    store.delete(name)
+                    # Its embedding waits for it to be written again.
+                    kept.pop(name)
+            if step % 150 == 149:
+                store.compact()
+            if not store.spaces():
+                continue
+            filters, passes = asked[luck.integers(len(asked))]
+            hits = store.search(vector=VECTOR, context=False, limit=100, **filters)
+            if not filters:
+                assert [hit.id for hit in hits] == [one.record_id for one in store.nearest(VECTOR, k=100)]
+            assert {hit.id for hit in hits} == {name for name in rows if name in kept and passes(kept[name])}
+
+    def test_other_fields_make_other_filters(self, store: ChronoStore) -> None:
+        store.upsert_many(
+            [ChronoRecord(id="A", data={"topics": ["x"]}), ChronoRecord(id="B", data={"tags": ["x"]})]
+        )
+        store.attach_many("AB", np.eye(2), model="two")
+        assert [hit.id for hit in store.search(vector=[1, 0], tags=["x"])] == ["B"]
+        store.choose_search_fields(tags=["data.topics"])
+        assert [hit.id for hit in store.search(vector=[1, 0], tags=["x"])] == ["A"]
 
 
 class TestSpaces:

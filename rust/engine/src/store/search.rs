@@ -12,7 +12,7 @@ use super::past::OrDamage;
 use super::rank::{Hit, Search, rank};
 use super::shared::Shared;
 use super::text_files::{Attached, TextFiles, attach};
-use super::vectors::{Narrowed, Near, Nearby, no_past};
+use super::vectors::{Narrowed, Near, Nearby, Recent, no_past};
 use super::{Store, View};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
@@ -169,13 +169,20 @@ impl TextDesk {
     }
 
     /// The nearest of the records that pass; `None` if the index is no longer that of the state they were taken from.
-    fn nearest(&self, mut nearby: Nearby, filter: &Filter, life: &Life, pool: usize) -> Result<Option<Near>> {
+    fn nearest(
+        &self,
+        mut nearby: Nearby,
+        recent: &Recent,
+        filter: &Filter,
+        life: &Life,
+        pool: usize,
+    ) -> Result<Option<Near>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let Some(known) = kept.as_ref().filter(|kept| kept.life.is(life)) else {
             return Ok(None);
         };
         self.narrowed
-            .narrow(&mut nearby, &known.index, (life, known.changes), filter);
+            .narrow(&mut nearby, &known.index, known.changes, filter, recent);
         // A sweep takes longer than all the rest: the index must not wait for it.
         drop(kept);
         nearby.run(pool).map(Some)
@@ -189,6 +196,7 @@ impl TextDesk {
             choice,
         });
         *self.unsaved() = unsaved;
+        self.narrowed.forget();
         *kept = Some(Kept { index, life, changes });
     }
 }
@@ -215,15 +223,18 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         let (filter, life, nearby) = shared.read(|store| {
             let log = store.log.as_ref().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
-            let vector = search.vector.as_deref();
-            let start = |vector: &[f32]| store.start_nearby(search.space.as_deref(), vector);
-            Ok((
-                filter,
-                store.state.changes().life().same(),
-                vector.map(start).transpose()?,
-            ))
+            let changes = store.state.changes();
+            let nearby = match search.vector.as_deref() {
+                Some(vector) => {
+                    let nearby = store.start_nearby(search.space.as_deref(), vector)?;
+                    let recent = desk.narrowed.recent(&nearby, &filter, changes);
+                    Some((nearby, recent))
+                }
+                None => None,
+            };
+            Ok((filter, changes.life().same(), nearby))
         })?;
-        let near = match nearby.map(|nearby| desk.nearest(nearby, &filter, &life, search.pool())) {
+        let near = match nearby.map(|(nearby, recent)| desk.nearest(nearby, &recent, &filter, &life, search.pool())) {
             Some(found) => match found? {
                 Some(near) if shared.looking().still_has(near.nearby()) => Some(near),
                 _ => continue,

@@ -39,7 +39,7 @@ pub use hunt::{Hunt, Neighbour, Question};
 pub(super) use check::{check_rows, first_without_rows};
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
-pub(super) use nearby::{Narrowed, Near, Nearby, no_past};
+pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
 
 use super::Store;
 use crate::error::{Error, Result};

@@ -3,15 +3,17 @@
 //! The store knows whose a row is, the index of words which records pass. So a search takes the living rows along, narrows
 //! them without the store, and asks for the best of those. What words or neighbours put forward is scored one by one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::blocks::Ready;
+use roaring::RoaringBitmap;
+
+use super::blocks::{Ready, Shelves};
 use super::check::is_row;
 use super::filter::Filter;
 use super::hunt::{Hunt, Question, floats};
 use super::index::BLOCK_ROWS;
 use crate::error::{At, Error, Result};
-use crate::state::{Life, Query};
+use crate::state::{Changes, Query};
 use crate::store::Store;
 use crate::text;
 use crate::vector::score::Scorer;
@@ -19,6 +21,8 @@ use crate::vector::{Cpu, Rows};
 
 /// How many filters are remembered.
 const MOST_NARROWED: usize = 8;
+/// So many changes are followed.
+const MOST_CHANGES: usize = 4096;
 
 /// All living rows of a space, taken along for one search.
 pub(in crate::store) struct Nearby {
@@ -112,55 +116,106 @@ impl Near {
     }
 }
 
-/// The rows of earlier searches, for as long as nothing is written.
+/// The rows of earlier searches. To ask every record again after each write would cost more than the search.
+/// INVARIANT: all of them are of one index; when another one is made, they are forgotten.
 #[derive(Default)]
-pub(in crate::store) struct Narrowed(Mutex<Vec<Known>>);
+pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<Known>>>);
 
 struct Known {
+    shelves: Arc<Shelves>,
     living: Arc<Filter>,
-    life: Life,
     changes: usize,
     wanted: text::Filter,
     rows: Arc<Filter>,
 }
 
+/// The slots that changed between two counts of changes.
+#[derive(Default)]
+pub(in crate::store) struct Recent {
+    pub from: usize,
+    pub until: usize,
+    pub slots: Vec<u32>,
+}
+
 impl Narrowed {
-    /// Leaves the rows of those records that an index lets pass; `life` and `changes` say how far it knows the state.
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<Known>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all.
+    pub fn forget(&self) {
+        self.known().clear();
+    }
+
+    fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<Known>> {
+        let is_same = |one: &&Arc<Known>| one.is_for(&nearby.hunt.shelves, wanted);
+        self.known().iter().find(is_same).cloned()
+    }
+
+    /// What changed since this was asked before; nothing if that is too much to follow.
+    pub fn recent(&self, nearby: &Nearby, wanted: &text::Filter, changes: &Changes) -> Recent {
+        let before = self.before(nearby, wanted).map(|known| known.changes);
+        match before.filter(|from| changes.count().saturating_sub(*from) <= MOST_CHANGES) {
+            Some(from) if from <= changes.count() => Recent {
+                from,
+                until: changes.count(),
+                slots: changes.since(from).to_vec(),
+            },
+            _ => Recent::default(),
+        }
+    }
+
+    /// Leaves the rows of those records that an index lets pass, which knows so many changes.
     pub fn narrow(
         &self,
         nearby: &mut Nearby,
         index: &text::Index,
-        (life, changes): (&Life, usize),
+        changes: usize,
         wanted: &text::Filter,
+        recent: &Recent,
     ) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|one| one.life.is(life) && one.changes == changes);
-        let is_same = |one: &&Known| Arc::ptr_eq(&one.living, &nearby.living) && one.wanted == *wanted;
-        if let Some(same) = known.iter().find(is_same) {
-            nearby.hunt.filter = Arc::clone(&same.rows);
-            return;
-        }
-        drop(known);
         let question = index.question(&[], wanted);
         let passes = |row: &u32| {
             let block = &nearby.hunt.blocks[*row as usize / BLOCK_ROWS];
             let doc = index.doc_of(block.owners[*row as usize % BLOCK_ROWS]);
             doc.is_some_and(|doc| question.passes(doc))
         };
-        let mut rows = Filter::of(nearby.living.rows.iter().filter(passes).collect());
+        let rows = match self.before(nearby, wanted) {
+            Some(before) if before.changes == changes && Arc::ptr_eq(&before.living, &nearby.living) => {
+                nearby.hunt.filter = Arc::clone(&before.rows);
+                return;
+            }
+            Some(before) if before.changes == recent.from && (recent.from..=recent.until).contains(&changes) => {
+                let mut touched = &before.living.rows ^ &nearby.living.rows;
+                let by_slot = &nearby.hunt.rows_by_slot;
+                touched.extend(recent.slots.iter().filter_map(|slot| by_slot.get(*slot as usize)));
+                let kept = &before.rows.rows - &touched;
+                touched &= &nearby.living.rows;
+                kept | touched.iter().filter(passes).collect::<RoaringBitmap>()
+            }
+            _ => nearby.living.rows.iter().filter(passes).collect(),
+        };
+        let mut rows = Filter::of(rows);
         rows.is_all = rows.rows.len() == u64::from(nearby.hunt.rows);
         nearby.hunt.filter = Arc::new(rows);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
+        known.retain(|one| !one.is_for(&nearby.hunt.shelves, wanted));
         if known.len() == MOST_NARROWED {
             known.remove(0);
         }
-        known.push(Known {
+        known.push(Arc::new(Known {
+            shelves: Arc::clone(&nearby.hunt.shelves),
             living: Arc::clone(&nearby.living),
-            life: life.same(),
             changes,
             wanted: wanted.clone(),
             rows: Arc::clone(&nearby.hunt.filter),
-        });
+        }));
+    }
+}
+
+impl Known {
+    fn is_for(&self, shelves: &Arc<Shelves>, wanted: &text::Filter) -> bool {
+        Arc::ptr_eq(&self.shelves, shelves) && self.wanted == *wanted
     }
 }
 
