@@ -1,8 +1,9 @@
 """How well does a search bring back what answers a question? ``python -m benches.retrieval [--figures FILE]``
 
-For each of five conversations a store is filled with its turns, linked to the one before, in its session;
-nothing is tuned per question and no language model is asked. Recall and NDCG are those of LMEB: per category,
-then the plain mean over the five categories. ``benches.retrieval.plot`` draws the figures.
+For each of five conversations a store is filled with its turns, linked to the one before, in its session, and
+with their embeddings. It is asked through ``store.search`` like anywhere; nothing is tuned per question and
+no language model is asked. Recall and NDCG are those of LMEB: per category, then the plain mean over the five
+categories. ``benches.retrieval.plot`` draws the figures.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from math import log2
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from chronomemory import ChronoStore
@@ -51,27 +51,18 @@ def judged(found: list[str], wanted: frozenset[str]) -> dict[str, float]:
 
 
 def answer(
-    store: ChronoStore, talk: Conversation, question: Question, way: tuple[str, bool, bool, bool]
+    store: ChronoStore, question: Question, way: tuple[str, bool, bool, bool]
 ) -> tuple[list[str], float]:
     """Ask one question in one way; return what was found and the milliseconds it took."""
     _, by_text, by_vector, context = way
-    cosines = talk.vectors @ question.vector
-    wanted: dict[str, Any] = {
-        "text": question.text if by_text else None,
-        "cosines": list(zip(talk.ids, cosines.tolist(), strict=True)) if by_vector else None,
-        "kinds": [],
-        "without_kinds": [],
-        "status": "active",
-        "min_confidence": 0.0,
-        "tags": [],
-        "since_us": None,
-        "until_us": None,
-        "limit": LIMIT,
-        "context": context,
-    }
     start = time.perf_counter()
-    hits = store.engine.search(wanted)
-    return [record.id for record, _, _ in hits], (time.perf_counter() - start) * 1e3
+    hits = store.search(
+        question.text if by_text else None,
+        question.vector if by_vector else None,
+        limit=LIMIT,
+        context=context,
+    )
+    return [hit.id for hit in hits], (time.perf_counter() - start) * 1e3
 
 
 def measure(talks: Iterable[Conversation]) -> tuple[Figures, dict[str, list[float]]]:
@@ -81,10 +72,11 @@ def measure(talks: Iterable[Conversation]) -> tuple[Figures, dict[str, list[floa
     for talk in talks:
         with TemporaryDirectory() as folder, ChronoStore(folder) as store:
             store.upsert_many(talk.records)
-            store.search("warm")
+            store.attach_many(talk.ids, talk.vectors, model="all-MiniLM-L6-v2")
+            store.search("warm", talk.vectors[0])
             for question in talk.questions:
                 for way in WAYS:
-                    found, spent = answer(store, talk, question, way)
+                    found, spent = answer(store, question, way)
                     took[way[0]].append(spent)
                     for name, value in judged(found, question.evidence).items():
                         figures[way[0]][question.category][name].append(value)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
+import numpy.typing as npt
+
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
+from chronomemory.vectors import float_rows
 
 __all__ = ["Hit", "choose_search_fields", "search"]
 
@@ -18,9 +21,6 @@ _LAST_SEQ = 2**63 - 1
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
-#: How many records words and vectors each put forward, and how many times as many before a narrow filter.
-_POOL = 100
-_NARROW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Searchable(Protocol):
 def search(
     store: Searchable,
     text: str | None = None,
-    vector: Sequence[float] | None = None,
+    vector: npt.ArrayLike | None = None,
     *,
     kind: str | Iterable[str] | None = None,
     status: str | None = "active",
@@ -71,6 +71,9 @@ def search(
     ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
     written. Records that keep the books are found only if their kind is named. With ``context`` linked
     records and those of the same group lift each other.
+
+    A vector is compared, exactly, with the embeddings of a ``space`` (the default one unless named) whose
+    records pass all filters. Embeddings are those of now: ``as_of`` with a vector is refused.
     """
     if text is None and vector is None:
         raise ValueError("a search needs a text or a vector")
@@ -78,7 +81,8 @@ def search(
         raise ValueError(f"limit must be 0 or more, not {limit!r}")
     wanted: dict[str, Any] = {
         "text": text,
-        "cosines": None,
+        "vector": None if vector is None else float_rows(vector, (1,))[0],
+        "space": space,
         "kinds": [kind] if isinstance(kind, str) else list(kind or ()),
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
         "status": status,
@@ -89,8 +93,6 @@ def search(
         "limit": limit,
         "context": context,
     }
-    if vector is not None:
-        wanted["cosines"] = _cosines(store, vector, space, wanted)
     where: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
     return [Hit(record, score, why) for record, score, why in where.search(wanted, explain=explain)]
 
@@ -120,37 +122,6 @@ def choose_search_fields(
             data[name] = [paths] if isinstance(paths, str) else list(paths)
     choice = ChronoRecord(id=_CHOICE_ID, kind="search_fields", label="", confidence=1.0, data=data)
     store.engine.upsert(choice, _FACE)
-
-
-def _cosines(
-    store: Searchable, vector: Sequence[float], space: str | None, wanted: dict[str, Any]
-) -> list[tuple[str, float]]:
-    """Return the cosines of the nearest records, and of those that words or neighbours put forward."""
-    nearest = getattr(store, "nearest", None)
-    if nearest is None:
-        raise TypeError(f"{store!r} keeps no embeddings to compare a vector with")
-    kinds: list[str] = wanted["kinds"]
-    pool = max(_POOL, wanted["limit"])
-    # What else is asked for is looked at later, so that more must be put forward for enough to be left.
-    is_narrow = len(kinds) > 1 or wanted["tags"] or wanted["since_us"] or wanted["until_us"]
-    near = nearest(
-        vector,
-        space=space,
-        k=pool * (_NARROW if is_narrow else 1),
-        kind=kinds[0] if len(kinds) == 1 else None,
-        status=wanted["status"],
-        min_confidence=wanted["min_confidence"],
-    )
-    cosines = {found.record_id: float(found.score) for found in near}
-    if wanted["text"] is not None or wanted["context"]:
-        known = {**wanted, "cosines": list(cosines.items()), "limit": 4 * pool}
-        put_forward = [record.id for record, _, _ in store.engine.search(known)]
-        others = [name for name in put_forward if name not in cosines]
-        found = (
-            nearest(vector, space=space, k=max(len(others), 1), status=None, among=others) if others else []
-        )
-        cosines.update((one.record_id, float(one.score)) for one in found)
-    return list(cosines.items())
 
 
 def _micros(name: str, moment: datetime | None) -> int | None:

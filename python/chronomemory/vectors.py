@@ -99,7 +99,7 @@ def _refuse(reason: str, field: str = "vector") -> InvalidRecord:
     return InvalidRecord(f"{field}: {reason}", field=field, recovery="Correct the value and write it again.")
 
 
-def _rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
+def float_rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
     """Make a contiguous matrix of float32 of what a caller gave; the numbers may not change in size."""
     try:
         given = np.asarray(vectors)
@@ -129,7 +129,7 @@ def attach(
     ``model`` names what made the vector. The first embedding binds the space to it and to the
     vector's length; later ones may leave it out.
     """
-    return range(*attach_rows(store.engine, [record_id], _rows(vector, (1,)), space=space, model=model))
+    return range(*attach_rows(store.engine, [record_id], float_rows(vector, (1,)), space=space, model=model))
 
 
 def attach_many(
@@ -141,7 +141,7 @@ def attach_many(
     model: str | None = None,
 ) -> range:
     """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id."""
-    ids, rows = list(record_ids), _rows(vectors, (2,))
+    ids, rows = list(record_ids), float_rows(vectors, (2,))
     if len(ids) != len(rows):
         raise _refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together")
     return range(*attach_rows(store.engine, ids, rows, space=space, model=model))
@@ -227,7 +227,7 @@ def nearest(
     ``kind``, ``status`` (None means any) and ``min_confidence`` choose among the records as in ``query``,
     records of all faces included; ``among`` names the only ids that count; ``min_score`` is the least cosine.
     """
-    queries = _rows(vector, (1, 2))
+    queries = float_rows(vector, (1, 2))
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise _refuse(f"{k!r} is no number of records", "k")
     if min_score is not None and np.isnan(min_score):

@@ -276,7 +276,12 @@ impl Engine {
 
     /// The best records for a search: its terms come as one dict.
     #[pyo3(signature = (wanted, *, explain=false))]
-    fn search<'py>(&self, py: Python<'py>, wanted: search::Wanted, explain: bool) -> PyResult<Vec<search::Found<'py>>> {
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: search::Wanted<'py>,
+        explain: bool,
+    ) -> PyResult<Vec<search::Found<'py>>> {
         let wanted = wanted.into();
         let hits = self.handle.search(py, &wanted)?;
         search::found(py, &hits, explain)

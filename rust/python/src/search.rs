@@ -2,6 +2,7 @@
 
 use chronomemory::store::{Hit, Search};
 use chronomemory::text::{Filter, Words, asked};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,9 +14,10 @@ pub type Found<'py> = (Bound<'py, PyAny>, f64, Option<Bound<'py, PyDict>>);
 /// What a caller looks for, as keyword arguments of one dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Wanted {
+pub struct Wanted<'py> {
     text: Option<String>,
-    cosines: Option<Vec<(String, f64)>>,
+    vector: Option<PyReadonlyArray1<'py, f32>>,
+    space: Option<String>,
     kinds: Vec<String>,
     without_kinds: Vec<String>,
     status: Option<String>,
@@ -27,11 +29,12 @@ pub struct Wanted {
     context: bool,
 }
 
-impl From<Wanted> for Search {
-    fn from(wanted: Wanted) -> Self {
+impl From<Wanted<'_>> for Search {
+    fn from(wanted: Wanted<'_>) -> Self {
         Self {
             text: wanted.text,
-            cosines: wanted.cosines,
+            vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
+            space: wanted.space,
             filter: Filter {
                 kinds: wanted.kinds,
                 without_kinds: wanted.without_kinds,

@@ -45,7 +45,12 @@ impl View {
 
     /// The best records for a search, as they were.
     #[pyo3(signature = (wanted, *, explain=false))]
-    fn search<'py>(&self, py: Python<'py>, wanted: search::Wanted, explain: bool) -> PyResult<Vec<search::Found<'py>>> {
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: search::Wanted<'py>,
+        explain: bool,
+    ) -> PyResult<Vec<search::Found<'py>>> {
         let wanted = wanted.into();
         let hits = enter(py, || self.0.search(&wanted))?;
         search::found(py, &hits, explain)

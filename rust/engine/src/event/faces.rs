@@ -2,6 +2,8 @@
 
 use memchr::memchr;
 
+/// The face that says what is searched.
+pub const SEARCH: &str = "search";
 /// The face that says which embeddings there are.
 pub const VECTORS: &str = "vectors";
 
@@ -14,7 +16,7 @@ const FACES: [(&str, &[&str]); 6] = [
     ("episodes", &["episode", "fact", "rule"]),
     ("graph", &["profile", "node", "gedge", "path", "plan", "event", "audit"]),
     ("pages", &["page", "entry"]),
-    ("search", &["search"]),
+    (SEARCH, &["search"]),
     (VECTORS, &["vector"]),
 ];
 

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::vectors::Near;
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
 use crate::state::{State, unspelled};
 use crate::text::{Filter, Found, Index, Question, asked, link_key};
@@ -21,8 +22,10 @@ const ACTIVE: &[u8] = b"active";
 pub struct Search {
     /// Words.
     pub text: Option<String>,
-    /// Cosines of records with what the caller looks for.
-    pub cosines: Option<Vec<(String, f64)>>,
+    /// A vector, to be compared with the embeddings of a space.
+    pub vector: Option<Vec<f32>>,
+    /// That space, or the one that is asked when none is named.
+    pub space: Option<String>,
     /// What may be found.
     pub filter: Filter,
     /// Not before this moment, in microseconds since 1970.
@@ -33,6 +36,18 @@ pub struct Search {
     pub limit: usize,
     /// Whether neighbours lift a hit.
     pub context: bool,
+}
+
+impl Search {
+    /// How many records words and vectors each put forward.
+    pub(super) fn pool(&self) -> usize {
+        let alone_decides = !self.context && (self.vector.is_none() || self.text.is_none());
+        if alone_decides {
+            self.limit
+        } else {
+            self.limit.max(POOL_RECORDS)
+        }
+    }
 }
 
 /// A record that was found, and why.
@@ -73,7 +88,7 @@ struct Ties {
 struct Candidates<'a> {
     index: &'a Index,
     question: Question<'a>,
-    cosines: Option<&'a HashMap<u32, f64>>,
+    near: Option<&'a Near>,
     has_text: bool,
     scale: Scale,
     docs: Vec<u32>,
@@ -89,12 +104,12 @@ impl Candidates<'_> {
     }
 
     fn cosine(&self, doc: u32) -> Option<f64> {
-        self.cosines?.get(&self.index.slot_of(doc)).copied()
+        self.near?.cosine(self.index.slot_of(doc))
     }
 
     fn alone(&self, doc: u32) -> f64 {
         let text = self.question.score(doc);
-        match (self.has_text, self.cosines.is_some()) {
+        match (self.has_text, self.near.is_some()) {
             (true, true) => fused(text, self.cosine(doc), &self.scale),
             (true, false) => text,
             _ => self.cosine(doc).unwrap_or(0.0),
@@ -107,19 +122,13 @@ pub(super) fn rank(
     index: &Index,
     search: &Search,
     filter: &Filter,
-    cosines: Option<&HashMap<u32, f64>>,
+    near: Option<&Near>,
     ask: Ask<'_>,
 ) -> Option<Vec<Hit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let question = index.question(&stems, filter);
-    let alone_decides = !search.context && cosines.is_none();
-    let pool = if alone_decides {
-        search.limit
-    } else {
-        search.limit.max(POOL_RECORDS)
-    };
-    let by_text = question.best(pool);
-    let by_vector = nearest(index, &question, cosines, pool);
+    let by_text = question.best(search.pool());
+    let by_vector = nearest(index, &question, near);
     let scale = Scale {
         text_max: by_text.first().map_or(0.0, |best| best.1),
         cosine_max: by_vector.first().map_or(0.0, |best| best.1),
@@ -131,7 +140,7 @@ pub(super) fn rank(
     let mut candidates = Candidates {
         index,
         question,
-        cosines,
+        near,
         has_text: search.text.is_some(),
         scale,
         docs: Vec::new(),
@@ -168,7 +177,7 @@ pub(super) fn rank(
             let doc = candidates.docs[at];
             let cosine = candidates.cosine(doc);
             let text = candidates.question.score(doc);
-            let both = search.text.is_some() && cosines.is_some();
+            let both = search.text.is_some() && near.is_some();
             hits.push(Hit {
                 record: row.record.to_vec(),
                 score: score(at),
@@ -190,19 +199,11 @@ pub(super) fn rank(
     Some(hits)
 }
 
-/// The documents of the highest cosines that may be found, best first.
-fn nearest(
-    index: &Index,
-    question: &Question<'_>,
-    cosines: Option<&HashMap<u32, f64>>,
-    pool: usize,
-) -> Vec<(u32, f64)> {
-    let given = cosines.into_iter().flatten();
-    let known = given.filter_map(|(&slot, &cosine)| Some((index.doc_of(slot)?, slot, cosine)));
-    let mut found: Vec<_> = known.filter(|(doc, _, _)| question.passes(*doc)).collect();
-    found.sort_by(|one, other| other.2.total_cmp(&one.2).then(one.1.cmp(&other.1)));
-    found.truncate(pool);
-    found.into_iter().map(|(doc, _, cosine)| (doc, cosine)).collect()
+/// The documents of the highest cosines, best first; the index may have moved on since they were looked for.
+fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(u32, f64)> {
+    let best = near.into_iter().flat_map(|near| &near.best);
+    let known = best.filter_map(|&(slot, cosine)| Some((index.doc_of(slot)?, cosine)));
+    known.filter(|(doc, _)| question.passes(*doc)).collect()
 }
 
 /// Adds the neighbours of all candidates, and says who is linked with whom and who is in which group.

@@ -4,7 +4,7 @@
 //! works without the store; only for the records themselves it comes back for a moment. So a writer never waits for a search.
 //! INVARIANT: nobody waits for the index while holding the store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::moments::edge_at;
@@ -12,13 +12,14 @@ use super::past::OrDamage;
 use super::rank::{Hit, Search, rank};
 use super::shared::Shared;
 use super::text_files::{Attached, TextFiles, attach};
+use super::vectors::{Narrowed, Near, Nearby, Recent, no_past};
 use super::{Store, View};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
 use crate::state::{Class, Life, Row, State};
 use crate::text::file::Source;
-use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed};
+use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed, is_searched};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
 const MOST_CHANGES: usize = 20_000;
@@ -35,6 +36,7 @@ pub(super) struct TextDesk {
     building: Mutex<()>,
     /// What the sealed part was made of, until it is on disk. INVARIANT: set only by those who may write `kept`.
     unsaved: Mutex<Option<Source>>,
+    narrowed: Narrowed,
 }
 
 struct Kept {
@@ -64,7 +66,7 @@ struct Changed {
     source: Source,
 }
 
-/// A row that outlives the look at the state; without anything held if there is no record any more.
+/// A row that outlives the look at the state; without anything held if there is nothing to search any more.
 pub(super) struct Copied {
     slot: u32,
     held: Option<Held>,
@@ -80,7 +82,7 @@ struct Held {
 
 impl Copied {
     pub fn of(state: &State, slot: u32) -> Self {
-        let held = state.row(slot).map(|row| Held {
+        let held = state.row(slot).filter(|row| is_searched(row.id)).map(|row| Held {
             id: row.id.to_vec(),
             record: row.record.to_vec(),
             class: row.class.clone(),
@@ -166,6 +168,26 @@ impl TextDesk {
         }
     }
 
+    /// The nearest of the records that pass; `None` if the index is no longer that of the state they were taken from.
+    fn nearest(
+        &self,
+        mut nearby: Nearby,
+        recent: &Recent,
+        filter: &Filter,
+        life: &Life,
+        pool: usize,
+    ) -> Result<Option<Near>> {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(known) = kept.as_ref().filter(|kept| kept.life.is(life)) else {
+            return Ok(None);
+        };
+        self.narrowed
+            .narrow(&mut nearby, &known.index, known.changes, filter, recent);
+        // A sweep takes longer than all the rest: the index must not wait for it.
+        drop(kept);
+        nearby.run(pool).map(Some)
+    }
+
     fn keep(&self, index: Index, life: Life, changes: usize, choice: Option<Vec<u8>>, unsaved: Option<Source>) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(Mark {
@@ -174,6 +196,7 @@ impl TextDesk {
             choice,
         });
         *self.unsaved() = unsaved;
+        self.narrowed.forget();
         *kept = Some(Kept { index, life, changes });
     }
 }
@@ -192,23 +215,41 @@ impl Store {
 /// The best records for a search, as of every write before it.
 ///
 /// # Errors
-/// `Invalid` if there is nothing to look for, `Io`, `Closed`.
+/// `Invalid` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
 pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     check(search)?;
     loop {
         let desk = catch_up(shared)?;
-        let (filter, cosines) = shared.read(|store| {
+        let (filter, life, nearby) = shared.read(|store| {
             let log = store.log.as_ref().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
-            Ok((filter, by_slot(&store.state, search)))
+            let changes = store.state.changes();
+            let nearby = match search.vector.as_deref() {
+                Some(vector) => {
+                    let nearby = store.start_nearby(search.space.as_deref(), vector)?;
+                    let recent = desk.narrowed.recent(&nearby, &filter, changes);
+                    Some((nearby, recent))
+                }
+                None => None,
+            };
+            Ok((filter, changes.life().same(), nearby))
         })?;
+        let near = match nearby.map(|(nearby, recent)| desk.nearest(nearby, &recent, &filter, &life, search.pool())) {
+            Some(found) => match found? {
+                Some(near) if shared.looking().still_has(near.nearby()) => Some(near),
+                _ => continue,
+            },
+            None => None,
+        };
         let kept = desk.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(kept) = kept.as_ref() else { continue };
+        let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
+            continue;
+        };
         let ask = |look: &mut dyn FnMut(&State)| {
             let store = shared.looking();
             store.state.changes().life().is(&kept.life).then(|| look(&store.state))
         };
-        if let Some(hits) = rank(&kept.index, search, &filter, cosines.as_ref(), &ask) {
+        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &ask) {
             return Ok(hits);
         }
     }
@@ -260,22 +301,13 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
 }
 
 fn check(search: &Search) -> Result<()> {
-    if search.text.is_none() && search.cosines.is_none() {
+    if search.text.is_none() && search.vector.is_none() {
         return Err(Error::Invalid {
             field: "text".to_owned(),
             reason: "a search needs a text or a vector".to_owned(),
         });
     }
     Ok(())
-}
-
-fn by_slot(state: &State, search: &Search) -> Option<HashMap<u32, f64>> {
-    let given = search.cosines.as_ref()?.iter();
-    Some(
-        given
-            .filter_map(|(id, cosine)| Some((state.slot_of(id)?, *cosine)))
-            .collect(),
-    )
 }
 
 /// The filter of a search, with the events that stand for its moments.
@@ -297,18 +329,20 @@ impl View {
     /// The best records for a search, as they were.
     ///
     /// # Errors
-    /// `Invalid` if there is nothing to look for, `Io`.
+    /// `Invalid` if there is nothing to look for or a vector is, `Io`.
     pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
         check(search)?;
+        if search.vector.is_some() {
+            return Err(no_past());
+        }
         let fields = || Fields::chosen(self.state.get(CHOICE_ID));
         let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));
         let log = self.log.as_ref().map(|(file, length)| (&**file, *length));
         let filter = filter_of(search, log, &self.state)?;
-        let cosines = by_slot(&self.state, search);
         let ask = |look: &mut dyn FnMut(&State)| {
             look(&self.state);
             Some(())
         };
-        Ok(rank(index, search, &filter, cosines.as_ref(), &ask).unwrap_or_default())
+        Ok(rank(index, search, &filter, None, &ask).unwrap_or_default())
     }
 }

@@ -17,7 +17,7 @@ use crate::layout::{Layout, text_index_seq};
 use crate::origin::Origin;
 use crate::state::State;
 use crate::text::file::{self, Source};
-use crate::text::{CHOICE_ID, Fields, Index, Sealed};
+use crate::text::{CHOICE_ID, Fields, Index, Sealed, is_searched};
 
 /// A smaller index is made again faster than a file is worth.
 const FEWEST_DOCS: usize = 20_000;
@@ -105,7 +105,9 @@ pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Opti
         }
     });
     let index = Index::new(Fields::chosen(source.choice.as_deref()), sealed);
-    let rows = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
+    let rows = (0..state.slot_count() as u32)
+        .filter_map(|slot| state.row(slot))
+        .filter(|row| is_searched(row.id));
     let news = rows.filter(|row| row.seq > source.seq || index.doc_of(row.slot).is_none());
     let slots: Vec<u32> = news.map(|row| row.slot).collect();
     if slots.len() > FEWEST_DOCS.max(state.len() / LARGEST_CHANGE) {

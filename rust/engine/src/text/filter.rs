@@ -19,7 +19,7 @@ pub struct Edge {
 }
 
 /// What a caller wants to find.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Only these kinds; any if empty.
     pub kinds: Vec<String>,

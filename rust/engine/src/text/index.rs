@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::columns::{Columns, DocSet};
-use super::fields::Fields;
+use super::fields::{Fields, is_searched};
 use super::filter::{Filter, Sieve};
 use super::lists::List;
 use super::open::Open;
@@ -106,6 +106,9 @@ impl Index {
     /// Takes in what a slot holds now.
     pub fn put(&mut self, row: &Row<'_>) {
         self.drop_slot(row.slot);
+        if !is_searched(row.id) {
+            return;
+        }
         let place = self.open.add(row, &self.fields);
         let length = self.open.columns.lengths[place as usize];
         self.words += u64::from(length);

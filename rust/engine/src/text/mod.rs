@@ -32,7 +32,7 @@ mod sealed;
 mod sweep;
 mod words;
 
-pub use fields::{CHOICE_ID, Fields, Found};
+pub use fields::{CHOICE_ID, Fields, Found, is_searched};
 pub use filter::{Edge, Filter};
 pub use index::{Index, Question};
 pub use open::{link_key, tag_key};

@@ -1,7 +1,7 @@
 //! How do many documents lie close together?
 
 use super::columns::{Columns, DocSet, Names};
-use super::fields::Fields;
+use super::fields::{Fields, is_searched};
 use super::lists::{List, OpenList, Run, SPAN_DOCS};
 use super::open::Open;
 use crate::state::Survey;
@@ -47,7 +47,7 @@ impl Sealed {
         let take_in = |part: usize| {
             let mut open = Open::default();
             let rows = part * docs_each..((part + 1) * docs_each).min(survey.len());
-            for row in rows.filter_map(|at| survey.row(at)) {
+            for row in rows.filter_map(|at| survey.row(at)).filter(|row| is_searched(row.id)) {
                 open.add(&row, fields);
             }
             open

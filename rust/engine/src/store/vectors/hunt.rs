@@ -48,11 +48,12 @@ pub struct Neighbour {
 
 /// A search that runs without the store.
 pub struct Hunt {
-    shelves: Arc<Shelves>,
-    blocks: Vec<Arc<Block>>,
-    rows: u32,
-    filter: Arc<Filter>,
-    k: usize,
+    pub(super) shelves: Arc<Shelves>,
+    pub(super) blocks: Vec<Arc<Block>>,
+    pub(super) rows: u32,
+    pub(super) rows_by_slot: Arc<Vec<u32>>,
+    pub(super) filter: Arc<Filter>,
+    pub(super) k: usize,
     min_score: Option<f32>,
     threads: usize,
 }
@@ -88,6 +89,7 @@ impl Store {
             shelves,
             blocks: index.blocks.clone(),
             rows: index.rows,
+            rows_by_slot: Arc::clone(&index.current),
             filter,
             k: question.k,
             min_score: question.min_score,
@@ -97,9 +99,7 @@ impl Store {
 
     /// Gives rows the names of their records; `None` if the log was read anew meanwhile, or the rows moved.
     pub fn end_hunt(&self, hunt: &Hunt, found: &[Vec<Hit>]) -> Option<Vec<Vec<Neighbour>>> {
-        let known = self.known_spaces();
-        let now = known.shelves.get(&hunt.shelves.bound.name)?;
-        if !Arc::ptr_eq(now, &hunt.shelves) {
+        if !self.has_rows_of(hunt) {
             return None;
         }
         let name = |hit: &Hit| {
@@ -112,6 +112,13 @@ impl Store {
             }
         };
         Some(found.iter().map(|hits| hits.iter().map(name).collect()).collect())
+    }
+
+    /// Whether the rows of a search are still those of its space.
+    pub(super) fn has_rows_of(&self, hunt: &Hunt) -> bool {
+        let known = self.known_spaces();
+        let now = known.shelves.get(&hunt.shelves.bound.name);
+        now.is_some_and(|now| Arc::ptr_eq(now, &hunt.shelves))
     }
 
     /// The records nearest to each of these vectors, which lie end to end.
@@ -161,7 +168,7 @@ impl Hunt {
             return Err(Error::invalid("vector", "it is not finite"));
         }
         let path = self.shelves.rows_path();
-        let ready = self.shelves.ready(&self.blocks, self.rows, self.threads).at(&path)?;
+        let ready = self.ready().at(&path)?;
         let mut failed = ready.failed();
         loop {
             let found = self.search(&ready, queries, &failed)?;
@@ -171,6 +178,11 @@ impl Hunt {
             }
             failed = now;
         }
+    }
+
+    /// The rows, mapped, and what is known of them.
+    pub(super) fn ready(&self) -> std::io::Result<Ready> {
+        self.shelves.ready(&self.blocks, self.rows, self.threads)
     }
 
     fn search(&self, ready: &Ready, queries: &[f32], failed: &RoaringBitmap) -> Result<Vec<Vec<Hit>>> {
@@ -209,7 +221,7 @@ impl Hunt {
 }
 
 /// Bytes as the floats they are. Both disks begin on a multiple of eight bytes; no bytes begin nowhere.
-fn floats(bytes: &[u8]) -> std::result::Result<&[f32], bytemuck::PodCastError> {
+pub(super) fn floats(bytes: &[u8]) -> std::result::Result<&[f32], bytemuck::PodCastError> {
     if bytes.is_empty() {
         return Ok(&[]);
     }

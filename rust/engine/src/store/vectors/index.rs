@@ -35,8 +35,8 @@ pub struct RowIndex {
     pub blocks: Vec<Arc<Block>>,
     /// How many rows there are.
     pub rows: u32,
-    /// The highest row of each slot.
-    current: Vec<u32>,
+    /// The highest row of each slot; a running search keeps those it began with.
+    pub current: Arc<Vec<u32>>,
     /// Rows that were taken back.
     pub gone: RoaringBitmap,
     /// Rows that ceased to be anybody's embedding, as that became known.
@@ -53,7 +53,7 @@ impl RowIndex {
             bound,
             blocks: Vec::new(),
             rows: 0,
-            current: Vec::new(),
+            current: Arc::default(),
             gone: RoaringBitmap::new(),
             died: Vec::new(),
             living: 0,
@@ -127,10 +127,7 @@ impl RowIndex {
         if owner == NONE {
             return;
         }
-        if self.current.len() <= owner as usize {
-            self.current.resize(owner as usize + 1, NONE);
-        }
-        let before = self.current[owner as usize];
+        let before = self.current.get(owner as usize).copied().unwrap_or(NONE);
         if before != NONE && before >= row {
             return;
         }
@@ -138,7 +135,11 @@ impl RowIndex {
             self.living -= 1;
             self.died.push(before);
         }
-        self.current[owner as usize] = row;
+        let current = Arc::make_mut(&mut self.current);
+        if current.len() <= owner as usize {
+            current.resize(owner as usize + 1, NONE);
+        }
+        current[owner as usize] = row;
         self.living += u32::from(!self.gone.contains(row));
     }
 }

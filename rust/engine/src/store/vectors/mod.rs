@@ -9,7 +9,7 @@
 //! log does ([`durable`]).
 //!
 //! A search ([`hunt`]) takes what it needs out of the store and then runs without it: the mapped rows, an index of who owns
-//! them ([`index`]), the rows that a question leaves ([`filter`]), and companions in blocks of 1,024 rows ([`blocks`]), kept on
+//! them ([`index`]), the rows that a question leaves ([`filter`], or [`nearby`] if words are asked too), and companions in blocks of 1,024 rows ([`blocks`]), kept on
 //! disk beside the other derived files. Compaction moves the living rows into a new file when too many are dead
 //! ([`generation`]), and says so in the log like any other change.
 
@@ -23,6 +23,7 @@ mod generation;
 mod hunt;
 mod index;
 mod marks;
+mod nearby;
 mod read;
 mod rows;
 mod tell;
@@ -38,6 +39,7 @@ pub use hunt::{Hunt, Neighbour, Question};
 pub(super) use check::{check_rows, first_without_rows};
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
+pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
 
 use super::Store;
 use crate::error::{Error, Result};
