@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference
-from chronomemory.blocks import Frame, FrameFilters, Memory, ScoringWeights, open_test_blocks
+from chronomemory.blocks import Frame, FrameFilters, Memory, ScoringWeights, open_test_blocks, sync
+from chronomemory.blocks.storage.blocks import new_block
 from chronomemory.embedders import CallableEmbedder
-from recalling import assert_same, memory_of, words_of
+from recalling import assert_agrees, assert_same, memory_of, words_of
 from reference import Question
 
 SUBJECTS = ("ferry", "kettle", "orchard", "ledger", "compass", "violin", "quarry", "lantern")
@@ -19,6 +20,8 @@ DEEDS = ("was repaired", "is missing", "belongs to Anna", "needs a permit", "cos
 PLACES = ("in the harbour", "behind the mill", "near Lisbon", "on the third floor", "")
 TAGS = ("work", "self/goal", "self/value", "home")
 DIM = 24
+#: More than one span of the text index.
+MANY = 17_000
 
 
 def meanings(texts: list[str]) -> list[list[float]]:
@@ -163,3 +166,25 @@ def test_writes_of_others_are_known_too(tmp_path: Path) -> None:
         assert_same(found, right(one, "funicular", k=2))
     with Memory(tmp_path, embedder=CallableEmbedder("noise", meanings)) as again:
         assert_same(again.recall("funicular", top_k=2), right(again, "funicular", k=2))
+
+
+def test_many_blocks_are_chosen_as_if_all_were_scored() -> None:
+    """So many that stretches of the index are passed over, with many ties and dead documents."""
+    chance = random.Random(11)
+    words = [f"w{at}k" for at in range(300)]
+    with open_test_blocks() as blocks:
+        with blocks.begin() as conn:
+            for at in range(MANY):
+                content = " ".join(
+                    words[int(300 * chance.random() ** 3)] for _ in range(chance.randint(2, 9))
+                )
+                block_id = f"{chance.getrandbits(40):010x}{at}"
+                conn.put(new_block(block_id, content, "knowledge", "test", status="active"))
+        for round_ in range(2):
+            memory = memory_of(blocks)
+            for text in ("w0k", "w7k and w120k", "w290k w3k w250k", "w299k"):
+                asked = Question(k=4, query=np.ones(DIM, dtype=np.float32), text=text)
+                assert_agrees(blocks, memory, asked, f"{text}, round {round_}")
+            with blocks.begin() as conn:
+                for block in chance.sample(memory.blocks, 200):
+                    sync.update_block_status(conn, block.id, "archived")
