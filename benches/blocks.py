@@ -73,6 +73,7 @@ async def recalls(number: int) -> dict[str, float]:
         for _ in range(ROUNDS):
             told = {
                 "recall": timed(lambda: memory.recall("something else entirely")),
+                "recall, with words": timed(lambda: memory.recall("what was said about subject 12?")),
                 "recall, no query": timed(lambda: memory.recall()),
                 "frame": timed(lambda: memory.frame("attention", "something else entirely")),
                 "bare product": timed(lambda: product(rows, query)),
