@@ -9,68 +9,39 @@ that a busy machine is busy for all of them.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-THREADS = 2
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(THREADS)
+import numpy as np
+from chronomemory.blocks import content_hash
+from chronomemory.embedders import CallableEmbedder
+from elfmem import MemorySystem
+from elfmem.adapters.mock import MockEmbeddingService, MockLLMService
+from elfmem.db import queries
+from elfmem.db.engine import create_engine
+from elfmem.db.models import metadata
 
-import numpy as np  # noqa: E402
-from chronomemory.blocks import Memory, content_hash, sync  # noqa: E402
-from chronomemory.blocks.storage.blocks import new_block  # noqa: E402
-from chronomemory.embedders import CallableEmbedder  # noqa: E402
-from elfmem import MemorySystem  # noqa: E402
-from elfmem.adapters.mock import MockEmbeddingService, MockLLMService  # noqa: E402
-from elfmem.db import queries  # noqa: E402
-from elfmem.db.engine import create_engine  # noqa: E402
-from elfmem.db.models import metadata  # noqa: E402
+from benches.block_recall import DIM, filled, product, timed, vectors
 
-DIM = 384
 SIZES = [1_000, 10_000]
 #: The other system fails above this on a stock SQLite, and takes minutes to fill.
 LARGEST_OF_OTHER = 10_000
 LEARNED, CONSOLIDATED, ROUNDS = 200, 1_000, 9
-TOP = 20
 
 
 def contents(number: int) -> list[str]:
     return [f"Note {at}: what was said about subject {at % 97} on day {at % 365}" for at in range(number)]
 
 
-def vectors(number: int) -> np.ndarray:
-    return np.random.default_rng(number).standard_normal((number, DIM)).astype(np.float32)
-
-
-def timed(work: Callable[[], Any]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
-
-
 async def timed_task(work: Awaitable[Any]) -> float:
     start = perf_counter()
     await work
     return perf_counter() - start
-
-
-def our_memory(folder: Path, texts: list[str], rows: np.ndarray) -> Memory:
-    known = dict(zip(texts, rows, strict=True))
-    query = rows[:2].sum(axis=0)
-    embedder = CallableEmbedder("mock", lambda asked: [known.get(text, query) for text in asked])
-    memory = Memory(folder, embedder=embedder)
-    for start in range(0, len(texts), 10_000):
-        with memory.blocks.begin() as conn:
-            for text, row in zip(texts[start : start + 10_000], rows[start : start + 10_000], strict=True):
-                block_id = content_hash(text)
-                conn.put(new_block(block_id, text, "knowledge", "bench", status="active"))
-                sync.update_block_scoring(conn, block_id, embedding=row, embedding_model="mock")
-    return memory
 
 
 async def other_memory(folder: Path, texts: list[str], rows: np.ndarray) -> MemorySystem:
@@ -89,17 +60,11 @@ async def other_memory(folder: Path, texts: list[str], rows: np.ndarray) -> Memo
     )
 
 
-def product(rows: np.ndarray, query: np.ndarray) -> np.ndarray:
-    scores = rows @ query
-    best = np.argpartition(-scores, TOP)[:TOP]
-    return best[np.argsort(-scores[best])]
-
-
 async def recalls(number: int) -> dict[str, float]:
     """Medians in milliseconds, all taking turns."""
     texts, rows = contents(number), vectors(number)
     with TemporaryDirectory() as ours, TemporaryDirectory() as theirs:
-        memory = our_memory(Path(ours), texts, rows)
+        memory = filled(Path(ours), texts, rows)
         other = await other_memory(Path(theirs), texts, rows) if number <= LARGEST_OF_OTHER else None
         found = memory.recall("something else entirely", top_k=5, expansion=0)
         assert {texts[0], texts[1]} == {block.content for block in found[:2]}, "the nearest two come first"
@@ -108,6 +73,7 @@ async def recalls(number: int) -> dict[str, float]:
         for _ in range(ROUNDS):
             told = {
                 "recall": timed(lambda: memory.recall("something else entirely")),
+                "recall, with words": timed(lambda: memory.recall("what was said about subject 12?")),
                 "recall, no query": timed(lambda: memory.recall()),
                 "frame": timed(lambda: memory.frame("attention", "something else entirely")),
                 "bare product": timed(lambda: product(rows, query)),
@@ -126,7 +92,7 @@ async def lives() -> dict[str, float]:
     """Learning in microseconds, consolidation of a thousand blocks in seconds."""
     texts, rows = contents(CONSOLIDATED), vectors(CONSOLIDATED)
     with TemporaryDirectory() as ours, TemporaryDirectory() as theirs:
-        memory = our_memory(Path(ours), [], rows[:0])
+        memory = filled(Path(ours), [], rows[:0])
         known = dict(zip(texts, rows, strict=True))
         memory.embedder = CallableEmbedder("mock", lambda asked: [known[text] for text in asked])
         other = await other_memory(Path(theirs), [], rows[:0])

@@ -1,21 +1,28 @@
-"""How is the reference's memory put into a store, and the reference's question asked of it?"""
+"""How does the reference's memory get into a store, or out of one, and its question asked?"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import bm25
+import numpy as np
 import reference
+from chronomemory import ChronoStore
 from chronomemory._core import recall_blocks
-from chronomemory.blocks import Blocks, sync
+from chronomemory.blocks import Blocks, ScoredBlock, sync
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import block_key
+
+#: The text that records of this face, and those beside them, have in the default fields.
+WEIGHTS = {**bm25.WEIGHTS, "data.name": 2, "data.category": 1, "data.description": 1, "data.reason": 1}
 
 
 def write_block(conn: Connection, block: reference.Block) -> None:
     sync.insert_block(
         conn,
         block_id=block.id,
-        content=block.id,
+        content=block.content or block.id,
         category=block.category,
         source="test",
         status=block.status,
@@ -58,7 +65,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "guarantees": list(question.guarantees),
         "space": "blocks",
         "query": None if question.query is None else question.query.tobytes(),
-        "words": list(question.text.items()),
+        "text": question.text,
         "expansion": question.expansion,
         "diversify": question.diversify,
         "exploration": question.exploration,
@@ -67,11 +74,63 @@ def question_of(question: reference.Question) -> dict[str, Any]:
     }
 
 
+def words_of(store: ChronoStore, text: str | None) -> dict[str, float]:
+    """BM25 of blocks by brute force over all records of a store, in single precision as cosines are."""
+    found = bm25.scores(store.query(status=None, faces=True), text or "", WEIGHTS)
+    return {
+        name.removeprefix("block:"): float(np.float32(score))
+        for name, score in found.items()
+        if name.startswith("block:")
+    }
+
+
+def memory_of(blocks: Blocks) -> reference.Memory:
+    """What a store holds, as the reference sees it."""
+    memory = reference.Memory()
+    with blocks.connect() as conn:
+        for record in blocks.store.query(kind="block", status=None):
+            data, block_id = record.data, record.id.removeprefix("block:")
+            raw = (sync.get_block(conn, block_id) or {})["embedding"]
+            memory.blocks.append(
+                reference.Block(
+                    id=block_id,
+                    status=record.status,
+                    category=data["category"],
+                    confidence=record.confidence,
+                    last_reinforced_at=data["last_reinforced_at"],
+                    decay_lambda=data["decay_lambda"],
+                    reinforcement_count=data.get("reinforcement_count", 0),
+                    tokens=data.get("token_count") or len(data["content"]) // 4,
+                    tags=tuple(data.get("tags", ())),
+                    embedding=None if raw is None else sync.bytes_to_embedding(raw),
+                    evidence=data.get("evidence", 0.0),
+                    content=data["content"],
+                )
+            )
+    for record in blocks.store.query(kind="bedge"):
+        link = record.data
+        memory.edges.append(
+            (link["from_id"], link["to_id"], link["weight"], link.get("reinforcement_count", 0))
+        )
+    return memory
+
+
+def assert_same(found: list[ScoredBlock], right: reference.Answer) -> None:
+    """Hold what a caller was given against the reference: order, score, all five components."""
+    assert [block.id for block in found] == [item.id for item in right.results]
+    for block, item in zip(found, right.results, strict=True):
+        given = tuple(getattr(block, name) for name in reference.NAMES)
+        assert np.allclose(given, item.components, rtol=0, atol=1e-6), (block, item)
+        assert abs(block.score - item.score) < 1e-6
+        assert (block.was_expanded, block.guaranteed) == (item.expanded, item.guaranteed)
+
+
 def assert_agrees(
     blocks: Blocks, memory: reference.Memory, question: reference.Question, where: str = ""
 ) -> None:
     """Hold the engine's answer against the reference's: order, scores, all five components."""
     told = recall_blocks(blocks.store.engine, question_of(question))
+    question = replace(question, words=words_of(blocks.store, question.text))
     right = reference.recall(memory, question)
     assert [row[0] for row in told["results"]] == [item.id for item in right.results], where
     for row, item in zip(told["results"], right.results, strict=True):

@@ -40,6 +40,7 @@ class Block:
     tags: tuple[str, ...] = ()
     embedding: np.ndarray | None = None
     evidence: float = 0.0
+    content: str = ""
 
 
 @dataclass
@@ -72,8 +73,9 @@ class Question:
     min_confidence: float = 0.0
     guarantees: tuple[str, ...] = ()
     query: np.ndarray | None = None
-    #: BM25 of blocks that share words with the query; without any the text has no signal.
-    text: dict[str, float] = field(default_factory=dict)
+    text: str | None = None
+    #: BM25 of blocks that share words with the text, as float32; without any the text has no signal.
+    words: dict[str, float] = field(default_factory=dict)
     expansion: int = 20
     diversify: bool = False
     exploration: float = 0.0
@@ -187,7 +189,7 @@ def seeds(memory: Memory, question: Question) -> dict[str, float]:
     """The best ``4·k`` by meaning and by words, with their similarity."""
     wanted = [block for block in memory.blocks if is_wanted(block, question)]
     by_meaning = {block.id: cosine(question.query, block.embedding) for block in wanted}
-    by_words = {block.id: question.text[block.id] for block in wanted if question.text.get(block.id, 0.0) > 0}
+    by_words = {block.id: question.words[block.id] for block in wanted if block.id in question.words}
     found = best(by_meaning, 4 * question.k).keys() | best(by_words, 4 * question.k).keys()
     return {block_id: similarity(memory, question, block_id) for block_id in found}
 
@@ -195,14 +197,14 @@ def seeds(memory: Memory, question: Question) -> dict[str, float]:
 def similarity(memory: Memory, question: Question, block_id: str) -> float:
     """The cosine; where words of the query are found among the blocks, fused with what they say."""
     wanted = [block for block in memory.blocks if is_wanted(block, question)]
-    best_words = max((question.text.get(block.id, 0.0) for block in wanted), default=0.0)
+    best_words = max((question.words.get(block.id, 0.0) for block in wanted), default=0.0)
     block = memory.block(block_id)
     mine = cosine(question.query, block.embedding)
     if best_words <= 0:
         return mine
     cosines = [cosine(question.query, other.embedding) for other in wanted if has_vector(question, other)]
-    words = max(question.text.get(block_id, 0.0), 0.0)
-    return fused(mine if has_vector(question, block) else None, words, cosines, best_words, 4 * question.k)
+    words = question.words.get(block_id, 0.0)
+    return fused(mine if has_vector(question, block) else None, words, cosines, best_words)
 
 
 def has_vector(question: Question, block: Block) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-#: How many of the best cosines say what a low and a high one is, if not more are asked for.
+#: How many of the best cosines say what a low and a high one is.
 POOL = 100
 TEXT_WEIGHT, VECTOR_WEIGHT = 2.0, 1.0
 
 
-def fused(cosine: float | None, words: float, cosines: list[float], best_words: float, number: int) -> float:
+def fused(cosine: float | None, words: float, cosines: list[float], best_words: float) -> float:
     """Two parts words, one part meaning, each as a share of the best.
 
-    ``cosines`` are those of all blocks that pass the filter and have a vector;
-    ``number`` of the best ones are asked for.
+    ``cosines`` are those of all blocks that pass the filter and have a vector.
     """
-    pool = sorted(cosines, reverse=True)[: max(POOL, number)]
+    pool = sorted(cosines, reverse=True)[:POOL]
     text_share = min(words / best_words, 1.0) if best_words > 0 else 0.0
     vector_share = 0.0
     if cosine is not None and cosine > 0 and pool:

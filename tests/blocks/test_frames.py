@@ -220,8 +220,8 @@ class TestRecall:
     def test_diversity_prefers_what_is_unlike(self, memory: Memory) -> None:
         for angle in (0.0, degrees_for(0.89), 60.0):
             memory.remember(f"Fact {angle}")
-        plain = memory.recall("about 0", top_k=2, expansion=0)
-        diverse = memory.recall("about 0", top_k=2, diversify=True, expansion=0)
+        plain = memory.recall("about 360", top_k=2, expansion=0)
+        diverse = memory.recall("about 360", top_k=2, diversify=True, expansion=0)
         assert plain[1].content == f"Fact {degrees_for(0.89)}"
         assert diverse[1].content == "Fact 60.0"
 

@@ -64,9 +64,9 @@ class TestTheScore:
         assert uncertainty(Block("a", evidence=10.0)) < uncertainty(Block("a"))
 
     def test_words_count_twice_as_much_as_meaning(self) -> None:
-        assert fused(0.9, 3.0, [0.9, 0.1], 3.0, 20) == pytest.approx(1.0)
-        assert fused(0.5, 0.0, [0.9, 0.1], 3.0, 20) == pytest.approx(0.5 / 3)
-        assert fused(None, 1.5, [0.9, 0.1], 3.0, 20) == pytest.approx(1 / 3)
+        assert fused(0.9, 3.0, [0.9, 0.1], 3.0) == pytest.approx(1.0)
+        assert fused(0.5, 0.0, [0.9, 0.1], 3.0) == pytest.approx(0.5 / 3)
+        assert fused(None, 1.5, [0.9, 0.1], 3.0) == pytest.approx(1 / 3)
 
 
 class TestPatterns:

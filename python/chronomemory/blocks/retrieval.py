@@ -55,7 +55,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "guarantees": list(frame.guarantees),
         "space": space_of(question.model),
         "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
-        "words": [],
+        "text": question.text,
         "expansion": question.expansion,
         "diversify": question.diversify,
         "exploration": question.exploration,

@@ -25,7 +25,7 @@ struct Question {
     guarantees: Vec<String>,
     space: String,
     query: Option<Vec<u8>>,
-    words: Vec<(String, f64)>,
+    text: Option<String>,
     expansion: usize,
     diversify: bool,
     exploration: f64,
@@ -47,7 +47,7 @@ impl Question {
             guarantees: self.guarantees,
             space: self.space,
             query,
-            words: self.words,
+            text: self.text,
             expansion: self.expansion,
             diversify: self.diversify,
             exploration: self.exploration,
@@ -119,7 +119,7 @@ pub fn recall_blocks<'py>(
     question: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let ask = question.extract::<Question>()?.into_ask()?;
-    let answer = with_blocks(py, engine, |columns| columns.recall(&ask))?;
+    let answer = engine.get().handle().recall(py, &ask)?;
     told(py, &answer)
 }
 

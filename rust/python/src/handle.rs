@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chronomemory::blocks::{Answer, Ask};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
@@ -124,6 +125,12 @@ impl Handle {
     pub fn search(&self, py: Python<'_>, search: &Search) -> PyResult<Vec<Hit>> {
         self.check_caller(py)?;
         enter(py, || store::search(&self.store, search))
+    }
+
+    /// Recalls blocks, likewise.
+    pub fn recall(&self, py: Python<'_>, ask: &Ask) -> PyResult<Answer> {
+        self.check_caller(py)?;
+        enter(py, || store::recall(&self.store, ask))
     }
 
     /// Runs a change.

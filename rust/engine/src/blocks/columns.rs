@@ -9,13 +9,17 @@ use super::like::like;
 use super::links::Links;
 use super::meaning::Meaning;
 use super::names::Names;
-use crate::state::{Life, Query, State};
+use crate::state::{Life, State};
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
 const USUAL_LAMBDA: f64 = 0.01;
 /// What a link gains by being used.
 const USE_BONUS: f64 = 0.10;
+/// The kinds of records that scores are made of.
+const KINDS: [&[u8]; 3] = [b"block", b"bedge", b"contradiction"];
+/// No block, or no slot.
+const NOWHERE: u32 = u32::MAX;
 /// A token is about so many characters.
 const TOKEN_CHARACTERS: usize = 4;
 
@@ -47,6 +51,10 @@ pub struct Columns {
     seen: usize,
     seen_embeddings: usize,
     pub(super) ids: Names,
+    /// Where the state keeps each block.
+    slots: Vec<u32>,
+    /// And back.
+    rows: Vec<u32>,
     /// The first bytes of the id as a number that sorts alike: most ties end here.
     first_bytes: Vec<u64>,
     pub(super) standing: Vec<Standing>,
@@ -78,28 +86,28 @@ impl Columns {
     }
 
     fn is_of(&self, state: &State) -> bool {
-        self.life.as_ref().is_some_and(|life| life.is(state.changes().life()))
+        self.is_of_life(state.changes().life())
+    }
+
+    /// Whether this follows the state that has this life: only then slots mean the same.
+    pub fn is_of_life(&self, life: &Life) -> bool {
+        self.life.as_ref().is_some_and(|own| own.is(life))
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
         if self.is_of(state) {
-            for record in state.face_changed_since(self.seen) {
-                self.take(record);
+            for (slot, record) in state.face_changed_since(self.seen) {
+                self.take(slot, record);
             }
         } else {
             *self = Self {
                 life: Some(state.changes().life().same()),
                 ..Self::default()
             };
-            for kind in ["block", "bedge", "contradiction"] {
-                let all = Query {
-                    kind: Some(kind.to_owned()),
-                    ..Query::default()
-                };
-                for record in state.query(&all) {
-                    self.take(record);
-                }
+            let all = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
+            for row in all.filter(|row| KINDS.contains(&&*row.class.kind)) {
+                self.take(row.slot, row.record);
             }
         }
         self.seen = state.face_changes();
@@ -131,6 +139,25 @@ impl Columns {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.standing.is_empty()
+    }
+
+    /// Where the state keeps a block.
+    pub(super) fn slot_of(&self, row: u32) -> Option<u32> {
+        Some(self.slots[row as usize]).filter(|&slot| slot != NOWHERE)
+    }
+
+    /// The block that the state keeps in a slot.
+    pub(super) fn row_in(&self, slot: u32) -> Option<u32> {
+        self.rows.get(slot as usize).copied().filter(|&row| row != NOWHERE)
+    }
+
+    fn settle(&mut self, row: u32, slot: u32) {
+        let at = slot as usize;
+        if at >= self.rows.len() {
+            self.rows.resize(at + 1, NOWHERE);
+        }
+        self.rows[at] = row;
+        self.slots[row as usize] = slot;
     }
 
     /// Which of two rows comes first, by their ids.
@@ -183,6 +210,7 @@ impl Columns {
             let length = id.len().min(8);
             first[..length].copy_from_slice(&id.as_bytes()[..length]);
             self.first_bytes.push(u64::from_be_bytes(first));
+            self.slots.push(NOWHERE);
             self.standing.push(Standing::Absent);
             self.category.push(0);
             self.confidence.push(0.0);
@@ -198,7 +226,7 @@ impl Columns {
     }
 
     /// Takes in a record as it is now; records of other kinds are passed over.
-    fn take(&mut self, record: &[u8]) {
+    fn take(&mut self, slot: u32, record: &[u8]) {
         let mut head = Head::default();
         for (key, value) in members(record) {
             match key {
@@ -211,18 +239,19 @@ impl Columns {
             }
         }
         match head.kind {
-            b"block" => self.take_block(&head),
+            b"block" => self.take_block(slot, &head),
             b"bedge" => self.take_edge(&head),
             b"contradiction" => self.take_contradiction(&head),
             _ => {}
         }
     }
 
-    fn take_block(&mut self, head: &Head<'_>) {
+    fn take_block(&mut self, slot: u32, head: &Head<'_>) {
         let Some(id) = head.id.strip_prefix(b"block:") else {
             return;
         };
         let row = self.row(&plain(id));
+        self.settle(row, slot);
         let at = row as usize;
         let mut tags = Vec::new();
         let mut category: &[u8] = b"";

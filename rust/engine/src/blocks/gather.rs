@@ -6,8 +6,9 @@ use foldhash::fast::RandomState;
 
 use super::columns::Columns;
 use super::filter::Filter;
-use super::fusion::{POOL, Scale};
 use super::recall::Ask;
+use super::wording::Wording;
+use crate::score::{POOL_RECORDS, Scale, fused};
 
 /// How many of the best by meaning, and by words, are looked at for each result.
 const SEEDS_PER_RESULT: usize = 4;
@@ -26,17 +27,18 @@ pub struct Gathered {
 }
 
 /// Finds what a query is about, beside what is guaranteed.
-pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, guaranteed: &[u32]) -> Gathered {
+pub fn gather(
+    columns: &Columns,
+    ask: &Ask,
+    query: &[f32],
+    wording: &Wording<'_>,
+    filter: &Filter<'_>,
+    guaranteed: &[u32],
+) -> Gathered {
     let number = SEEDS_PER_RESULT * ask.k;
-    let words = words_of(columns, ask);
-    let mut best_words: Vec<(u32, f64)> = words
-        .iter()
-        .filter(|&(&row, &words)| words > 0.0 && filter.passes(row))
-        .map(|(&row, &words)| (row, words))
-        .collect();
-    cut(columns, &mut best_words, number);
-    let most_words = best_words.first().map_or(0.0, |best| best.1);
-    let pool = if most_words > 0.0 { number.max(POOL) } else { number };
+    let best_words = wording.best(number, filter);
+    let has_words = !best_words.is_empty();
+    let pool = if has_words { number.max(POOL_RECORDS) } else { number };
     let nearest = columns
         .meaning
         .nearest(&ask.space, query, pool, |row| filter.passes(row), ask.threads);
@@ -45,9 +47,11 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
         .map(|(row, cosine)| (row, f64::from(cosine)))
         .collect();
     cut(columns, &mut nearest, pool);
+    let has_meaning = !nearest.is_empty();
     let scale = Scale {
-        most_words,
-        cosines: nearest.first().zip(nearest.last()).map(|(high, low)| (high.1, low.1)),
+        text_max: best_words.first().map_or(0.0, |best| best.1),
+        cosine_max: nearest.first().map_or(0.0, |best| best.1),
+        cosine_floor: nearest.iter().take(POOL_RECORDS).next_back().map_or(0.0, |last| last.1),
     };
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
@@ -63,9 +67,10 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
     let cosines = columns.meaning.cosines(&ask.space, query, &rows);
     let similarity = |row: u32, cosine: f32| {
         let cosine = f64::from(cosine);
-        if most_words > 0.0 {
-            let cosine = columns.meaning.reaches(&ask.space, query, row).then_some(cosine);
-            scale.fused(cosine, words.get(&row).copied().unwrap_or(0.0).max(0.0))
+        if has_words {
+            // Without a cosine to compare with, none says anything.
+            let compares = has_meaning && columns.meaning.reaches(&ask.space, query, row);
+            fused(wording.of(row), compares.then_some(cosine), &scale)
         } else {
             cosine
         }
@@ -82,14 +87,6 @@ pub fn gather(columns: &Columns, ask: &Ask, query: &[f32], filter: &Filter<'_>, 
         similarities,
         expanded,
     }
-}
-
-fn words_of(columns: &Columns, ask: &Ask) -> Similarities {
-    let known = ask
-        .words
-        .iter()
-        .filter_map(|(id, words)| Some((columns.ids.find(id)?, *words)));
-    known.collect()
 }
 
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.

@@ -2,23 +2,24 @@
 //!
 //! A block is a record of the blocks face; so are the links and contradictions between blocks. For a recall this room
 //! keeps what a score is made of in [`Columns`]: numbers side by side, tags and categories as numbers of their names,
-//! links as lists of rows. They are derived from the state, built when first asked for, and then only follow what
-//! changed. No text is looked at in between: a pattern is held against the names of tags, not against blocks.
+//! links as lists of rows, and where the state keeps each block. They are derived from the state, built when first asked for, and then only follow what
+//! changed. No record is looked at in between: a pattern is held against the names of tags, words against the lists of the
+//! text index.
 //!
 //! A recall is one walk, and each step has a file:
 //!
 //! 1. [`filter`]: which blocks may be found at all, and which are guaranteed?
-//! 2. [`gather`]: of those, which are alike to the query, and what is linked to them? From here on the set is fixed.
+//! 2. [`gather`]: of those, which are alike to the query, by meaning and by [`wording`], and what is linked to them? From
+//!    here on the set is fixed.
 //! 3. [`rate`]: five components for each, with maxima taken over exactly this set.
 //! 4. [`choose`]: the best, unlike each other, without contradictions, within a budget.
 //!
-//! The score is float64 throughout; cosines come as float32. Ties are broken by id, everywhere.
+//! The score is float64 throughout; cosines and what words say come as float32. Ties are broken by id, everywhere.
 
 mod choose;
 mod columns;
 mod fields;
 mod filter;
-mod fusion;
 mod gather;
 mod like;
 mod links;
@@ -26,6 +27,7 @@ mod meaning;
 mod names;
 mod rate;
 mod recall;
+mod wording;
 
 pub use choose::fit;
 pub use columns::Columns;

@@ -6,6 +6,8 @@ use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::meaning::Reach;
 use super::rate::{Best, Measure, Rated, better_first};
+use super::wording::Wording;
+use crate::text;
 
 /// How many of the best are looked at for each result.
 const POOL_PER_RESULT: usize = 2;
@@ -35,8 +37,8 @@ pub struct Ask {
     pub space: String,
     /// What the query means; without a query all blocks that pass are candidates.
     pub query: Option<Vec<f32>>,
-    /// How well blocks match the words of the query.
-    pub words: Vec<(String, f64)>,
+    /// The query in words; they count beside what it means, not instead.
+    pub text: Option<String>,
     /// How many blocks may come in by a link.
     pub expansion: usize,
     /// Whether results should be unlike each other.
@@ -91,12 +93,12 @@ pub struct Answer {
 }
 
 impl Columns {
-    /// Answers a question.
-    pub fn recall(&self, ask: &Ask) -> Answer {
+    /// Answers a question; `words` is its text, made ready for an index of the state that this follows.
+    pub fn recall(&self, ask: &Ask, words: Option<&text::Question<'_>>) -> Answer {
         let filter = Filter::new(self, ask);
         let mut sure = guaranteed(self, ask);
         let gathered = match &ask.query {
-            Some(query) => gather(self, ask, query, &filter, &sure),
+            Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure),
             None => self.everything(&filter, &sure),
         };
         let measure = Measure::new(self, ask, gathered.candidates.iter().copied());

@@ -111,10 +111,12 @@ impl State {
         self.face_changes.len()
     }
 
-    /// The records of faces that changed after so many changes, as they are now.
-    pub fn face_changed_since(&self, changes: usize) -> impl Iterator<Item = &[u8]> {
+    /// The records of faces that changed after so many changes, as they are now, each with its slot.
+    pub fn face_changed_since(&self, changes: usize) -> impl Iterator<Item = (u32, &[u8])> {
         let slots = self.face_changes.get(changes..).unwrap_or_default();
-        slots.iter().map(|&slot| self.arena.get(self.slots[slot as usize].at))
+        slots
+            .iter()
+            .map(|&slot| (slot, self.arena.get(self.slots[slot as usize].at)))
     }
 
     /// Whether an event of this seq or a later one speaks of an id. Of events that were compacted away nobody knows.

@@ -64,6 +64,7 @@ pub use derived::Snapshotting;
 pub use ingest::Ingested;
 pub use loader::Moment;
 pub use rank::{Hit, Search};
+pub use recall::recall;
 pub use repair::{Repaired, repair};
 pub use restore::restore;
 pub use search::search;

@@ -1,13 +1,19 @@
-//! Which blocks are there to be recalled?
+//! Which blocks matter, as of every write before the question?
+//!
+//! A recall has two sources that follow the state, each in its own time: the columns of the blocks and the index of the
+//! text. Both are brought up to date first and then read without the store, so a recall keeps no writer waiting.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Store;
-use crate::blocks::Columns;
+use super::search::catch_up;
+use super::shared::Shared;
+use crate::blocks::{Answer, Ask, Columns};
 use crate::error::Result;
+use crate::text::{Filter, asked};
 
 impl Store {
-    /// What recalls of blocks are made from, as of now. It can be read without the store: a recall keeps no writer waiting.
+    /// What recalls of blocks are made from, as of now. It can be read without the store.
     ///
     /// # Errors
     /// `Io`, where rows cannot be read.
@@ -21,5 +27,31 @@ impl Store {
             }
         }
         Ok(Arc::clone(&self.blocks))
+    }
+}
+
+/// Answers a question about blocks, by meaning and by words.
+///
+/// # Errors
+/// `Io`, `Closed`.
+pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
+    let text = ask.text.as_deref().filter(|_| ask.query.is_some());
+    let stems = text.map(asked).unwrap_or_default();
+    if stems.is_empty() {
+        let columns = shared.read(Store::blocks)?;
+        return Ok(columns.read().unwrap_or_else(PoisonError::into_inner).recall(ask, None));
+    }
+    loop {
+        let desk = catch_up(shared)?;
+        let columns = shared.read(Store::blocks)?;
+        // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
+        // store with the index in its hands.
+        let kept = desk.kept();
+        let Some(kept) = kept.as_ref() else { continue };
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        if columns.is_of_life(&kept.life) {
+            let question = kept.index.question(&stems, &Filter::default());
+            return Ok(columns.recall(ask, Some(&question)));
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! INVARIANT: nobody waits for the index while holding the store.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::moments::edge_at;
 use super::past::OrDamage;
@@ -39,9 +39,9 @@ pub(super) struct TextDesk {
     narrowed: Narrowed,
 }
 
-struct Kept {
-    index: Index,
-    life: Life,
+pub(super) struct Kept {
+    pub(super) index: Index,
+    pub(super) life: Life,
     changes: usize,
 }
 
@@ -108,6 +108,12 @@ impl Copied {
 }
 
 impl TextDesk {
+    /// The index, held as it is. INVARIANT: whoever holds it waits for nothing that the holder of a store may hold,
+    /// unless it is the store.
+    pub fn kept(&self) -> RwLockReadGuard<'_, Option<Kept>> {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn mark(&self) -> MutexGuard<'_, Option<Mark>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,7 +167,7 @@ impl TextDesk {
         if self.unsaved().is_none() {
             return;
         }
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept();
         let source = self.unsaved().take();
         if let (Some(kept), Some(source)) = (kept.as_ref(), source) {
             files.keep(&source, kept.index.sealed());
@@ -241,7 +247,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             },
             None => None,
         };
-        let kept = desk.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = desk.kept();
         let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
             continue;
         };
@@ -256,7 +262,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
 }
 
 /// Brings the index to where the state is.
-fn catch_up(shared: &Shared) -> Result<Arc<TextDesk>> {
+pub(super) fn catch_up(shared: &Shared) -> Result<Arc<TextDesk>> {
     loop {
         let look = |store: &Store| Ok((Arc::clone(&store.text), TextFiles::of(store), store.text.lack(store)));
         let (desk, files, lack) = shared.read(look)?;

@@ -22,10 +22,10 @@ const OPEN_DOCS: usize = 20_000;
 
 /// A part of the index with its dead.
 #[derive(Clone, Copy)]
-struct Half<'a> {
-    columns: &'a Columns,
+pub(super) struct Half<'a> {
+    pub(super) columns: &'a Columns,
     dead: &'a DocSet,
-    first: u32,
+    pub(super) first: u32,
 }
 
 /// All documents.
@@ -50,15 +50,15 @@ pub struct Word<'a> {
     pub stem: String,
     /// What it is worth.
     pub weight: f64,
-    lists: [List<'a>; 2],
+    pub(super) lists: [List<'a>; 2],
 }
 
 /// A question made ready for an index.
 pub struct Question<'a> {
-    index: &'a Index,
+    pub(super) index: &'a Index,
     /// Its words that stand somewhere, the rarest first.
     pub words: Vec<Word<'a>>,
-    norm: Norm,
+    pub(super) norm: Norm,
     sieves: [Sieve<'a>; 2],
 }
 
@@ -205,7 +205,7 @@ impl Index {
         in_sealed.chain(in_open.map(|doc| doc + open.first)).collect()
     }
 
-    fn parts(&self) -> [Half<'_>; 2] {
+    pub(super) fn parts(&self) -> [Half<'_>; 2] {
         [
             Half {
                 columns: &self.sealed.columns,

@@ -19,6 +19,7 @@
 //! | `filter` | which documents may be found at all? |
 //! | `sweep` | which documents score highest, without scoring all of them? |
 //! | `index` | which records answer a question, as of the last change? |
+//! | `top` | which documents of a choice score highest, exactly, and in an order that the caller gives? |
 
 mod columns;
 mod fields;
@@ -30,6 +31,7 @@ mod open;
 mod question;
 mod sealed;
 mod sweep;
+mod top;
 mod words;
 
 pub use fields::{CHOICE_ID, Fields, Found, is_searched};

@@ -13,7 +13,7 @@ pub const B: f64 = 0.4;
 /// A look-up costs about as much as so many steps along a list.
 pub const LOOKUP_STEPS: usize = 16;
 /// Sums in single precision are off by less than this.
-const SLACK: f32 = 1.0 + 1e-5;
+pub const SLACK: f32 = 1.0 + 1e-5;
 
 /// What the length of a document does to its counts.
 #[derive(Clone, Copy, Debug)]

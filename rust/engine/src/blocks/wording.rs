@@ -1,0 +1,38 @@
+//! What do the words of a query say about blocks?
+
+use super::columns::Columns;
+use super::filter::Filter;
+use crate::text::Question;
+
+/// The words of a query, if there are any. Scores are single precision, as cosines are: what differs by less is alike.
+pub struct Wording<'a> {
+    columns: &'a Columns,
+    question: Option<&'a Question<'a>>,
+}
+
+impl<'a> Wording<'a> {
+    /// Words made ready for an index of the state that the columns follow.
+    pub fn new(columns: &'a Columns, question: Option<&'a Question<'a>>) -> Self {
+        Self { columns, question }
+    }
+
+    /// The blocks that match best among those that pass, the best first; ties by id.
+    pub fn best(&self, number: usize, filter: &Filter<'_>) -> Vec<(u32, f64)> {
+        let columns = self.columns;
+        let found = self.question.map(|question| {
+            question.best_where(
+                number,
+                |slot| columns.row_in(slot).filter(|&row| filter.passes(row)),
+                |&one, &other| columns.by_id(one, other),
+            )
+        });
+        let found = found.unwrap_or_default().into_iter();
+        found.map(|(row, score)| (row, f64::from(score))).collect()
+    }
+
+    /// How well a block matches.
+    pub fn of(&self, row: u32) -> f64 {
+        let found = self.question.zip(self.columns.slot_of(row));
+        f64::from(found.map_or(0.0, |(question, slot)| question.score_in(slot) as f32))
+    }
+}

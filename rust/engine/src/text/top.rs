@@ -1,0 +1,64 @@
+//! Which documents of a choice score highest, exactly, and in an order that the caller gives?
+//!
+//! A sweep adds in single precision. Whatever comes as near to the worst of the best as its sums may be off is scored again
+//! in double precision, so neither the choice nor its order depends on how the index happens to be cut into parts.
+
+use std::cmp::Ordering;
+
+use super::index::Question;
+use super::sweep::{Asked, SLACK, sweep};
+
+impl Question<'_> {
+    /// The best documents that are wanted, best first, with their scores rounded to single precision. `wanted` gets a slot
+    /// and gives what the document is called here, or nothing; `order` says which of equals comes first.
+    pub fn best_where<T>(
+        &self,
+        limit: usize,
+        wanted: impl Fn(u32) -> Option<T>,
+        order: impl Fn(&T, &T) -> Ordering,
+    ) -> Vec<(T, f32)> {
+        let mut best: Vec<(T, f32)> = Vec::new();
+        if limit == 0 {
+            return best;
+        }
+        for (at, part) in self.index.parts().iter().enumerate() {
+            let asked: Vec<Asked<'_>> = self
+                .words
+                .iter()
+                .map(|word| Asked {
+                    weight: word.weight,
+                    list: word.lists[at],
+                })
+                .collect();
+            let bar = |best: &[(T, f32)]| match best.last() {
+                Some(worst) if best.len() == limit => worst.1 / SLACK,
+                _ => 0.0,
+            };
+            let start = bar(&best);
+            sweep(&asked, &part.columns.lengths, self.norm, start, |own, _| {
+                let slot = part.columns.slots[own as usize];
+                let doc = own + part.first;
+                // A dead document has another one in its place, or none.
+                if self.index.doc_of(slot) == Some(doc)
+                    && let Some(name) = wanted(slot)
+                {
+                    let score = self.score(doc) as f32;
+                    let comes_before =
+                        |other: &(T, f32)| other.1.total_cmp(&score).then_with(|| order(&name, &other.0)).is_ge();
+                    let place = best.partition_point(comes_before);
+                    if place < limit {
+                        best.truncate(limit - 1);
+                        best.insert(place, (name, score));
+                    }
+                }
+                bar(&best)
+            });
+        }
+        best
+    }
+
+    /// What the document of a slot scores; 0 if there is none.
+    pub fn score_in(&self, slot: u32) -> f64 {
+        self.index.doc_of(slot).map_or(0.0, |doc| self.score(doc))
+    }
+}
