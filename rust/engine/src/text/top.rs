@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::index::Question;
+use super::lists::Cursor;
 use super::sweep::{Asked, SLACK, sweep};
 
 impl Question<'_> {
@@ -35,6 +36,16 @@ impl Question<'_> {
                 _ => 0.0,
             };
             let start = bar(&best);
+            let mut cursors = vec![Cursor::default(); asked.len()];
+            let mut score = |own: u32| {
+                let length = part.columns.lengths[own as usize];
+                asked.iter().zip(&mut cursors).fold(0.0, |sum, (word, cursor)| {
+                    match u32::from(word.list.count_after(cursor, own)) {
+                        0 => sum,
+                        count => sum + self.norm.score(word.weight, count, length),
+                    }
+                })
+            };
             sweep(&asked, &part.columns.lengths, self.norm, start, |own, _| {
                 let slot = part.columns.slots[own as usize];
                 let doc = own + part.first;
@@ -42,7 +53,7 @@ impl Question<'_> {
                 if self.index.doc_of(slot) == Some(doc)
                     && let Some(name) = wanted(slot)
                 {
-                    let score = self.score(doc) as f32;
+                    let score = score(own) as f32;
                     let comes_before =
                         |other: &(T, f32)| other.1.total_cmp(&score).then_with(|| order(&name, &other.0)).is_ge();
                     let place = best.partition_point(comes_before);
