@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bm25 import agrees, fits, scores
 from chronomemory import ChronoRecord, ChronoStore
+from chronomemory.errors import InvalidRecord
 from chronomemory.search import Hit
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -321,3 +323,37 @@ class TestBadQuestions:
         assert store.search("zebra") == []
         assert store.search("") == []
         assert store.search("?!") == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"text": 5},
+        {"text": b"x"},
+        {"text": "x", "tags": [1]},
+        {"text": "x", "since": "2020"},
+        {"text": "x", "kind": [2]},
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(store: ChronoStore, asked: dict[str, Any]) -> None:
+    field = list(asked)[-1]
+    with pytest.raises(InvalidRecord, match=field) as refused:
+        store.search(**asked)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "date", ["2020-01-05", "2020-01-05T00:00", "2020-01-05 12:30", "2020-01-05T12:30:00+01:00"]
+)
+def test_a_date_needs_no_time(store: ChronoStore, date: str) -> None:
+    store.upsert({"id": "A", "label": "storm", "data": {"date": date}})
+    january = {
+        "since": datetime(2020, 1, 1, tzinfo=timezone.utc),
+        "until": datetime(2020, 2, 1, tzinfo=timezone.utc),
+    }
+    assert [hit.id for hit in store.search("storm", **january)] == ["A"]
+
+
+def test_a_question_of_very_many_words_is_answered(store: ChronoStore) -> None:
+    store.upsert({"id": "A", "label": "word7 and more"})
+    assert [hit.id for hit in store.search(" ".join(f"word{number}" for number in range(100_000)))] == ["A"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
+from chronomemory.errors import InvalidRecord
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
 
@@ -77,17 +78,19 @@ def search(
     """
     if text is None and vector is None:
         raise ValueError("a search needs a text or a vector")
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise ValueError(f"limit must be 0 or more, not {limit!r}")
+    if text is not None and not isinstance(text, str):
+        raise InvalidRecord(f"text: a {type(text).__name__} is not a string", field="text")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= _LAST_SEQ:
+        raise ValueError(f"limit must be from 0 to 2^63 - 1, not {limit!r}")
     wanted: dict[str, Any] = {
         "text": text,
         "vector": None if vector is None else float_rows(vector, (1,))[0],
         "space": space,
-        "kinds": [kind] if isinstance(kind, str) else list(kind or ()),
+        "kinds": _names("kind", kind or ()),
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
         "status": status,
         "min_confidence": min_confidence,
-        "tags": [tags] if isinstance(tags, str) else list(tags),
+        "tags": _names("tags", tags),
         "since_us": _micros("since", since),
         "until_us": _micros("until", until),
         "limit": limit,
@@ -124,9 +127,19 @@ def choose_search_fields(
     store.engine.upsert(choice, _FACE)
 
 
+def _names(field: str, given: str | Iterable[str]) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRecord(f"{field}: a {type(name).__name__} is not a string", field=field)
+    return names
+
+
 def _micros(name: str, moment: datetime | None) -> int | None:
     if moment is None:
         return None
+    if not isinstance(moment, datetime):
+        raise InvalidRecord(f"{name}: a {type(moment).__name__} is not a datetime", field=name)
     if moment.utcoffset() is None:
         raise ValueError(f"{name}={moment!r}: a datetime needs a time zone, e.g. timezone.utc")
     return (moment - _EPOCH) // timedelta(microseconds=1)

@@ -52,16 +52,7 @@ class HasEngine(Protocol):
     @property
     def engine(self) -> Engine: ...
 
-    def query(
-        self,
-        *,
-        kind: str | None = None,
-        status: str | None = "active",
-        rag_filter: bool = False,
-        min_confidence: float = 0.0,
-        limit: int | None = None,
-        faces: bool = False,
-    ) -> list[ChronoRecord]: ...
+    def get(self, record_id: str) -> ChronoRecord | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +132,8 @@ def attach_many(
     model: str | None = None,
 ) -> range:
     """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id."""
+    if isinstance(record_ids, str):
+        raise InvalidRecord("ids: one string is no list of ids", field="ids")
     ids, rows = list(record_ids), float_rows(vectors, (2,))
     if len(ids) != len(rows):
         raise _refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together")
@@ -264,19 +257,42 @@ def reembed(
     alone, so that an interrupted run goes on where it stopped. With ``default=True`` searches that name
     no space go to the new one afterwards.
     """
-    records = {record.id: record for record in store.query(status=None, faces=True)}
-    wanted = [name for name in matrix(store, space=space)[0] if name is not None]
     done = _owners(store, into)
-    left = [name for name in wanted if name not in done and records[name].status != "tombstone"]
+    left = [name for name in matrix(store, space=space)[0] if name is not None and name not in done]
+    count = 0
     for start in range(0, len(left), _EMBED_AT_ONCE):
         names = left[start : start + _EMBED_AT_ONCE]
-        vectors = embed([text(records[name]) for name in names])
-        attach_many(store, names, vectors, space=into, model=model)
+        records = _living(store, names)
+        if records:
+            vectors = float_rows(embed([text(record) for record in records]), (2,))
+            count += _attach_living(store, [record.id for record in records], vectors, into, model)
         if progress is not None:
             progress(start + len(names), len(left))
     if default:
         use_space(store, into)
-    return len(left)
+    return count
+
+
+def _living(store: HasEngine, names: Iterable[str]) -> list[ChronoRecord]:
+    found = (store.get(name) for name in names)
+    return [record for record in found if record is not None and record.status != "tombstone"]
+
+
+def _attach_living(
+    store: HasEngine, names: list[str], vectors: npt.NDArray[np.float32], space: str, model: str
+) -> int:
+    """Attach what is still there: embedding takes long, and others may delete meanwhile."""
+    try:
+        attach_many(store, names, vectors, space=space, model=model)
+    except InvalidRecord as refused:
+        alive = {record.id for record in _living(store, names)}
+        kept = [place for place, name in enumerate(names) if name in alive]
+        if refused.field != "id" or len(kept) == len(names):
+            raise
+        if not kept:
+            return 0
+        return _attach_living(store, [names[place] for place in kept], vectors[kept], space, model)
+    return len(names)
 
 
 def _owners(store: HasEngine, space: str) -> set[str | None]:

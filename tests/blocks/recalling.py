@@ -76,7 +76,10 @@ def question_of(question: reference.Question) -> dict[str, Any]:
 
 def words_of(store: ChronoStore, text: str | None) -> dict[str, float]:
     """BM25 of blocks by brute force over all records of a store, in single precision as cosines are."""
-    found = bm25.scores(store.query(status=None, faces=True), text or "", WEIGHTS)
+    # What the store keeps for its own search has no words.
+    records = store.query(status=None, faces=True)
+    documents = [record for record in records if not record.id.startswith(("vector:", "search:"))]
+    found = bm25.scores(documents, text or "", WEIGHTS)
     return {
         name.removeprefix("block:"): float(np.float32(score))
         for name, score in found.items()

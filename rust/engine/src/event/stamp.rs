@@ -115,9 +115,29 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
 }
 
+/// The same where people write it: the time of day, or its seconds, may be missing.
+pub fn read_short(text: &str) -> Option<i64> {
+    let rest = match text.len() {
+        10 => "T00:00:00Z",
+        16 => ":00Z",
+        _ => return read(text.as_bytes()),
+    };
+    read(format!("{text}{rest}").as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn people_leave_out_what_is_nothing() {
+        for short in ["2020-01-02", "2020-01-02T00:00", "2020-01-02 00:00", "2020-01-02T00:00:00"] {
+            assert_eq!(read_short(short), read(b"2020-01-02T00:00:00Z"), "{short}");
+        }
+        for other in ["2020-13-02", "20200102", "tomorrow..", "2020-01-02T00:0é"] {
+            assert_eq!(read_short(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_moment_survives_its_spelling() {

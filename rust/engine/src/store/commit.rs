@@ -133,7 +133,7 @@ impl Store {
         if told.is_err() {
             (self.log, self.prepared) = (None, false);
         }
-        self.rest(now, group.rushed);
+        self.rest(now, group.rushed && told.is_ok());
         told.map(|()| group.outcomes)
     }
 
@@ -141,9 +141,10 @@ impl Store {
     pub(super) fn with_lock<T>(&mut self, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let rushed = self.begin(now)?;
         let outcome = change(self);
-        // Whatever went wrong may have left the files other than the memory thinks.
+        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
+        // nobody to end a lease.
         self.prepared &= outcome.is_ok();
-        self.rest(now, rushed);
+        self.rest(now, rushed && outcome.is_ok());
         outcome
     }
 

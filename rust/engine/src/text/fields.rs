@@ -200,7 +200,7 @@ fn show(role: Role, record: &[u8], start: usize, end: usize, see: &mut dyn FnMut
             Role::Link => see(Found::Link(text)),
             Role::Group(number) => see(Found::Group(number, text)),
             Role::Time => {
-                if let Some(micros) = stamp::read(text.as_bytes()) {
+                if let Some(micros) = stamp::read_short(text) {
                     see(Found::Time(micros));
                 }
             }

@@ -1,5 +1,7 @@
 //! What does a question ask for?
 
+use std::collections::HashSet;
+
 use super::words::Words;
 
 /// English words that stand in every text. A question leaves them out; records keep them, so that a question of nothing
@@ -24,11 +26,11 @@ pub fn asked(text: &str) -> Vec<String> {
     if found.iter().any(|word| !is_common(word)) {
         found.retain(|word| !is_common(word));
     }
-    let mut stems: Vec<String> = Vec::new();
+    let (mut stems, mut known) = (Vec::new(), HashSet::new());
     for word in &found {
-        let stem = words.stem(word);
-        if !stems.iter().any(|known| *known == stem) {
-            stems.push(stem.into_owned());
+        let stem = words.stem(word).into_owned();
+        if known.insert(stem.clone()) {
+            stems.push(stem);
         }
     }
     stems
