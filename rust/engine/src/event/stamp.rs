@@ -131,7 +131,12 @@ mod tests {
 
     #[test]
     fn people_leave_out_what_is_nothing() {
-        for short in ["2020-01-02", "2020-01-02T00:00", "2020-01-02 00:00", "2020-01-02T00:00:00"] {
+        for short in [
+            "2020-01-02",
+            "2020-01-02T00:00",
+            "2020-01-02 00:00",
+            "2020-01-02T00:00:00",
+        ] {
             assert_eq!(read_short(short), read(b"2020-01-02T00:00:00Z"), "{short}");
         }
         for other in ["2020-13-02", "20200102", "tomorrow..", "2020-01-02T00:0é"] {
