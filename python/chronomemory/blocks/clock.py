@@ -7,6 +7,7 @@ little, and without a session the stored total is the time.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -26,8 +27,10 @@ class Clock:
         #: When the running session began, and how much of it is in the stored total.
         self._since: float | None = None
         self._told = 0.0
-        #: What the last tick would add, until its batch is written.
-        self._pending = 0.0
+        #: What the last tick would add and lead to, until its batch is written.
+        self._pending, self._total = 0.0, 0.0
+        #: Held for moments only: other threads read the hour while a batch is under way.
+        self._look = threading.Lock()
 
     @property
     def is_running(self) -> bool:
@@ -49,19 +52,30 @@ class Clock:
         return max(0.0, (self._seconds() - self._since) / _HOUR_SECONDS - self._told)
 
     def now(self, conn: Connection) -> float:
-        """Return the present hour."""
-        return get_total_active_hours(conn) + self.untold_hours()
+        """Return the present hour, also while another thread writes one down."""
+        with self._look:
+            stored, untold = get_total_active_hours(conn), self.untold_hours()
+            if self._pending > 0.0 and stored >= self._total:  # written, and not confirmed yet
+                untold = max(0.0, untold - self._pending)
+            return stored + untold
+
+    def begin(self) -> None:
+        """Forget a tick whose batch was never written."""
+        with self._look:
+            self._pending = 0.0
 
     def tick(self, conn: Connection) -> float:
         """Write the present hour down, as part of a batch, and return it; ``ticked`` confirms it."""
-        passed = self.untold_hours()
-        hours = get_total_active_hours(conn) + passed
-        self._pending = passed
+        with self._look:
+            passed = self.untold_hours()
+            hours = get_total_active_hours(conn) + passed
+            self._pending, self._total = passed, hours
         if passed > 0.0:
             set_total_active_hours(conn, hours)
         return hours
 
     def ticked(self) -> None:
         """Take note that the batch of the last tick was written."""
-        self._told += self._pending
-        self._pending = 0.0
+        with self._look:
+            self._told += self._pending
+            self._pending = 0.0

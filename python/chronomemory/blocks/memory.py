@@ -47,6 +47,9 @@ _FULL_INBOX = 10
 #: How strongly blocks are linked that someone linked by hand.
 _LINK_WEIGHT = 0.65
 
+#: No recall gives more.
+_MOST_RESULTS = 10_000
+
 T = TypeVar("T")
 
 
@@ -157,6 +160,7 @@ class Memory:
 
     def _write(self, work: Callable[[Connection], T], *, keeps_cache: bool = False) -> T:
         with self._turn:
+            self._clock.begin()
             done = self.blocks.run(work)
             self._clock.ticked()
             if not keeps_cache:
@@ -305,8 +309,8 @@ class Memory:
         self, conn: Connection, vector: Vector | None, query: str | None, top_k: int | None
     ) -> Question:
         most = int(get_config(conn, "top_k") or DEFAULT_CONFIG["top_k"]) if top_k is None else top_k
-        if most < 1:
-            raise ValueError(f"top_k: {most} is not at least 1")
+        if not 1 <= most <= _MOST_RESULTS:
+            raise ValueError(f"top_k: {most} is not within 1 and {_MOST_RESULTS:,}")
         hours = self._clock.now(conn)
         return Question(
             hours=hours,
