@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
+import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import Blocks, IntegrityError, Memory, content_hash, open_test_blocks, sync
@@ -224,3 +226,23 @@ def test_what_is_around_a_memory_is_closed_with_it() -> None:
     with Memory(blocks) as memory:
         memory.begin_session()
     assert not folder.exists()
+
+
+class TestTagsOfWhatIsSuperseded:
+    """A guarantee does not go with the words that it came in."""
+
+    def test_a_near_duplicate_leaves_its_tags(self, tmp_path: Path) -> None:
+        with Memory(tmp_path) as memory:
+            memory.remember("Never share the signing key with anyone at all")
+            memory.remember("Never share the signing key with anyone at all!", tags=["self/constitutional"])
+            assert "Never share the signing key" in memory.frame("self").text
+
+    def test_a_better_wording_takes_over_the_tags(self, tmp_path: Path) -> None:
+        def embed(texts: list[str]) -> np.ndarray:
+            near = {"the goal": [1.0, 0.0], "the aim": [0.92, float(np.sqrt(1 - 0.92**2))]}
+            return np.array([near[text] for text in texts], dtype=np.float32)
+
+        with Memory(tmp_path, embedder=CallableEmbedder("two", embed)) as memory:
+            memory.remember("the goal", tags=["self/goal"])
+            aim = memory.remember("the aim").block_id
+            assert [block.id for block in memory.frame("task").blocks if block.guaranteed] == [aim]

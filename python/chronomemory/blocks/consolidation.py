@@ -149,18 +149,22 @@ class _Work:
         }
         ranked = sorted(active, key=lambda other: (-active[other][0], other))
         if ranked and active[ranked[0]][0] >= SAME:
+            self._inherit(active[ranked[0]][1], tags_of(record))
             archive(self.conn, block_id, "superseded", superseded_by=ranked[0])
             self.result.duplicates.append(block_id)
             return False
         analysed = dict(self.analyser(record.data["content"])) if self.analyser else {}
         tags = {*tags_of(record), *map(check_tag, analysed.get("tags") or ())}
-        data = self._promoted(record, tags, analysed)
-        data["embedding_model"] = self.model
+        old = None
         if ranked and active[ranked[0]][0] >= BETTER and self._may_replace(active[ranked[0]][1], tags):
             old = ranked.pop(0)
+            tags |= set(tags_of(active[old][1]))
             archive(self.conn, old, "superseded", superseded_by=block_id)
-            data["supersedes"] = old
             self.result.superseded.append(old)
+        data = self._promoted(record, tags, analysed)
+        data["embedding_model"] = self.model
+        if old is not None:
+            data["supersedes"] = old
         patch: dict[str, Any] = {"status": BlockStatus.ACTIVE.value, "data": data}
         if "self_alignment" in data:
             patch["confidence"] = data["self_alignment"]
@@ -174,6 +178,15 @@ class _Work:
     def _may_replace(self, old: ChronoRecord, tags: set[str]) -> bool:
         """What never fades is replaced only by what never fades either."""
         return not is_permanent(old) or "self/constitutional" in tags
+
+    def _inherit(self, survivor: ChronoRecord, tags: Sequence[str]) -> None:
+        """Give a block the tags of one that says the same: a guarantee outlives the words it came in."""
+        has = survivor.data.get("tags", {})
+        new = {tag: True for tag in tags if tag not in has}
+        if new:
+            tier = DecayTier.of([*has, *new], survivor.data["category"]).value
+            fading = min(survivor.data.get("decay_lambda", tier), tier)
+            self.conn.patch(survivor.id, {"data": {"tags": new, "decay_lambda": fading}})
 
     def _promoted(self, record: ChronoRecord, tags: set[str], analysed: dict[str, Any]) -> dict[str, Any]:
         content = record.data["content"]
