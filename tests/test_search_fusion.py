@@ -249,7 +249,7 @@ class TestFilters:
         store.upsert_many(
             [ChronoRecord(id="A", data={"topics": ["x"]}), ChronoRecord(id="B", data={"tags": ["x"]})]
         )
-        store.attach_many("AB", np.eye(2), model="two")
+        store.attach_many(list("AB"), np.eye(2), model="two")
         assert [hit.id for hit in store.search(vector=[1, 0], tags=["x"])] == ["B"]
         store.choose_search_fields(tags=["data.topics"])
         assert [hit.id for hit in store.search(vector=[1, 0], tags=["x"])] == ["A"]
@@ -258,8 +258,8 @@ class TestFilters:
 class TestSpaces:
     def test_each_space_has_its_own_embeddings(self, store: ChronoStore) -> None:
         store.upsert_many([ChronoRecord(id=name, label="same words") for name in "ABC"])
-        store.attach_many("AB", np.eye(2), space="small", model="two")
-        store.attach_many("BC", np.eye(3)[:2], space="large", model="three")
+        store.attach_many(list("AB"), np.eye(2), space="small", model="two")
+        store.attach_many(list("BC"), np.eye(3)[:2], space="large", model="three")
         store.use_space("large")
         assert [hit.id for hit in store.search(vector=[1, 0], space="small")] == ["A", "B"]
         assert [hit.id for hit in store.search(vector=[1, 0, 0])] == ["B", "C"]
@@ -275,7 +275,7 @@ class TestSpaces:
 
     def test_damaged_rows_have_no_cosine(self, store: ChronoStore) -> None:
         store.upsert_many([ChronoRecord(id=name, label="same words") for name in "ABC"])
-        store.attach_many("ABC", np.eye(3), model="three")
+        store.attach_many(list("ABC"), np.eye(3), model="three")
         [file] = (store.project_root / ".chronomemory" / "vectors").glob("*.f32")
         damaged = bytearray(file.read_bytes())
         damaged[0] ^= 1
@@ -341,7 +341,7 @@ def test_what_another_process_does_is_seen_at_once(store: ChronoStore, tmp_path:
         return {hit.id: hit.why["cosine"] for hit in hits if hit.why}
 
     store.upsert_many([ChronoRecord(id=name, label="same words") for name in "ABC"])
-    store.attach_many("AB", np.eye(3)[:2], model="three")
+    store.attach_many(list("AB"), np.eye(3)[:2], model="three")
     assert found() == {"A": 1.0, "B": 0.0}
     elsewhere("store.attach('C', [2, 0, 0])")
     assert found() == {"A": 1.0, "C": 1.0, "B": 0.0}
