@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,8 +19,10 @@ __all__ = ["Blocks", "create_engine", "create_test_engine", "open_blocks", "open
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
-#: How often a batch is run before a conflict with other writers is told.
-_ATTEMPTS = 8
+#: How often a batch is run before a conflict with other writers is told, and how much longer it waits, by
+#: chance, before each time: two that conflict must not go on in step.
+_ATTEMPTS = 20
+_STEP_ASIDE_SECONDS = 0.002
 
 T = TypeVar("T")
 
@@ -52,12 +56,12 @@ class Blocks:
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Run a batch, again if another writer came in between, and return what it returned."""
-        for _ in range(_ATTEMPTS - 1):
+        for attempt in range(1, _ATTEMPTS):
             try:
                 with self.begin() as conn:
                     return work(conn)
             except BatchConflict:
-                continue
+                time.sleep(random.random() * attempt * _STEP_ASIDE_SECONDS)
         with self.begin() as conn:
             return work(conn)
 
