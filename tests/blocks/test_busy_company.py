@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory.blocks import Memory, connection, sync
+from chronomemory.blocks import Memory, MemorySystem, connection, sync
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from living import Time
 
@@ -160,3 +161,18 @@ class TestASlowModel:
                 assert memory.status().inbox == 1
             memory.consolidate()
             assert memory.ls()[0]["confidence"] == 0.9
+
+
+def test_a_task_that_learns_does_not_stop_the_loop(tmp_path: Path) -> None:
+    """What was archived comes back by a batch, which waits for one that another task has open."""
+
+    async def live() -> str:
+        async with MemorySystem(tmp_path) as system:
+            await system.forget((await system.remember(KNOWN)).block_id)
+            async with system.blocks.begin():
+                learner = asyncio.create_task(system.learn(KNOWN))
+                await asyncio.sleep(0.05)
+                assert not learner.done()
+            return (await learner).status
+
+    assert asyncio.run(live()) == "reactivated"

@@ -67,7 +67,7 @@ class MemorySystem:
         self, content: str, tags: Sequence[str] = (), category: str = "knowledge", source: str = "api"
     ) -> LearnResult:
         """Put something into the inbox."""
-        return self.memory.learn(content, tags, category, source)
+        return await self._call(self.memory.learn, content, tags, category, source)
 
     async def remember(
         self, content: str, tags: Sequence[str] = (), category: str = "knowledge", source: str = "api"
