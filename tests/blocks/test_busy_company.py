@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory.blocks import Memory, MemorySystem, connection, sync
+from chronomemory.blocks import BatchConflict, Memory, MemorySystem, connection, sync
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from living import Time
 
@@ -67,6 +67,26 @@ class TestABusyReader:
         assert set(NEWS) <= set(asked)
         assert len(asked) == len(set(asked))
 
+    def test_what_is_in_conflict_is_taken_in_smaller_parts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sizes, commit = [], connection.Connection.commit
+
+        def refuse_many(conn: connection.Connection) -> None:
+            size = sum(record.status == "active" for record in conn.pending("block"))
+            sizes.append(size)
+            if size > 2:
+                raise BatchConflict("another writer")
+            commit(conn)
+
+        with Memory(tmp_path) as memory:
+            for content in NEWS:
+                memory.learn(content)
+            monkeypatch.setattr(connection.Connection, "commit", refuse_many)
+            assert len(memory.consolidate().promoted) == len(NEWS)
+            assert max(sizes) == len(NEWS)
+            assert sizes.count(len(NEWS)) == 1
+
     def test_it_does_not_stop_a_curation(self, tmp_path: Path, always_read: Callable[[], int]) -> None:
         time = Time()
         with Memory(tmp_path, seconds=time) as writer, writer.session():
@@ -99,6 +119,29 @@ class TestABusyReader:
                     reader.kill()
             assert result.processed == 100
             assert writer.status().inbox == 0
+
+
+TELLER = """
+import sys
+from chronomemory.blocks import Memory
+with Memory(sys.argv[1]) as memory, memory.session():
+    for _ in range(25):
+        memory.outcome(sys.argv[2:], 0.9)
+        memory.frame("attention", top_k=3)
+"""
+
+
+def test_what_everybody_changes_is_changed_by_all(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        ids = [
+            memory.remember(content).block_id for content in (KNOWN, "Whales sing", "Red apples are sweet")
+        ]
+        command = [sys.executable, "-c", TELLER, str(tmp_path), *ids]
+        tellers = [subprocess.Popen(command) for _ in range(4)]
+        assert [teller.wait(timeout=120) for teller in tellers] == [0, 0, 0, 0]
+        for block_id in ids:
+            record = memory.blocks.store.get(f"block:{block_id}")
+            assert (record.data["evidence"], record.data["reinforcement_count"]) == (100.0, 201)
 
 
 class TestASlowModel:

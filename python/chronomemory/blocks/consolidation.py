@@ -16,7 +16,7 @@ from chronomemory.blocks import embeddings
 from chronomemory.blocks.arrival import Arrival, ConsolidateResult, Near, least_cosine
 from chronomemory.blocks.asking import Answers, Unanswered
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.embedders import Embedder, Matrix
@@ -52,12 +52,16 @@ def embedded(conn: Connection, records: Sequence[ChronoRecord], embedder: Embedd
 
 @dataclass
 class Consolidation:
-    """One walk through the inbox: ``write`` runs a batch, ``hour`` writes down how late it is."""
+    """One walk through the inbox.
+
+    ``write`` runs a batch, and is patient for some seconds if it is in conflict with others; ``hour`` writes
+    down how late it is.
+    """
 
     blocks: Blocks
     embedder: Embedder
     answers: Answers
-    write: Callable[[Callable[[Connection], ConsolidateResult]], ConsolidateResult]
+    write: Callable[[Callable[[Connection], ConsolidateResult], float], ConsolidateResult]
     hour: Callable[[], float]
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
 
@@ -85,7 +89,7 @@ class Consolidation:
                 )
 
             try:
-                self.result.add(self.write(work))
+                self.result.add(self.write(work, CONFLICT_SECONDS if len(records) == 1 else 0.0))
                 return
             except Unanswered:
                 with self.answers.asking():
@@ -93,6 +97,7 @@ class Consolidation:
             except BatchConflict:
                 if len(records) == 1:
                     raise
+                # The less is taken at once, the less can come in between.
                 half = len(records) // 2
                 self._take(records[:half], vectors[:half])
                 self._take(records[half:], vectors[half:])

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from chronomemory.blocks.clock import Clock
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
 from chronomemory.blocks.storage.sessions import end_session, start_session
 
 __all__ = ["Timed"]
@@ -57,7 +57,7 @@ class Timed:
             return
 
         def work(conn: Connection) -> None:
-            self._clock.tick(conn)
+            self._clock.tick(conn, to_the_last=True)
             end_session(conn, session_id)
 
         self._write(work)
@@ -81,9 +81,9 @@ class Timed:
         """Write the present hour down, before changes that depend on it, and return it."""
         return self._write(self._clock.tick)
 
-    def _write(self, work: Callable[[Connection], T]) -> T:
+    def _write(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
         with self._turn:
             self._clock.begin()
-            done = self.blocks.run(work)
+            done = self.blocks.run(work, patience=patience)
             self._clock.ticked()
             return done

@@ -17,6 +17,7 @@ __all__ = [
     "get_config",
     "get_number",
     "get_total_active_hours",
+    "glimpse_total_active_hours",
     "set_config",
     "set_total_active_hours",
 ]
@@ -77,6 +78,12 @@ def set_config(conn: Connection, key: str, value: str) -> None:
 def get_total_active_hours(conn: Connection) -> float:
     """Return how many hours sessions have lasted so far."""
     return get_number(conn, TOTAL_ACTIVE_HOURS)
+
+
+def glimpse_total_active_hours(conn: Connection) -> float:
+    """Return the same for a batch that others may go on beside; to set the clock is to mind it again."""
+    record = conn.glimpse(config_key(TOTAL_ACTIVE_HOURS))
+    return 0.0 if record is None else _number(TOTAL_ACTIVE_HOURS, str(record.data["value"]))
 
 
 def set_total_active_hours(conn: Connection, hours: float) -> None:
