@@ -72,6 +72,13 @@ REFUSED: dict[str, tuple[str, Call]] = {
     "one category to recall": ("categories", lambda m, a, b: m.recall("about 0", categories="decision")),
     "one id": ("ids", lambda m, a, b: m.outcome(a, 1.0)),
     "less than no budget": ("token_budget", lambda m, a, b: m.frame("self", token_budget=-1)),
+    "a budget beyond all": ("token_budget", lambda m, a, b: m.frame("self", token_budget=10**30)),
+    "a query of words": ("query", lambda m, a, b: m.frame("self", ["key"])),  # type: ignore[arg-type]
+    "a broken id": ("block_id", lambda m, a, b: m.history(BROKEN)),
+    "a broken pattern": (
+        "pattern",
+        batch(lambda conn, a, b: sync.get_blocks_by_tag_pattern(conn, BROKEN)),
+    ),
     "half a result": ("top_k", lambda m, a, b: m.recall("about 0", top_k=2.5)),  # type: ignore[arg-type]
     "half a result in a frame": ("top_k", lambda m, a, b: m.frame("task", top_k=True)),
     "no confidence": ("min_confidence", lambda m, a, b: m.recall("about 0", min_confidence=math.nan)),
@@ -116,6 +123,11 @@ class TestArchivedBlocks:
         with pytest.raises(IntegrityError, match="archived"):
             memory.connect(*pair)
 
+    def test_a_refused_memory_leaves_nothing_open(self, tmp_path: Path) -> None:
+        with pytest.raises(InvalidRecord, match="exploration"):
+            Memory(tmp_path, exploration=-1.0)
+        assert list(tmp_path.iterdir()) == []
+
     def test_their_links_and_contradictions_are_not_counted(
         self, memory: Memory, pair: tuple[str, str]
     ) -> None:
@@ -123,7 +135,12 @@ class TestArchivedBlocks:
         with memory.blocks.begin() as conn:
             sync.insert_contradiction(conn, block_a_id=pair[0], block_b_id=pair[1], score=0.9)
         assert (memory.status().edges, memory.status().contradictions) == (1, 1)
+        third = memory.remember("Fact 180").block_id
+        memory.connect(pair[1], third)
         memory.forget(pair[0])
+        assert (memory.status().edges, memory.status().contradictions) == (1, 0)
+        memory.forget(third)
+        memory.forget(pair[1])
         assert (memory.status().edges, memory.status().contradictions) == (0, 0)
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from chronomemory.errors import InvalidRecord
 
 __all__ = [
+    "check_budget",
     "check_count",
     "check_finite",
     "check_list",
@@ -19,6 +20,9 @@ __all__ = [
     "check_within",
     "one_by_one",
 ]
+
+#: More than any model reads; the engine counts no further than this without losing ones.
+_MOST_TOKENS = 2**53
 
 E = TypeVar("E", bound=Enum)
 
@@ -50,6 +54,11 @@ def check_count(name: str, value: int, least: int, most: int | None = None) -> i
         reach = f"at least {least}" if most is None else f"within {least} and {most:,}"
         raise InvalidRecord(f"{name}: {value} is not {reach}", field=name)
     return value
+
+
+def check_budget(tokens: int) -> int:
+    """Return how many tokens a frame may have, or refuse it."""
+    return check_count("token_budget", tokens, 0, _MOST_TOKENS)
 
 
 def check_text(name: str, value: str, *, empty: bool = True) -> str:

@@ -2,8 +2,8 @@
 
 Memory fades while it is used, not while it lies still: the clock runs during sessions only. What
 has passed of a session is written down with the changes that depend on it, once it is a few seconds,
-so a crash loses little, and without a session the stored total is the time. A change always uses the
-hour that is written down.
+so a crash loses little, and without a session the stored total is the time. A batch uses the hour that
+is written down.
 """
 
 from __future__ import annotations

@@ -10,7 +10,14 @@ from typing import Any
 
 from chronomemory.blocks import embeddings
 from chronomemory.blocks.asking import Analyser, Answers, Judge, TokenCounter
-from chronomemory.blocks.checks import check_count, check_finite, check_list, check_text, check_within
+from chronomemory.blocks.checks import (
+    check_budget,
+    check_count,
+    check_finite,
+    check_list,
+    check_text,
+    check_within,
+)
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.consolidation import ConsolidateResult, Consolidation
 from chronomemory.blocks.curation import CurateResult, curate
@@ -59,12 +66,12 @@ class Memory(Timed):
         exploration: float = 0.0,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._exploration = check_finite("exploration", exploration, least=0.0)
         super().__init__(place if isinstance(place, Blocks) else open_blocks(place), seconds)
         self.embedder: Embedder = embedder if embedder is not None else LexicalEmbedder()
         self._analyser = analyser
         self._judge = judge
         self._counter = token_counter
-        self._exploration = check_finite("exploration", exploration, least=0.0)
         self._kept = KeptFrames(seconds)
         self.blocks.run(_seed)
 
@@ -156,10 +163,12 @@ class Memory(Timed):
         explain: bool = False,
     ) -> FrameResult:
         """Return a rendered frame, and reinforce the blocks that are in it."""
+        if query is not None:
+            check_text("query", query)
         seq = self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
-        budget = asked.token_budget if token_budget is None else check_count("token_budget", token_budget, 0)
+        budget = asked.token_budget if token_budget is None else check_budget(token_budget)
         key = (name, query, top_k, budget, token_counter)
         known = self._kept.get(key, seq)
         if known is not None:
@@ -255,7 +264,7 @@ class Memory(Timed):
 
     def history(self, block_id: str) -> list[WalEvent]:
         """Return every event of a block, oldest first."""
-        return self.blocks.store.history(block_key(block_id))
+        return self.blocks.store.history(block_key(check_text("block_id", block_id)))
 
 
 def _seed(conn: Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from chronomemory._core import block_contradictions, block_links
 from chronomemory.blocks.checks import check_count, check_one_of, check_text
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
@@ -37,25 +38,20 @@ class MemoryStatus:
 def survey(conn: Connection, *, hours: float, model: str) -> MemoryStatus:
     """Count what is shown: links and contradictions of archived blocks are not."""
     inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
-    gone = {plain_id(record.id) for record in conn.records(BLOCK, "archived")} if archived else set()
+    gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
+    engine = conn.store.engine
     session = get_active_session(conn)
     return MemoryStatus(
         inbox=inbox,
         active=active,
         archived=archived,
-        edges=_shown(conn, EDGE, ("from_id", "to_id"), gone),
-        contradictions=_shown(conn, CONTRADICTION, ("block_a_id", "block_b_id"), gone),
+        edges=conn.count(EDGE, "active") - len(set(block_links(engine, gone))),
+        contradictions=conn.count(CONTRADICTION, "active") - len(set(block_contradictions(engine, gone))),
         active_hours=hours,
         session=None if session is None else str(session["id"]),
         embedding_model=model,
         suggestion=_suggestion(inbox, active),
     )
-
-
-def _shown(conn: Connection, kind: str, ends: tuple[str, str], gone: set[str]) -> int:
-    if not gone:
-        return conn.count(kind, "active")
-    return sum(not gone & {record.data[end] for end in ends} for record in conn.records(kind, "active"))
 
 
 def _suggestion(inbox: int, active: int) -> str:

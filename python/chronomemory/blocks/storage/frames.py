@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory.blocks.checks import check_count, check_text
+from chronomemory.blocks.checks import check_budget, check_text
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import FRAME, frame_key, plain_id
 from chronomemory.blocks.storage.blocks import now
@@ -54,7 +54,7 @@ def upsert_frame(
         "filters_json": check_text("filters_json", filters_json),
         "guarantees_json": check_text("guarantees_json", guarantees_json),
         "template": check_text("template", template),
-        "token_budget": check_count("token_budget", token_budget, 0),
+        "token_budget": check_budget(token_budget),
         "source": check_text("source", source),
         "created_at": known.data["created_at"] if known is not None else now(),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from chronomemory._core import blocks_tagged
-from chronomemory.blocks.checks import check_tag, one_by_one
+from chronomemory.blocks.checks import check_tag, check_text, one_by_one
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.blocks import known_block, tags_of
@@ -39,6 +39,7 @@ def get_tags(conn: Connection, block_id: str) -> list[str]:
 
 def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
     """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
+    check_text("pattern", pattern)
     pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
     found = {block_id for block_id in blocks_tagged(conn.store.engine, pattern) if block_id not in pending}
     found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
