@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from chronomemory.record import ChronoRecord
 
@@ -92,6 +92,7 @@ class WalEvent:
     def __reduce__(self) -> tuple[type[WalEvent], tuple[Any, ...]]: ...
     __hash__: None  # type: ignore[assignment]
 
+@disjoint_base
 class Door:
     """What ``ChronoStore`` is made of: it opens and closes the engine that is kept here."""
 

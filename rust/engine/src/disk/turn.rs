@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// For how long a writer may go on taking the lock while others wait.
-const SHARE: Duration = Duration::from_millis(20);
+const SHARE: Duration = Duration::from_millis(8);
 
 /// A gap of this length, with the lock free, is one that every waiting writer has seen.
 const FAIR_GAP: Duration = Duration::from_millis(3);

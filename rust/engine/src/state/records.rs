@@ -9,7 +9,7 @@ use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
 use super::changes::Changes;
 use super::spelling::{parsed, spelled, unspelled};
-use super::timeline::Timeline;
+use super::timeline::{Mark, Timeline};
 use crate::event::draft_value::defaults;
 use crate::event::faces::{VECTORS, face_of};
 use crate::event::{Known, Op};
@@ -18,8 +18,6 @@ use crate::snapshot::Taker;
 
 /// The class of an id that events spoke of but that never was a record.
 pub(super) const NO_CLASS: u32 = u32::MAX;
-/// No event of the live log speaks of the record.
-pub(super) const NO_EVENT: u32 = u32::MAX;
 
 /// One id and what is known of it.
 #[derive(Clone, Debug)]
@@ -28,7 +26,7 @@ pub(super) struct Slot {
     pub at: Address,
     pub id: Span,
     pub class: u32,
-    pub last_event: u32,
+    pub last_event: Mark,
 }
 
 /// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
@@ -124,8 +122,14 @@ impl State {
         let Some(slot) = self.find(&spelled(id)) else {
             return false;
         };
-        let last = self.slots[slot as usize].last_event as usize;
-        self.timeline.begins_after(seq) || self.timeline.since(seq).iter().any(|events| events.contains(&last))
+        let last = self.timeline.index(self.slots[slot as usize].last_event);
+        let is_since = |last: u32| {
+            self.timeline
+                .since(seq)
+                .iter()
+                .any(|events| events.contains(&(last as usize)))
+        };
+        self.timeline.begins_after(seq) || last.is_some_and(is_since)
     }
 
     /// The canonical record of an id.
@@ -179,28 +183,35 @@ impl State {
 
     /// A cheap copy that later events do not change.
     pub fn freeze(&mut self) -> Frozen {
-        self.freeze_those(|_| true)
+        self.freeze_those(0..self.slots.len() as u32)
     }
 
     /// The same of the records that events of the live log speak of from some place on.
     pub fn freeze_since(&mut self, offset: u64) -> Frozen {
         let first = self.timeline.index_from(offset);
-        self.freeze_those(|slot| slot.last_event != NO_EVENT && slot.last_event >= first)
+        let mut touched: Vec<u32> = self.timeline.slots_from(first).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        self.freeze_those(touched.into_iter())
     }
 
-    fn freeze_those(&mut self, wanted: impl Fn(&Slot) -> bool) -> Frozen {
-        let records = self.slots.iter().filter(|slot| slot.class != NO_CLASS && wanted(slot));
+    fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> Frozen {
+        // Others wait meanwhile: all memory is asked for at once.
+        let mut records = Vec::with_capacity(wanted.len());
+        let slots = wanted.map(|slot| &self.slots[slot as usize]);
+        records.extend(slots.filter(|slot| slot.class != NO_CLASS).map(|slot| slot.at));
         Frozen {
-            records: records.map(|slot| slot.at).collect(),
+            records,
             arena: self.arena.freeze(),
         }
     }
 
     /// The log starts anew: the records stay, their events are in the archive now.
     pub fn forget_events(&mut self) {
-        self.timeline = Timeline::default();
-        for slot in &mut self.slots {
-            slot.last_event = NO_EVENT;
+        if !self.timeline.start_over() {
+            for slot in &mut self.slots {
+                slot.last_event = Mark::NONE;
+            }
         }
     }
 
@@ -251,11 +262,12 @@ impl State {
         self.happened(slot, known);
     }
 
-    fn happened(&mut self, slot: u32, known: Known<'_>) {
-        self.changes.note(slot);
-        let slot = &mut self.slots[slot as usize];
-        let earlier = (slot.last_event != NO_EVENT).then_some(slot.last_event);
-        slot.last_event = self.timeline.push(known.offset, known.seq, earlier);
+    fn happened(&mut self, number: u32, known: Known<'_>) {
+        self.changes.note(number);
+        let slot = &mut self.slots[number as usize];
+        slot.last_event = self
+            .timeline
+            .push(known.offset, known.seq, Some((number, slot.last_event)));
     }
 
     fn hash(&self, id: &[u8]) -> u32 {
@@ -297,7 +309,7 @@ impl State {
             at: self.arena.push(record),
             id: fields.id.unwrap_or_default(),
             class,
-            last_event: NO_EVENT,
+            last_event: Mark::NONE,
         };
         let number = match found {
             Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
@@ -364,7 +376,7 @@ impl State {
                 end: id.len() as u32,
             },
             class: NO_CLASS,
-            last_event: NO_EVENT,
+            last_event: Mark::NONE,
         };
         self.insert(id, slot)
     }

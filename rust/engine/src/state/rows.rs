@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::catalog::Class;
 use super::changes::Changes;
-use super::records::{NO_CLASS, NO_EVENT, Slot, State};
+use super::records::{NO_CLASS, Slot, State};
 
 /// One record with what the state keeps beside it.
 #[derive(Clone, Copy, Debug)]
@@ -81,10 +81,8 @@ impl State {
     }
 
     fn seq_of(&self, slot: &Slot) -> u64 {
-        if slot.last_event == NO_EVENT {
-            return 0;
-        }
-        self.timeline().seq(slot.last_event)
+        let last = self.timeline().index(slot.last_event);
+        last.map_or(0, |last| self.timeline().seq(last))
     }
 
     /// All rows as they are now, to be read while others go on.

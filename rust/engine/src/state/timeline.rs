@@ -1,29 +1,69 @@
 //! Which events speak of a record, and where in the log does an event stand?
 
-/// No event.
+/// No event, or none that speaks of a record.
 const NONE: u32 = u32::MAX;
+/// Marks are given out anew from the beginning when an earlier log has come this far.
+const LAST_START: u64 = 1 << 31;
 
-/// All events of the log in order, each with the one before it that speaks of the same record.
-#[derive(Clone, Debug, Default)]
+/// Stands for one event of the live log. When the log starts over, all marks mean nothing, without anyone taking them back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(u32);
+
+impl Mark {
+    /// For a record that no event of the live log speaks of.
+    pub const NONE: Self = Self(NONE);
+}
+
+/// All events of the log in order, each with its record and the event before it that speaks of the same one.
+#[derive(Debug, Default)]
 pub struct Timeline {
     offsets: Vec<u64>,
     earlier: Vec<u32>,
+    slots: Vec<u32>,
+    /// What the mark of the first event is.
+    first_mark: u32,
     /// Runs of consecutive seqs: (index of the first event, its seq).
     runs: Vec<(u32, u64)>,
     next_seq: u64,
 }
 
 impl Timeline {
-    /// Notes an event; `earlier` is the record's last event so far. Gives the event's index.
-    pub fn push(&mut self, offset: u64, seq: u64, earlier: Option<u32>) -> u32 {
+    /// Notes an event, the slot of the record that it speaks of, and what marks the last event that did so.
+    pub fn push(&mut self, offset: u64, seq: u64, about: Option<(u32, Mark)>) -> Mark {
         let index = self.offsets.len() as u32;
         if self.runs.is_empty() || seq != self.next_seq {
             self.runs.push((index, seq));
         }
         self.next_seq = seq + 1;
         self.offsets.push(offset);
+        let (slot, earlier) = about.map_or((NONE, None), |(slot, last)| (slot, self.index(last)));
+        self.slots.push(slot);
         self.earlier.push(earlier.unwrap_or(NONE));
-        index
+        Mark(self.first_mark + index)
+    }
+
+    /// Which event a mark stands for; `None` if it is not of this log.
+    pub fn index(&self, mark: Mark) -> Option<u32> {
+        let index = mark.0.checked_sub(self.first_mark)?;
+        ((index as usize) < self.len()).then_some(index)
+    }
+
+    /// Forgets all events; false if marks that are still about have to be taken back.
+    #[must_use]
+    pub fn start_over(&mut self) -> bool {
+        let next = u64::from(self.first_mark) + self.len() as u64;
+        let goes_on = next <= LAST_START;
+        *self = Self {
+            first_mark: if goes_on { next as u32 } else { 0 },
+            ..Self::default()
+        };
+        goes_on
+    }
+
+    /// The slots that events from some index on speak of, some perhaps several times.
+    pub fn slots_from(&self, index: u32) -> impl Iterator<Item = u32> {
+        let slots = self.slots.get(index as usize..).unwrap_or_default();
+        slots.iter().copied().filter(|&slot| slot != NONE)
     }
 
     /// How many events there are.
@@ -76,10 +116,10 @@ impl Timeline {
         self.offsets.partition_point(|&start| start < offset) as u32
     }
 
-    /// The events of a record whose last one is `last`, oldest first.
-    pub fn back_from(&self, last: u32) -> Vec<u32> {
+    /// The events of a record whose last one is marked, oldest first.
+    pub fn back_from(&self, last: Mark) -> Vec<u32> {
         let mut found = Vec::new();
-        let mut at = last;
+        let mut at = self.index(last).unwrap_or(NONE);
         while at != NONE {
             found.push(at);
             at = self.earlier[at as usize];
@@ -118,11 +158,12 @@ mod tests {
     #[test]
     fn events_are_found_by_record_and_by_seq() {
         let mut timeline = Timeline::default();
-        let first = timeline.push(0, 5, None);
+        let first = timeline.push(0, 5, Some((8, Mark::NONE)));
         timeline.push(100, 6, None);
-        let last = timeline.push(200, 7, Some(first));
-        timeline.push(300, 20, None);
+        let last = timeline.push(200, 7, Some((8, first)));
+        timeline.push(300, 20, Some((9, Mark::NONE)));
         assert_eq!(timeline.back_from(last), [0, 2]);
+        assert_eq!(timeline.slots_from(1).collect::<Vec<_>>(), [8, 9]);
         assert_eq!(timeline.since(6), [1..3, 3..4]);
         assert_eq!(timeline.since(8), vec![Range { start: 3, end: 4 }]);
         assert!(timeline.since(21).is_empty());
@@ -132,6 +173,22 @@ mod tests {
             [4, 5, 7, 8, 20, 21].map(|seq| timeline.index_of(seq)),
             [None, Some(0), Some(2), None, Some(3), None]
         );
+    }
+
+    #[test]
+    fn marks_of_an_earlier_log_mean_nothing() {
+        let mut timeline = Timeline::default();
+        let old = timeline.push(0, 1, Some((0, Mark::NONE)));
+        assert!(timeline.start_over());
+        let new = timeline.push(0, 2, Some((0, old)));
+        assert_eq!(
+            [old, new, Mark::NONE].map(|mark| timeline.index(mark)),
+            [None, Some(0), None]
+        );
+        assert_eq!(timeline.back_from(new), [0]);
+        timeline.first_mark = LAST_START as u32;
+        assert!(!timeline.start_over());
+        assert_eq!(timeline.push(0, 3, None), Mark(0));
     }
 
     #[test]
