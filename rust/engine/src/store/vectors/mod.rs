@@ -36,7 +36,7 @@ pub use ask::{Matrix, SpaceReport};
 pub use attach::Attachment;
 pub use hunt::{Hunt, Neighbour, Question};
 
-pub(super) use check::{check_rows, first_without_rows};
+pub(super) use check::check_rows;
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
