@@ -93,7 +93,9 @@ def test_an_unsynced_event_stays_though_its_row_is_lost(tmp_path: Path, lost: st
     (folder / "synced").write_bytes(hint)
     rows = folder / "vectors" / "default.0.f32"
     whole = rows.read_bytes()
-    rows.write_bytes(whole[: 30 * DIM * 4 + 9] + (b"" if lost == "cut" else b"\1" + whole[30 * DIM * 4 + 10 :]))
+    rows.write_bytes(
+        whole[: 30 * DIM * 4 + 9] + (b"" if lost == "cut" else b"\1" + whole[30 * DIM * 4 + 10 :])
+    )
     kind = "row-missing" if lost == "cut" else "row-altered"
     finding = ("vectors/default.0.f32", kind, 30 * DIM * 4)
     assert both(tmp_path)[:2] == (False, [finding])

@@ -131,7 +131,10 @@ def attach_many(
     space: str | None = None,
     model: str | None = None,
 ) -> range:
-    """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id."""
+    """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id.
+
+    Other writers wait until all of it is written. Attach a very large matrix in parts if that is too long.
+    """
     if isinstance(record_ids, str):
         raise InvalidRecord("ids: one string is no list of ids", field="ids")
     ids, rows = list(record_ids), float_rows(vectors, (2,))
