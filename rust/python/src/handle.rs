@@ -10,7 +10,7 @@ use chronomemory::blocks::{Answer, Ask};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Turns};
+use chronomemory::store::{self, Ahead, Committed, Hit, Needs, Search, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -124,13 +124,21 @@ impl Handle {
     /// Searches, without keeping anyone from writing meanwhile.
     pub fn search(&self, py: Python<'_>, search: &Search) -> PyResult<Vec<Hit>> {
         self.check_caller(py)?;
-        enter(py, || store::search(&self.store, search))
+        enter(py, || {
+            let found = store::search(&self.store, search);
+            self.wishes.tell(Needs::of(&self.store.looking(), now()));
+            found
+        })
     }
 
     /// Recalls blocks, likewise.
     pub fn recall(&self, py: Python<'_>, ask: &Ask) -> PyResult<Answer> {
         self.check_caller(py)?;
-        enter(py, || store::recall(&self.store, ask))
+        enter(py, || {
+            let found = store::recall(&self.store, ask);
+            self.wishes.tell(Needs::of(&self.store.looking(), now()));
+            found
+        })
     }
 
     /// Runs a change.

@@ -24,6 +24,8 @@ pub struct Needs {
     pub leased: bool,
     /// A snapshot is due.
     pub snapshot: bool,
+    /// The index of the text should be sealed again.
+    pub sealing: bool,
     /// A sync is due that nobody has come to do: the writer waits for it.
     overdue: bool,
 }
@@ -35,6 +37,7 @@ impl Needs {
             unsynced_bytes: store.unsynced_bytes(),
             leased: store.is_leased(),
             snapshot: store.wants_snapshot(),
+            sealing: store.wants_sealing(),
             overdue: store.is_sync_due(now),
         }
     }
