@@ -57,16 +57,7 @@ pub fn bare_disk() -> CrashDisk {
 }
 
 /// What stands for an embedding that is named and not there.
-const LOST: &str = "lost";
-
-/// Whether a state is that of a model, but for embeddings that a power failure may take: those that were not synced.
-pub fn is_but_for_lost_rows(found: &Model, model: &Model, synced: &Model) -> bool {
-    found.len() == model.len()
-        && found.iter().zip(model).all(|((id, value), (other, wanted))| {
-            let was_synced = synced.get(id) == Some(wanted);
-            id == other && (value == wanted || (value == LOST && !was_synced))
-        })
-}
+pub const LOST: &str = "lost";
 
 /// All records as text, by id; and the embeddings of those that have one.
 pub type Model = BTreeMap<String, String>;
