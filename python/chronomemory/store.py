@@ -347,6 +347,7 @@ class ChronoStore:
     attach = vectors.attach
     attach_many = vectors.attach_many
     detach = vectors.detach
+    drop_space = vectors.drop_space
     embedding = vectors.embedding
     matrix = vectors.matrix
     nearest = vectors.nearest

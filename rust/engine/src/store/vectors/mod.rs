@@ -72,6 +72,8 @@ impl Store {
     fn known_spaces(&self) -> MutexGuard<'_, Known> {
         let mut known = self.vectors.known();
         known.spaces.follow(&self.state);
+        let Known { spaces, shelves, .. } = &mut *known;
+        shelves.retain(|name, _| spaces.spaces.contains_key(name));
         known
     }
 }
