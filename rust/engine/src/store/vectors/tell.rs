@@ -22,13 +22,14 @@ impl Store {
         let changes = self.state.vector_changes();
         let news = changes.get(columns.embeddings_seen()..).unwrap_or_default();
         let known = self.known_spaces();
-        let is_dropped = |slot: &u32| {
+        // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
+        let is_other = |slot: &u32| {
             let name = space_name(self.state.spelled_id(*slot));
-            name.is_some_and(|name| known.spaces.dropped.contains_key(name))
+            let space = name.map(|name| known.spaces.spaces.get(name));
+            space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
         };
         let mut slots = news.to_vec();
-        if columns.embeddings_seen() > 0 && news.iter().any(is_dropped) {
-            // Whose embeddings were in it cannot be told any more.
+        if columns.embeddings_seen() > 0 && news.iter().any(is_other) {
             *columns = Columns::default();
             columns.follow(&self.state);
             slots = changes.to_vec();
