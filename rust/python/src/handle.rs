@@ -10,7 +10,7 @@ use chronomemory::blocks::{Answer, Ask};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::layout::{FOLDER, LOG, Layout};
-use chronomemory::store::{self, Ahead, Committed, Hit, Needs, Search, Shared, Store, Turns};
+use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -126,7 +126,7 @@ impl Handle {
         self.check_caller(py)?;
         enter(py, || {
             let found = store::search(&self.store, search);
-            self.wishes.tell(Needs::of(&self.store.looking(), now()));
+            self.wishes.tell(self.store.needs(now()));
             found
         })
     }
@@ -136,7 +136,7 @@ impl Handle {
         self.check_caller(py)?;
         enter(py, || {
             let found = store::recall(&self.store, ask);
-            self.wishes.tell(Needs::of(&self.store.looking(), now()));
+            self.wishes.tell(self.store.needs(now()));
             found
         })
     }

@@ -105,6 +105,12 @@ impl Shared {
         }
     }
 
+    /// What the store needs, as far as that can be told without waiting for anyone.
+    pub fn needs(&self, now: i64) -> Needs {
+        let store = self.store.try_read();
+        store.map_or_else(|_| Needs::default(), |store| Needs::of(&store, now))
+    }
+
     /// The store, to look at as it is; its state may not have seen everything.
     pub fn looking(&self) -> RwLockReadGuard<'_, Store> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
