@@ -1,9 +1,11 @@
 """How long does an exact vector search take, beside others and beside what memory allows?
 
 ``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install --group bench`` and prints a table. All take
-turns, one call each, so that a busy machine is busy for all of them. Each is given two threads. *Ours* is a
-store as any caller opens it. What it costs to score every float, and to read the bytes of the companion once,
-tells ``rust/engine/examples/vector_scan.rs``, in a process that measures itself.
+turns, so that a busy machine is busy for all of them. Each is given two threads. A turn is a pause and some
+calls in a row; the first is not counted: it pays for the caches and threads of the neighbour, which may
+keep a core busy for milliseconds after its work is done. *Ours* is a store as any caller opens it. What it
+costs to score every float, and to read the bytes of the companion once, tells
+``rust/engine/examples/vector_scan.rs``, in a process that measures itself.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, sleep
 from types import TracebackType
 from typing import Any
 
@@ -31,9 +33,15 @@ from usearch.index import search as usearch  # noqa: E402
 SHAPES = ["10000x384", "100000x384", "1000000x384", "100000x1536"]
 BATCH = 64
 K = 10
-ROUNDS = {"single": 21, "batch": 7}
+ROUNDS = {"single": 11, "batch": 5}
+#: Calls of one turn that count.
+CALLS = {"single": 4, "batch": 1}
+#: Seconds before a turn: by then the neighbour's threads sleep.
+PAUSE = 0.05
 #: Scores that float32 arithmetic cannot tell apart.
 NEAR = 1e-5
+#: Who is no exact peer.
+APART = {"reading the companion", "usearch i8 (not exact)"}
 
 _ROOT = Path(__file__).parent.parent
 Floats = Any
@@ -163,6 +171,14 @@ def agree(rows: Floats, query: Floats, left: list[int], right: list[int]) -> boo
     return len(left) == len(right) == K and bool(np.abs(exact[:K] - exact[K:]).max() < NEAR)
 
 
+def one_turn(call: Timed, turn: int, calls: int) -> tuple[float, list[int]]:
+    """The median of some calls in a row, and what the last of them found."""
+    sleep(PAUSE)
+    call(turn)
+    took = [call(turn) for _ in range(calls)]
+    return median(seconds for seconds, _ in took), took[-1][1]
+
+
 def measure(count: int, dim: int) -> None:
     """Prints milliseconds for one shape: median, and the least in brackets."""
     numbers = np.random.default_rng(count + dim)
@@ -187,19 +203,24 @@ def measure(count: int, dim: int) -> None:
             if kind == "batch":
                 del calls["ours, every float"]
             seconds: dict[str, list[float]] = {name: [] for name in calls}
-            for turn in range(rounds + 1):
+            for turn in range(rounds):
                 found = {}
                 for name, call in calls.items():
-                    taken, found[name] = call(turn)
-                    if turn:
-                        seconds[name].append(taken)
+                    taken, found[name] = one_turn(call, turn, CALLS[kind])
+                    seconds[name].append(taken)
                 query = queries[-1 if kind == "batch" else turn % BATCH]
                 for name, answer in found.items():
-                    if name != "reading the companion" and "not exact" not in name:
+                    if name not in APART:
                         assert agree(rows, query, found["ours"], answer), name
             print(f"\n{count:,} x {dim}, {kind}, {rounds} rounds, milliseconds: median (least)")
             for name, times in sorted(seconds.items(), key=lambda item: median(item[1])):
                 print(f"  {name:24} {median(times) * 1e3:9.2f} ({min(times) * 1e3:.2f})")
+            exact = {
+                name: times for name, times in seconds.items() if name in others[kind] and name not in APART
+            }
+            fastest = min(exact, key=lambda name: median(exact[name]))
+            ratios = [theirs / mine for theirs, mine in zip(exact[fastest], seconds["ours"], strict=True)]
+            print(f"  ours is {median(ratios):.2f} x as fast as {fastest} (median of the rounds' ratios)")
             sys.stdout.flush()
 
 

@@ -11,10 +11,12 @@ from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self, disjoint_base
 
 from chronomemory.record import ChronoRecord
 
 __all__ = [
+    "Door",
     "Engine",
     "View",
     "WalEvent",
@@ -90,6 +92,15 @@ class WalEvent:
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[type[WalEvent], tuple[Any, ...]]: ...
     __hash__: None  # type: ignore[assignment]
+
+@disjoint_base
+class Door:
+    """What ``ChronoStore`` is made of: it opens and closes the engine that is kept here."""
+
+    _engine: Engine | None
+    def __new__(cls, *_args: Any, **_options: Any) -> Self: ...
+    def upsert(self, record: _Record) -> WalEvent:
+        """Write a record, replacing the one with its id; the store's depth is stamped on it."""
 
 @final
 class Engine:

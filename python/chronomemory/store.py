@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final, NoReturn
 
 from chronomemory import metrics, migrate, search, vectors
-from chronomemory._core import Engine, verify_path
+from chronomemory._core import Door, Engine, verify_path
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.heads import head_file
@@ -32,7 +32,7 @@ _DURABILITY = ("full", "normal", "off")
 _VERIFY = ("full", "quick")
 
 
-class ChronoStore:
+class ChronoStore(Door):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
     The first call that needs the store opens it, also after ``close``; reading never creates
@@ -57,7 +57,7 @@ class ChronoStore:
         verify: str = "full",
         head_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._engine: Engine | None = None
+        self._engine = None
         for name, value, known in (
             ("durability", durability, _DURABILITY),
             ("verify", verify, _VERIFY),
@@ -157,10 +157,6 @@ class ChronoStore:
         return engine
 
     # Writing.
-
-    def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent:
-        """Write a record, replacing the one with its id; the store's depth is stamped on it."""
-        return (self._engine or self.engine).upsert(record)
 
     def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None:
         """Write a record unless its id is taken, by another process too; return None if it is."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import chronomemory.blocks as face
 import pytest
 from chronomemory import ChronoError, ChronoStore, StoreLocked
-from chronomemory.blocks import Blocks, IntegrityError, connection, open_blocks, sync
+from chronomemory.blocks import BatchConflict, Blocks, IntegrityError, connection, open_blocks, sync
 
 
 def add(conn: connection.Connection, block_id: str) -> None:
@@ -117,6 +117,35 @@ class TestSeveralWriters:
             assert [record.id for record in store.query(kind="block", status=None)] == ["block:a"]
             blocks.close()
             assert store.get("block:a") is not None
+
+
+class TestRunningAgain:
+    @pytest.fixture
+    def conflicts(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How often a commit is in conflict from now on."""
+        left, commit = [0], connection.Connection.commit
+
+        def refuse_at_first(conn: connection.Connection) -> None:
+            if left[0] > 0:
+                left[0] -= 1
+                raise BatchConflict("another writer")
+            commit(conn)
+
+        monkeypatch.setattr(connection.Connection, "commit", refuse_at_first)
+        return left
+
+    def test_many_conflicts_are_waited_out(self, blocks: Blocks, conflicts: list[int]) -> None:
+        conflicts[0] = 30
+        blocks.run(lambda conn: add(conn, "a"))
+        assert conflicts == [0]
+        with blocks.connect() as conn:
+            assert sync.get_inbox_count(conn) == 1
+
+    def test_not_for_ever(self, blocks: Blocks, conflicts: list[int]) -> None:
+        conflicts[0] = 10**9
+        with pytest.raises(BatchConflict):
+            blocks.run(lambda conn: add(conn, "a"), patience=0.05)
+        assert 10**9 - 50 < conflicts[0] < 10**9 - 1
 
 
 class TestTasks:

@@ -48,6 +48,23 @@ def test_hours_that_are_being_written_down_count_once(
         assert memory.active_hours() == pytest.approx(10.0)
 
 
+def test_the_hour_is_written_when_it_has_moved(tmp_path: Path) -> None:
+    """All processes share its record: a change of each moment would be in conflict with all others."""
+    seconds = [0.0]
+    with Memory(tmp_path, seconds=lambda: seconds[0]) as memory:
+        block_id = memory.remember("alpha beta").block_id
+        memory.begin_session()
+        for second, written in ((1.0, 0.0), (3.0, 0.0), (4.0, 4.0), (6.0, 4.0), (8.0, 8.0)):
+            seconds[0] = second
+            memory.outcome([block_id], 0.9)
+            record = memory.blocks.store.get(f"block:{block_id}")
+            assert record.data["last_reinforced_at"] * 3600 == pytest.approx(written)
+            assert memory.active_hours() * 3600 == pytest.approx(second)
+        seconds[0] = 9.0
+        memory.end_session()
+        assert memory.active_hours() * 3600 == pytest.approx(9.0)
+
+
 @pytest.mark.parametrize("top_k", [0, -1, 2**62])
 def test_a_recall_has_a_size(tmp_path: Path, top_k: int) -> None:
     with Memory(tmp_path) as memory:

@@ -93,6 +93,52 @@ class TestBuiltInFrames:
             assert sync.get_block(conn, block_id)["reinforcement_count"] == 2
 
 
+class TestWhatIsKept:
+    """A frame that is given out again is what it would be if it were made anew."""
+
+    def test_others_make_it_stale(self, tmp_path: Path) -> None:
+        with Memory(tmp_path) as mine, Memory(tmp_path) as yours:
+            value = mine.remember("Anna values short answers", ["self/value"]).block_id
+            mine.frame("self")
+            assert mine.frame("self").cached
+            law = yours.remember("Never share the signing key", ["self/constitutional"]).block_id
+            assert {block.id for block in mine.frame("self").blocks} == {value, law}
+            assert mine.frame("self").cached
+            yours.forget(law)
+            assert [block.id for block in mine.frame("self").blocks] == [value]
+            with yours.blocks.begin() as conn:
+                sync.remove_tags(conn, value, ["self/value"])
+            assert mine.frame("self").blocks == ()
+
+    def test_storage_functions_make_it_stale(self, memory: Memory) -> None:
+        value = memory.remember("Value 0", ["self/value"]).block_id
+        memory.frame("self")
+        with memory.blocks.begin() as conn:
+            sync.update_block_status(conn, value, "archived")
+        assert memory.frame("self").blocks == ()
+
+    def test_a_frame_that_is_shown_does_not(self, memory: Memory) -> None:
+        memory.remember("Value 0", ["self/value"])
+        memory.remember("Fact 90")
+        memory.frame("self")
+        with memory.session():
+            memory.frame("self")
+            for _ in range(3):
+                memory.frame("attention", "about 45")
+                assert memory.frame("self").cached
+
+    def test_what_is_written_while_it_is_made_does(self, memory: Memory) -> None:
+        one, other = (memory.remember(f"Value {angle}", ["self/value"]).block_id for angle in (0, 90))
+
+        def count(text: str) -> int:
+            with memory.blocks.begin() as conn:
+                sync.update_block_status(conn, other, "archived")
+            return 1
+
+        memory.frame("self", token_counter=count)
+        assert [block.id for block in memory.frame("self", token_counter=count).blocks] == [one]
+
+
 class TestContradictions:
     @pytest.fixture
     def pair(self, memory: Memory) -> tuple[str, str]:

@@ -148,6 +148,17 @@ class TestTogether:
             assert (edge["weight"], edge["reinforcement_count"]) == (0.55, 1)
             assert sync.get_neighbours(conn, [one]) == [other]
 
+    def test_a_large_frame_is_not_a_flood_of_events(self, memory: Memory) -> None:
+        with memory.blocks.begin() as conn:
+            for number in range(60):
+                sync.insert_block(
+                    conn, block_id=f"{number:02}", content="x", category="c", source="s", status="active"
+                )
+        with memory.session():
+            before = memory.blocks.store.wal_seq()
+            assert len(memory.frame("attention", top_k=60).blocks) == 60
+            assert memory.blocks.store.wal_seq() - before <= 60 + 20 * 19 / 2 + 2
+
     def test_outside_of_sessions_nothing_is_linked(self, memory: Memory) -> None:
         memory.remember("Fact 0")
         memory.remember("Fact 90")
@@ -167,6 +178,54 @@ class TestEditing:
             assert sync.get_tags(conn, edited.block_id) == ["a"]
             assert sync.get_neighbours(conn, [edited.block_id]) == [other]
             assert sync.get_block(conn, edited.block_id)["status"] == "active"
+
+    def test_it_keeps_what_was_learned_of_the_old_one(self, memory: Memory) -> None:
+        one, other = memory.remember("Fact 0").block_id, memory.remember("Fact 90").block_id
+        memory.connect(one, other, 0.6)
+        memory.connect(one, other)
+        for signal in (1.0, 1.0, 0.4):
+            memory.outcome([one], signal)
+        with memory.blocks.begin() as conn:
+            low, high = sorted((one, other))
+            sync.insert_contradiction(conn, block_a_id=low, block_b_id=high, score=0.9)
+        before = memory.blocks.store.get(f"block:{one}")
+        edited = memory.edit(one, "Fact 1").block_id
+        after = memory.blocks.store.get(f"block:{edited}")
+        assert after.data["evidence"] == before.data["evidence"] == 3.0
+        assert after.confidence == before.confidence
+        with memory.blocks.connect() as conn:
+            (told,) = sync.get_contradictions_for_blocks(conn, [edited])
+            assert (told["score"], {told["block_a_id"], told["block_b_id"]}) == (0.9, {edited, other})
+            (edge,) = sync.get_edges_for_block(conn, edited)
+            assert (edge["weight"], edge["reinforcement_count"]) == (0.6, 1)
+
+    def test_it_can_be_undone(self, memory: Memory) -> None:
+        one, other = memory.remember("Fact 0", ["a"]).block_id, memory.remember("Fact 90").block_id
+        memory.connect(one, other, 0.6)
+        memory.outcome([one], 1.0)
+        believed = block(memory, "Fact 0")["confidence"]
+        second = memory.edit(one, "Fact 1").block_id
+        memory.consolidate()
+        memory.outcome([second], 1.0)
+        better = block(memory, "Fact 1")["confidence"]
+        assert better > believed
+        assert memory.edit(second, "Fact 0").block_id == one
+        memory.consolidate()
+        found = block(memory, "Fact 0")
+        assert (found["status"], found["archive_reason"], found["confidence"]) == ("active", None, better)
+        assert block(memory, "Fact 1")["archive_reason"] == "superseded"
+        with memory.blocks.connect() as conn:
+            assert sync.get_tags(conn, one) == ["a"]
+            assert sync.get_neighbours(conn, [one]) == [other]
+
+    def test_an_analyser_does_not_overrule_outcomes(self) -> None:
+        embedder = CallableEmbedder("angles", angles)
+        with Memory(open_test_blocks(), embedder=embedder, analyser=lambda _: {"alignment": 0.1}) as memory:
+            one = memory.remember("Fact 0").block_id
+            believed = memory.outcome([one], 1.0).confidence[one]
+            memory.edit(one, "Fact 1")
+            memory.consolidate()
+            assert block(memory, "Fact 1")["confidence"] == believed > 0.1
 
     def test_other_case_is_the_same_block(self, memory: Memory) -> None:
         one = memory.remember("fact 0").block_id

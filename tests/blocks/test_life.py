@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import Memory, content_hash, open_test_blocks, sync
-from chronomemory.embedders import CallableEmbedder
+from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from living import angles, block, degrees_for
 
 
@@ -40,6 +42,16 @@ class TestLearning:
             assert sync.get_block(conn, one)["archive_reason"] is None
             assert sync.get_tags(conn, one) == ["both", "new"]
             assert sync.get_edges_for_block(conn, other) == []
+
+    def test_what_comes_back_is_believed_as_if_it_were_new(self, memory: Memory) -> None:
+        one = memory.remember("Fact 0").block_id
+        for _ in range(5):
+            memory.outcome([one], 0.0)
+        memory.forget(one)
+        memory.remember("Fact 0")
+        found = block(memory, "Fact 0")
+        assert (found["confidence"], found["reinforcement_count"], found["decay_lambda"]) == (0.5, 1, 0.01)
+        assert memory.outcome([one], 1.0).confidence[one] == pytest.approx(2 / 3)
 
     @pytest.mark.parametrize("content", ["", "  \n"])
     def test_nothing_is_not_learned(self, memory: Memory, content: str) -> None:
@@ -181,3 +193,44 @@ class TestConsolidation:
         assert memory.consolidate(limit=4).processed == 4
         assert memory.status().inbox == 6
         assert memory.consolidate().processed == 6
+
+
+class TestWhatIsDenied:
+    """Nearly the same words may say the opposite."""
+
+    SAFE = (
+        "Deploying to the production cluster on Friday afternoon before a long weekend is safe for everyone"
+    )
+    UNSAFE = SAFE.replace(" is safe", " is not safe")
+
+    def test_the_words_are_nearly_the_same(self) -> None:
+        one, other = LexicalEmbedder().embed_batch([self.SAFE, self.UNSAFE])
+        assert one @ other >= 0.95
+
+    @pytest.mark.parametrize("together", [True, False])
+    def test_both_are_kept(self, tmp_path: Path, together: bool) -> None:
+        with Memory(tmp_path) as memory:
+            memory.learn(self.SAFE)
+            if not together:
+                memory.consolidate()
+            memory.remember(self.UNSAFE)
+            assert {row["content"] for row in memory.ls()} == {self.SAFE, self.UNSAFE}
+            assert memory.remember(self.UNSAFE + "!").status == "created"
+            assert len(memory.ls()) == 2
+
+    def test_a_judge_is_asked(self, tmp_path: Path) -> None:
+        def judge(one: str, other: str) -> float:
+            return 1.0 if ("not" in one.split()) != ("not" in other.split()) else 0.0
+
+        with Memory(tmp_path, judge=judge) as memory:
+            memory.remember(self.SAFE)
+            memory.remember(self.UNSAFE)
+            assert memory.status().contradictions == 1
+
+    @pytest.mark.parametrize("cosine", [0.96, 0.92])
+    def test_a_judge_sees_what_words_do_not_show(self, cosine: float) -> None:
+        embedder = CallableEmbedder("angles", angles)
+        with Memory(open_test_blocks(), embedder=embedder, judge=lambda one, other: 0.9) as memory:
+            memory.remember("Fact 0")
+            memory.remember(f"Opposite {degrees_for(cosine)}")
+            assert (memory.status().active, memory.status().contradictions) == (2, 1)

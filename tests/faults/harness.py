@@ -76,6 +76,24 @@ def project(keep_as: str, outcome: Outcome) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def live(seed: str, lives: int, outcome: Outcome, live_once: Callable[[int], list[str]]) -> None:
+    """Let one project go through several lives; the first that goes wrong is the last."""
+    for life in range(lives):
+        wrong = live_once(life)
+        outcome.runs += 1
+        if wrong:
+            outcome.found.append(f"seed {seed}, life {life}: {'; '.join(wrong[:5])}")
+            return
+
+
+def in_projects(order: Order, outcome: Outcome, lives: int, run: Callable[[str, int, Outcome], None]) -> None:
+    """Divide the runs among projects, each with a seed of its own and so many lives."""
+    for begun in range(0, order.runs, lives):
+        number = min(lives, order.runs - begun)
+        run(f"{order.seed}-{begun // lives}", number, outcome)
+        say(done=begun + number, of=order.runs)
+
+
 def main(name: str, work: Callable[[Order, Outcome], None]) -> None:
     """Run a harness as a command."""
     parser = argparse.ArgumentParser(description=work.__doc__)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import time
-import traceback
 import warnings
 from pathlib import Path
 
 import harness
+from children import start
 from chronomemory import ChronoStore
 
 RECORDS = 400
@@ -43,21 +42,13 @@ def labels(project: Path) -> tuple[set[str], list[str]]:
 
 def restore_elsewhere(project: Path, backup: Path, kill_after: float | None) -> bool:
     """Let a child restore; say whether it was killed before it was done."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            ChronoStore(project).restore(backup)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    if kill_after is not None:
+    child = start(lambda tell: ChronoStore(project).restore(backup))
+    if kill_after is None:
+        child.end()
+    else:
         time.sleep(kill_after)
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    return os.WIFSIGNALED(status)
+        child.kill()
+    return child.was_killed
 
 
 def live(seed: str, restores: int, outcome: harness.Outcome) -> None:
@@ -71,29 +62,26 @@ def live(seed: str, restores: int, outcome: harness.Outcome) -> None:
         began = time.perf_counter()
         restore_elsewhere(project, backup, None)
         usual = time.perf_counter() - began
-        for number in range(restores):
+
+        def restore_once(number: int) -> list[str]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 with ChronoStore(project) as store:
                     store.upsert_many(rows(f"new {number}"))
             killed = restore_elsewhere(project, backup, dice.random() * usual * 1.5)
-            outcome.runs += 1
             outcome.count("killed at work", killed)
             seen, wrong = labels(project)
             outcome.count("restored", seen == {"old"})
             if seen not in ({"old"}, {f"new {number}"}):
                 wrong.append(f"half a restore: {sorted(seen)[:4]}")
-            if wrong:
-                outcome.found.append(f"seed {seed}, restore {number}: {'; '.join(wrong)}")
-                return
+            return wrong
+
+        harness.live(seed, restores, outcome, restore_once)
 
 
 def work(order: harness.Order, outcome: harness.Outcome) -> None:
     """Kill restores, one after the other, and look at what they left."""
-    for begun in range(0, order.runs, RESTORES_A_PROJECT):
-        restores = min(RESTORES_A_PROJECT, order.runs - begun)
-        live(f"{order.seed}-{begun // RESTORES_A_PROJECT}", restores, outcome)
-        harness.say(done=begun + restores, of=order.runs)
+    harness.in_projects(order, outcome, RESTORES_A_PROJECT, live)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
             options.crash_points,
         ),
         "kill -9": script("killed.py", "--runs", str(options.kills), *seed),
+        "killed memories": script("remembered.py", "--runs", str(options.kills), *seed),
         "killed restores": script("restored.py", "--runs", str(options.kills), *seed),
         "syscall faults": script("syscalls.py", *seed),
         "many processes": script("crowd.py", *seed),

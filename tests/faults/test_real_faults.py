@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import remembered
 from chronomemory import ChronoStore
+from chronomemory.blocks import Memory
 from workload import Action, Ledger, check, perform, read
 
 HERE = Path(__file__).parent
@@ -33,6 +35,13 @@ def run(script: str, *options: str) -> dict[str, Any]:
 
 def test_killed_writers_lose_nothing() -> None:
     outcome = run("killed.py", "--runs", "24")
+    assert outcome["runs"] == 24
+    assert outcome["counts"]["killed at work"] > 10
+    assert outcome["counts"]["acknowledged"] > 200
+
+
+def test_a_killed_memory_forgets_nothing() -> None:
+    outcome = run("remembered.py", "--runs", "24")
     assert outcome["runs"] == 24
     assert outcome["counts"]["killed at work"] > 10
     assert outcome["counts"]["acknowledged"] > 200
@@ -112,3 +121,60 @@ class TestTheLedger:
         log = self.written(tmp_path)
         log.write_bytes(log.read_bytes().replace(b'"a3"', b'"a4"', 1))
         assert "not valid" in read(tmp_path)[1][0]
+
+
+class TestTheBooks:
+    """So must the books of a memory find what was forgotten, halved or made up."""
+
+    LEARNED = (
+        remembered.Action("learn", ("red apples are sweet",)),
+        remembered.Action("learn", ("whales sing at night",)),
+        remembered.Action("consolidate"),
+    )
+    TOLD = remembered.Action("outcome", ("red apples are sweet", "whales sing at night"))
+
+    def lived(self, project: Path, *actions: remembered.Action) -> remembered.Books:
+        with Memory(project) as memory:
+            for action in actions:
+                action.perform(memory)
+            return remembered.shown(memory)
+
+    def books(self, *actions: remembered.Action) -> remembered.Books:
+        books = remembered.Books()
+        for action in actions:
+            action.enter(books)
+        return books
+
+    def test_what_was_acknowledged_or_under_way_may_be_there(self, tmp_path: Path) -> None:
+        seen = self.lived(tmp_path, *self.LEARNED, self.TOLD)
+        assert remembered.compare(seen, self.books(*self.LEARNED, self.TOLD), None) == []
+        assert remembered.compare(seen, self.books(*self.LEARNED), self.TOLD) == []
+
+    def test_what_was_forgotten_is_found(self, tmp_path: Path) -> None:
+        seen = self.lived(tmp_path, *self.LEARNED)
+        wrong = remembered.compare(seen, self.books(*self.LEARNED, self.TOLD), None)
+        assert [sentence[-14:] for sentence in wrong[-1:]] == ["links are lost"]
+        assert len(wrong) == 3
+        later = remembered.Action("learn", ("nobody wrote this down",))
+        assert "nobody wrote" in remembered.compare(seen, self.books(*self.LEARNED, later), None)[0]
+
+    def test_what_nobody_did_is_found(self, tmp_path: Path) -> None:
+        seen = self.lived(tmp_path, *self.LEARNED, self.TOLD)
+        wrong = "; ".join(remembered.compare(seen, self.books(*self.LEARNED), None))
+        assert "uses=2" in wrong
+        assert "never made" in wrong
+
+    def test_half_an_outcome_is_found(self, tmp_path: Path) -> None:
+        half = remembered.Action("outcome", self.TOLD.contents[:1])
+        seen = self.lived(tmp_path, *self.LEARNED, half)
+        wrong = remembered.compare(seen, self.books(*self.LEARNED), self.TOLD)
+        assert "outcome is there by halves" in wrong
+
+    def test_half_a_consolidation_is_not_wrong(self, tmp_path: Path) -> None:
+        with Memory(tmp_path) as memory:
+            for action in self.LEARNED[:2]:
+                action.perform(memory)
+            memory.consolidate(limit=1)
+            seen = remembered.shown(memory)
+        assert {known.status for known in seen.blocks.values()} == {"inbox", "active"}
+        assert remembered.compare(seen, self.books(*self.LEARNED[:2]), self.LEARNED[2]) == []

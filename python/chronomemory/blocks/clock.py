@@ -1,8 +1,9 @@
 """How late is it, in active hours?
 
 Memory fades while it is used, not while it lies still: the clock runs during sessions only. What
-has passed of a session is written down with every change that depends on it, so a crash loses
-little, and without a session the stored total is the time.
+has passed of a session is written down with the changes that depend on it, once it is a few seconds,
+so a crash loses little, and without a session the stored total is the time. A batch uses the hour that
+is written down.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import time
 from collections.abc import Callable
 
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.storage.config import get_total_active_hours, set_total_active_hours
+from chronomemory.blocks.storage.config import glimpse_total_active_hours, set_total_active_hours
 
 __all__ = ["Clock"]
 
 _HOUR_SECONDS = 3600.0
+#: So much is worth an event. All writers share the record of the hour: were it written with every change,
+#: each change would be in conflict with those of all other processes.
+_WORTH_WRITING_HOURS = 0.001
 
 
 class Clock:
@@ -54,7 +58,7 @@ class Clock:
     def now(self, conn: Connection) -> float:
         """Return the present hour, also while another thread writes one down."""
         with self._look:
-            stored, untold = get_total_active_hours(conn), self.untold_hours()
+            stored, untold = glimpse_total_active_hours(conn), self.untold_hours()
             if self._pending > 0.0 and stored >= self._total:  # written, and not confirmed yet
                 untold = max(0.0, untold - self._pending)
             return stored + untold
@@ -64,11 +68,13 @@ class Clock:
         with self._look:
             self._pending = 0.0
 
-    def tick(self, conn: Connection) -> float:
+    def tick(self, conn: Connection, *, to_the_last: bool = False) -> float:
         """Write the present hour down, as part of a batch, and return it; ``ticked`` confirms it."""
         with self._look:
             passed = self.untold_hours()
-            hours = get_total_active_hours(conn) + passed
+            if passed < _WORTH_WRITING_HOURS and not to_the_last:
+                passed = 0.0
+            hours = glimpse_total_active_hours(conn) + passed
             self._pending, self._total = passed, hours
         if passed > 0.0:
             set_total_active_hours(conn, hours)

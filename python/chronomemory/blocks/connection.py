@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chronomemory._core import write_unless_changed
+from chronomemory.blocks.checks import check_within
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
 from chronomemory.errors import ChronoError, InvalidRecord, StoreLocked
@@ -67,11 +67,15 @@ class Connection:
     # Reading.
 
     def record(self, record_id: str) -> ChronoRecord | None:
-        """Return a record as it will be, or None; a deleted one is None too."""
+        """Return a record as it will be, or None; a deleted one is None too. It must stay so."""
+        self._watched.add(record_id)
+        return self.glimpse(record_id)
+
+    def glimpse(self, record_id: str) -> ChronoRecord | None:
+        """Return a record that the batch can do without: others may change it meanwhile."""
         found = self._seen.get(record_id)
         if found is None:
             found = self.store.engine.get(record_id)
-            self._watched.add(record_id)
         return None if found is None or found.status == "tombstone" else found
 
     def records(self, kind: str, *statuses: str) -> list[ChronoRecord]:
@@ -94,6 +98,10 @@ class Connection:
             return len(self.records(kind, status))
         return self.store.engine.count(kind=kind, status=status)
 
+    def events(self) -> int:
+        """Return how many events the batch will be; several are announced by one more."""
+        return len(self._changes) + (len(self._changes) > 1)
+
     def pending(self, kind: str) -> Iterator[ChronoRecord]:
         """Yield the records of a kind that this batch has touched, deleted ones too."""
         yield from (record for record in self._seen.values() if record.kind == kind)
@@ -114,7 +122,8 @@ class Connection:
         known = self.record(record_id)
         if known is None:
             raise IntegrityError(f"there is no record {record_id!r} to change", recovery="Check the id.")
-        _check_confidence(patch)
+        if "confidence" in patch:
+            check_within("confidence", patch["confidence"])
         self._changes.append(("patch", (record_id, patch)))
         self._seen[record_id] = replace(
             known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}
@@ -186,25 +195,6 @@ class Connection:
             raise ChronoError("this connection only reads", recovery="Use begin() to write.")
 
 
-def _check_confidence(patch: dict[str, Any]) -> None:
-    given = patch.get("confidence", 0.0)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
-        raise InvalidRecord(f"confidence: {given!r} is not within 0 and 1", field="confidence")
-
-
-def check_finite(name: str, value: float, *, least: float = -math.inf) -> float:
-    """Return a number that the log may carry, or refuse it."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or value < least
-    ):
-        at_least = "" if least == -math.inf else f" of at least {least:g}"
-        raise InvalidRecord(f"{name}: {value!r} is not a finite number{at_least}", field=name)
-    return float(value)
-
-
 class Batch:
     """``with`` or ``async with``: one atomic batch, or one look at the store."""
 
@@ -273,10 +263,3 @@ def _another_batch() -> StoreLocked:
         "another batch of this process is open",
         recovery="End it first; one batch is open at a time.",
     )
-
-
-def one_by_one(ids: Iterable[str] | str) -> list[str]:
-    """Return ids each once, in order; a lone string is refused, since it would be taken apart."""
-    if isinstance(ids, str):
-        raise InvalidRecord("ids: a list of ids is needed, not one string", field="ids")
-    return list(dict.fromkeys(ids))

@@ -1,19 +1,23 @@
-"""What is let go so that the rest can be found?"""
+"""What is let go so that the rest can be found?
+
+First a look, which nobody has to wait for; then small batches, each of which looks again at what it lets go.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.graph import bridges
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, plain_id
 from chronomemory.blocks.learning import archive
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, tags_of
-from chronomemory.blocks.storage.config import get_config
+from chronomemory.blocks.storage.config import get_number
 from chronomemory.blocks.storage.edges import is_shown
-from chronomemory.blocks.storage.seed import DEFAULT_CONFIG
-from chronomemory.blocks.types import DecayTier
+from chronomemory.blocks.types import BlockStatus, DecayTier
 from chronomemory.record import ChronoRecord
 
 __all__ = ["CurateResult", "curate"]
@@ -24,6 +28,8 @@ WEAK_LINK = 0.10
 _LINK_FADING = 0.5
 #: A link that has faded less than this share is left as it is: the hours add up until it is worth an event.
 _WORTH_WRITING = 0.01
+#: How many blocks or links one batch lets go.
+_TOGETHER = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +40,63 @@ class CurateResult:
     edges_pruned: int = 0
     edges_decayed: int = 0
 
+    def __add__(self, other: CurateResult) -> CurateResult:
+        return CurateResult(
+            self.archived + other.archived,
+            self.edges_pruned + other.edges_pruned,
+            self.edges_decayed + other.edges_decayed,
+        )
 
-def curate(conn: Connection, *, hours: float) -> CurateResult:
-    """Archive what has faded, let links fade, and take weak ones away."""
-    threshold = float(get_config(conn, "prune_threshold") or DEFAULT_CONFIG["prune_threshold"])
-    links = [record for record in conn.records(EDGE, "active") if is_shown(conn, record)]
+
+Write = Callable[[Callable[[Connection], CurateResult]], CurateResult]
+
+
+def curate(look: Connection, write: Write, *, hours: float) -> CurateResult:
+    """Archive what has faded, let links fade, and take weak ones away; ``write`` runs a batch."""
+    threshold = get_number(look, "prune_threshold")
+    links = [record for record in look.records(EDGE, "active") if is_shown(look, record)]
     faded = [
-        record
-        for record in conn.records(BLOCK, "active")
-        if not is_permanent(record) and freshness(record, hours) < threshold
+        plain_id(record.id)
+        for record in look.records(BLOCK, "active")
+        if _has_faded(record, hours, threshold)
     ]
     kept = bridges((link.data["from_id"], link.data["to_id"]) for link in links) if faded else set()
-    archived = [plain_id(record.id) for record in faded if plain_id(record.id) not in kept]
+    fading = [link.id for link in links if _worth_writing(link, _faded_weight(look, link, hours))]
+    done = CurateResult()
+    for some in _some(fading):
+        done += write(partial(_fade, keys=some, hours=hours))
+    for some in _some([block_id for block_id in faded if block_id not in kept]):
+        done += write(partial(_archive, block_ids=some, hours=hours, threshold=threshold))
+    return done
+
+
+def _some(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield from (ids[start : start + _TOGETHER] for start in range(0, len(ids), _TOGETHER))
+
+
+def _fade(conn: Connection, keys: Sequence[str], hours: float) -> CurateResult:
     pruned = decayed = 0
-    for link in links:
-        weight = _faded_weight(conn, link, hours)
+    for key in keys:
+        link = conn.record(key)
+        if link is None or not _worth_writing(link, weight := _faded_weight(conn, link, hours)):
+            continue
         if weight < WEAK_LINK:
-            conn.delete(link.id)
+            conn.delete(key)
             pruned += 1
-        elif weight < link.data["weight"] * (1.0 - _WORTH_WRITING):
-            conn.patch(link.id, {"data": {"weight": weight, "last_active_hours": hours}})
+        else:
+            conn.patch(key, {"data": {"weight": weight, "last_active_hours": hours}})
             decayed += 1
-    for block_id in archived:
-        archive(conn, block_id, "decayed")
-    return CurateResult(tuple(archived), pruned, decayed)
+    return CurateResult((), pruned, decayed)
+
+
+def _archive(conn: Connection, block_ids: Sequence[str], hours: float, threshold: float) -> CurateResult:
+    archived = []
+    for block_id in block_ids:
+        record = conn.record(block_key(block_id))
+        if record is not None and _has_faded(record, hours, threshold):
+            archive(conn, block_id, "decayed")
+            archived.append(block_id)
+    return CurateResult(tuple(archived))
 
 
 def is_permanent(record: ChronoRecord) -> bool:
@@ -72,8 +111,21 @@ def freshness(record: ChronoRecord, hours: float) -> float:
     return math.exp(-record.data.get("decay_lambda", DEFAULT_LAMBDA) * since)
 
 
+def _has_faded(record: ChronoRecord, hours: float, threshold: float) -> bool:
+    return (
+        record.status == BlockStatus.ACTIVE
+        and not is_permanent(record)
+        and freshness(record, hours) < threshold
+    )
+
+
+def _worth_writing(link: ChronoRecord, weight: float) -> bool:
+    return weight < WEAK_LINK or weight < link.data["weight"] * (1.0 - _WORTH_WRITING)
+
+
 def _faded_weight(conn: Connection, link: ChronoRecord, hours: float) -> float:
-    ends = [conn.record(block_key(link.data[name])) for name in ("from_id", "to_id")]
+    """Return what a link weighs now; that its blocks are used meanwhile is no reason to begin again."""
+    ends = [conn.glimpse(block_key(link.data[name])) for name in ("from_id", "to_id")]
     data = [end.data for end in ends if end is not None]
     fading = _LINK_FADING * min(item.get("decay_lambda", DEFAULT_LAMBDA) for item in data)
     used = link.data.get("last_active_hours")

@@ -10,10 +10,21 @@ import numpy.typing as npt
 
 from chronomemory.blocks.connection import Connection, Vector
 from chronomemory.blocks.ids import block_key
+from chronomemory.embedders import Embedder
+from chronomemory.embedders.protocol import as_matrix
 from chronomemory.errors import InvalidRecord, UnknownSpace
 from chronomemory.record import ChronoRecord
+from chronomemory.store import ChronoStore
 
-__all__ = ["attach", "bytes_to_embedding", "embedding_to_bytes", "has_embedding", "read", "space_of"]
+__all__ = [
+    "attach",
+    "bytes_to_embedding",
+    "embedding_to_bytes",
+    "has_embedding",
+    "of_query",
+    "read",
+    "space_of",
+]
 
 #: The space of vectors whose model nobody named.
 _UNNAMED = "blocks"
@@ -52,16 +63,35 @@ def space_of(model: str | None) -> str:
 
 def attach(conn: Connection, block_id: str, vector: npt.ArrayLike, model: str | None) -> None:
     """Give a block its embedding, as part of the batch."""
-    values = np.asarray(vector)
-    if values.ndim != 1 or not values.size or values.dtype.kind not in "fiu":
-        raise InvalidRecord("embedding: one row of numbers is needed", field="embedding")
-    with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32)
-    if not np.isfinite(narrow).all():
-        raise InvalidRecord("embedding: a component is not a finite float32", field="embedding")
     space = space_of(model)
+    values = _checked(vector)
     conn.patch(block_key(block_id), {"data": {"space": space}})
-    conn.attach(block_key(block_id), narrow, space, model or _UNNAMED)
+    conn.attach(block_key(block_id), values, space, model or _UNNAMED)
+
+
+def _checked(vector: npt.ArrayLike) -> Vector:
+    """Return a vector as the space will hold it, or refuse what is none."""
+    try:
+        row: Vector = as_matrix(np.asarray(vector)[np.newaxis], 1)[0]
+    except ValueError as fault:
+        raise InvalidRecord(
+            f"embedding: one row of finite numbers is needed: {fault}", field="embedding"
+        ) from None
+    return row
+
+
+def of_query(store: ChronoStore, text: str, embedder: Embedder) -> Vector:
+    """Return the vector of a question, which must fit those of the blocks that it is compared with."""
+    vector = _checked(embedder.embed(text))
+    space = space_of(embedder.model_name)
+    known = next((known.dim for known in store.spaces() if known.name == space), len(vector))
+    if known != len(vector):
+        raise InvalidRecord(
+            f"embedding: {len(vector)} numbers for a query do not fit {known} of {embedder.model_name!r}",
+            field="embedding",
+            recovery="Use the embedder that the blocks were consolidated with.",
+        )
+    return vector
 
 
 def read(conn: Connection, record: ChronoRecord) -> bytes | None:

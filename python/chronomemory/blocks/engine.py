@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,8 +19,10 @@ __all__ = ["Blocks", "create_engine", "create_test_engine", "open_blocks", "open
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
-#: How often a batch is run before a conflict with other writers is told.
-_ATTEMPTS = 8
+#: For how long a batch is run again before a conflict with other writers is told, and how much longer it
+#: waits, by chance, before each time, up to a limit: two that conflict must not go on in step.
+CONFLICT_SECONDS = 5.0
+_STEP_ASIDE_SECONDS, _LONGEST_STEP_SECONDS = 0.002, 0.05
 
 T = TypeVar("T")
 
@@ -50,16 +54,19 @@ class Blocks:
         """Return a look at the store."""
         return Batch(self.store, self._turn, writable=False, echo=False)
 
-    def run(self, work: Callable[[Connection], T]) -> T:
+    def run(self, work: Callable[[Connection], T], *, patience: float = CONFLICT_SECONDS) -> T:
         """Run a batch, again if another writer came in between, and return what it returned."""
-        for _ in range(_ATTEMPTS - 1):
+        deadline = time.monotonic() + patience
+        step = 0.0
+        while True:
             try:
                 with self.begin() as conn:
                     return work(conn)
             except BatchConflict:
-                continue
-        with self.begin() as conn:
-            return work(conn)
+                if time.monotonic() >= deadline:
+                    raise
+            step = min(step + _STEP_ASIDE_SECONDS, _LONGEST_STEP_SECONDS)
+            time.sleep(random.random() * step)
 
     def close(self) -> None:
         """Let go of the store, if it was opened here; closing twice is fine."""

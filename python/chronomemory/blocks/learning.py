@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chronomemory.blocks.checks import check_list, check_text
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
 from chronomemory.blocks.storage.blocks import known_block, new_block, tags_of, update_block_status
-from chronomemory.blocks.storage.contradictions import open_contradictions
-from chronomemory.blocks.storage.edges import edge_strength, new_edge, shown_edges
+from chronomemory.blocks.storage.contradictions import new_contradiction, open_contradictions
+from chronomemory.blocks.storage.edges import new_edge, shown_edges
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge, LearnResult
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
@@ -20,6 +21,19 @@ __all__ = ["edit", "forget", "learn", "return_to_inbox"]
 
 CREATED, DUPLICATE, REACTIVATED = "created", "duplicate_rejected", "reactivated"
 
+#: What a block that was put away and is learned again does not keep.
+_PAST = (
+    "archive_reason",
+    "superseded_by",
+    "supersedes",
+    "evidence",
+    "reinforcement_count",
+    "self_alignment",
+    "summary",
+)
+#: What a block in other words keeps.
+_STANDING = ("evidence", "reinforcement_count")
+
 
 def drafted(
     content: str, tags: Sequence[str], category: str, source: str, *, hours: float, session_id: str | None
@@ -27,14 +41,14 @@ def drafted(
     """Return the inbox block of something new."""
     if not isinstance(content, str) or not content.strip():
         raise InvalidRecord("content: there must be something to learn", field="content")
-    if isinstance(tags, str):
-        raise InvalidRecord("tags: a list of tags is needed, not one string", field="tags")
+    check_text("content", content)
+    tags = check_list("tags", tags)
     return new_block(
         content_hash(content),
         content,
         category,
         source,
-        decay_lambda=DecayTier.of(list(tags), category).value,
+        decay_lambda=DecayTier.of(tags, category).value,
         last_reinforced_at=hours,
         tags=tags,
         session_id=session_id,
@@ -53,7 +67,7 @@ def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
 
 
 def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
-    """Bring an archived block back under its id, without its old tags, links and contradictions."""
+    """Bring an archived block back under its id, as new: without its old tags, links and standing."""
     block_id = plain_id(record.id)
     known = known_block(conn, block_id)
     if known.status != BlockStatus.ARCHIVED:
@@ -61,9 +75,9 @@ def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
     new = record.data
     data: dict[str, Any] = {name: new[name] for name in ("content", "category", "source", "decay_lambda")}
     data["last_reinforced_at"] = max(new["last_reinforced_at"], known.data.get("last_reinforced_at", 0.0))
-    data |= dict.fromkeys(("archive_reason", "superseded_by"))
+    data |= dict.fromkeys(_PAST)
     data["tags"] = dict.fromkeys(known.data.get("tags", {})) | new.get("tags", {})
-    conn.patch(record.id, {"status": BlockStatus.INBOX.value, "data": data})
+    conn.patch(record.id, {"status": BlockStatus.INBOX.value, "confidence": record.confidence, "data": data})
     # It is shown again from here on, and so are its links: now they can be taken away.
     for link in shown_edges(conn, [block_id]) + open_contradictions(conn, [block_id]):
         conn.delete(link.id)
@@ -97,17 +111,30 @@ def edit(
     if new_id == block_id:
         conn.patch(old.id, {"data": {"content": content}})
         return LearnResult(block_id, "edited")
-    if conn.record(record.id) is not None:
+    links, contradictions = shown_edges(conn, [block_id]), open_contradictions(conn, [block_id])
+    known = conn.record(record.id)
+    if known is None:
+        conn.put(record)
+    elif known.status == BlockStatus.ARCHIVED:
+        return_to_inbox(conn, record)
+    else:
         raise IntegrityError(
             f"a block says that already: {new_id!r}", recovery="Forget one of the two, or connect them."
         )
-    record.confidence = old.confidence
-    record.data["supersedes"] = block_id
-    record.data["reinforcement_count"] = old.data.get("reinforcement_count", 0)
-    links = shown_edges(conn, [block_id])
-    conn.put(record)
+    standing = {name: old.data[name] for name in _STANDING if name in old.data}
+    conn.patch(record.id, {"confidence": old.confidence, "data": {**standing, "supersedes": block_id}})
     for link in links:
-        ends = {link.data["from_id"], link.data["to_id"]} - {block_id}
-        conn.put(new_edge(*Edge.canonical(new_id, ends.pop()), edge_strength(link), last_active_hours=hours))
+        pair = Edge.canonical(new_id, _other_end(link, block_id, ("from_id", "to_id")))
+        moved = new_edge(*pair, link.data["weight"], last_active_hours=hours)
+        moved.data["reinforcement_count"] = link.data.get("reinforcement_count", 0)
+        conn.put(moved)
+    for contradiction in contradictions:
+        pair = Edge.canonical(new_id, _other_end(contradiction, block_id, ("block_a_id", "block_b_id")))
+        conn.put(new_contradiction(*pair, contradiction.data["score"]))
     archive(conn, block_id, "superseded", superseded_by=new_id)
     return LearnResult(new_id, "edited")
+
+
+def _other_end(pair: ChronoRecord, block_id: str, names: tuple[str, str]) -> str:
+    one, other = (str(pair.data[name]) for name in names)
+    return other if one == block_id else one

@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from chronomemory.blocks.clock import Clock
-from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.consolidation import (
-    Analyser,
-    ConsolidateResult,
-    Judge,
-    consolidate_batch,
-    embedded,
+from chronomemory.blocks import embeddings
+from chronomemory.blocks.asking import Analyser, Answers, Judge, TokenCounter
+from chronomemory.blocks.checks import (
+    check_budget,
+    check_count,
+    check_finite,
+    check_list,
+    check_text,
+    check_within,
 )
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.consolidation import ConsolidateResult, Consolidation
 from chronomemory.blocks.curation import CurateResult, curate
 from chronomemory.blocks.engine import Blocks, open_blocks
 from chronomemory.blocks.explain import explained
 from chronomemory.blocks.frames import Frame, define_frame, load_frame
-from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, block_key
+from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.kept import KeptFrames
 from chronomemory.blocks.learning import drafted, edit, forget, learn
 from chronomemory.blocks.outcomes import OutcomeResult, connect, disconnect, note_together, outcome
-from chronomemory.blocks.retrieval import EXPANSION, Question, TokenCounter, frame_of, recall
-from chronomemory.blocks.storage.blocks import block_dict, known_block, reinforce_blocks, tags_of
-from chronomemory.blocks.storage.config import get_config
-from chronomemory.blocks.storage.seed import DEFAULT_CONFIG, SIMULATE, seed_builtin_data, seed_frame
-from chronomemory.blocks.storage.sessions import end_session, get_active_session, start_session
-from chronomemory.blocks.storage.tags import like
+from chronomemory.blocks.retrieval import EXPANSION, Question, frame_of, recall
+from chronomemory.blocks.storage.blocks import reinforce_blocks
+from chronomemory.blocks.storage.config import MOST_RESULTS, get_number
+from chronomemory.blocks.storage.seed import SIMULATE, seed_builtin_data, seed_frame
+from chronomemory.blocks.survey import MemoryStatus, listed, survey
+from chronomemory.blocks.timed import Timed
 from chronomemory.blocks.types import FrameResult, LearnResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
 from chronomemory.event import WalEvent
@@ -40,35 +41,11 @@ from chronomemory.store import ChronoStore
 
 __all__ = ["Memory", "MemoryStatus"]
 
-#: How many blocks of the inbox become part of the memory at once.
-_CONSOLIDATED_BLOCKS = 500
-#: So many blocks in the inbox are worth a consolidation.
-_FULL_INBOX = 10
 #: How strongly blocks are linked that someone linked by hand.
 _LINK_WEIGHT = 0.65
 
-#: No recall gives more.
-_MOST_RESULTS = 10_000
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStatus:
-    """What there is, how late it is, and what could be done next."""
-
-    inbox: int
-    active: int
-    archived: int
-    edges: int
-    contradictions: int
-    active_hours: float
-    session: str | None
-    embedding_model: str
-    suggestion: str
-
-
-class Memory:
+class Memory(Timed):
     """A memory that works without any model or network; the asynchronous twin is ``MemorySystem``.
 
     >>> import tempfile
@@ -89,83 +66,20 @@ class Memory:
         exploration: float = 0.0,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.blocks = place if isinstance(place, Blocks) else open_blocks(place)
+        self._exploration = check_finite("exploration", exploration, least=0.0)
+        super().__init__(place if isinstance(place, Blocks) else open_blocks(place), seconds)
         self.embedder: Embedder = embedder if embedder is not None else LexicalEmbedder()
         self._analyser = analyser
         self._judge = judge
         self._counter = token_counter
-        self._exploration = exploration
-        self._seconds = seconds
-        self._clock = Clock(seconds)
-        self._session: str | None = None
-        self._turn = threading.RLock()
-        self._cached: dict[tuple[Any, ...], tuple[float, FrameResult]] = {}
+        self._kept = KeptFrames(seconds)
         self.blocks.run(_seed)
-
-    def close(self) -> None:
-        """End an open session and let go."""
-        if self._session is not None:
-            self.end_session()
-        self.blocks.close()
 
     def __enter__(self) -> Memory:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # Time.
-
-    def begin_session(self, task_type: str = "general") -> str:
-        """Open a session, in which time passes, and return its id; an open one is ended first."""
-        if self._session is not None:
-            self.end_session()
-        session_id = uuid.uuid4().hex
-
-        def work(conn: Connection) -> None:
-            hours = self._clock.now(conn)
-            start_session(conn, session_id=session_id, task_type=task_type, start_active_hours=hours)
-
-        self.blocks.run(work)
-        self._clock.start()
-        self._session = session_id
-        return session_id
-
-    def end_session(self) -> None:
-        """End the session; its hours are added to the clock."""
-        session_id = self._session
-        if session_id is None:
-            return
-
-        def work(conn: Connection) -> None:
-            self._clock.tick(conn)
-            end_session(conn, session_id)
-
-        self._write(work)
-        self._clock.stop()
-        self._session = None
-
-    @contextmanager
-    def session(self, task_type: str = "general") -> Iterator[str]:
-        """Open a session for the length of a block."""
-        session_id = self.begin_session(task_type)
-        try:
-            yield session_id
-        finally:
-            self.end_session()
-
-    def active_hours(self) -> float:
-        """Return how late it is."""
-        return self._clock.now(Connection(self.blocks.store, writable=False))
-
-    def _write(self, work: Callable[[Connection], T], *, keeps_cache: bool = False) -> T:
-        with self._turn:
-            self._clock.begin()
-            done = self.blocks.run(work)
-            self._clock.ticked()
-            if not keeps_cache:
-                self._cached.clear()
-            return done
 
     # Learning.
 
@@ -186,32 +100,10 @@ class Memory:
 
     def consolidate(self, limit: int | None = None) -> ConsolidateResult:
         """Embed what waits in the inbox, compare it with what is known, link it and make it active."""
-        total = ConsolidateResult()
-        engine = self.blocks.store.engine
-        while limit is None or total.processed < limit:
-            most = (
-                _CONSOLIDATED_BLOCKS if limit is None else min(_CONSOLIDATED_BLOCKS, limit - total.processed)
-            )
-            records = engine.query(kind=BLOCK, status="inbox", limit=most)
-            if not records:
-                break
-            with self.blocks.connect() as conn:
-                vectors = embedded(conn, records, self.embedder)
-
-            def work(conn: Connection, records: Any = records, vectors: Any = vectors) -> ConsolidateResult:
-                return consolidate_batch(
-                    conn,
-                    records,
-                    vectors,
-                    model=self.embedder.model_name,
-                    hours=self._clock.tick(conn),
-                    analyser=self._analyser,
-                    judge=self._judge,
-                    counter=self._counter,
-                )
-
-            total.add(self._write(work))
-        return total
+        if limit is not None:
+            check_count("limit", limit, 0)
+        answers = Answers(self._analyser, self._judge, self._counter)
+        return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).run(limit)
 
     def dream(self) -> tuple[ConsolidateResult, CurateResult]:
         """Consolidate and curate: what to do when nothing else is to be done."""
@@ -243,17 +135,20 @@ class Memory:
         expansion: int = EXPANSION,
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking."""
+        check_count("expansion", expansion, 0, MOST_RESULTS)
+        narrowed: dict[str, Any] = {}
+        if tags is not None:
+            narrowed["tag_patterns"] = tuple(check_list("tags", tags))
+        if categories is not None:
+            narrowed["categories"] = tuple(check_list("categories", categories))
+        if min_confidence is not None:
+            narrowed["min_confidence"] = check_within("min_confidence", min_confidence)
+        if window is not None:
+            narrowed["search_window"] = check_finite("window", window, least=0.0)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
             asked = load_frame(conn, frame)
-            given = {
-                "tag_patterns": None if tags is None else tuple(tags),
-                "categories": None if categories is None else tuple(categories),
-                "min_confidence": min_confidence,
-                "search_window": window,
-            }
-            changed = {name: value for name, value in given.items() if value is not None}
-            asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=changed)})
+            asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
             question = self._question(conn, vector, query, top_k)
             return recall(conn, asked, replace(question, diversify=diversify, expansion=expansion))
 
@@ -268,24 +163,28 @@ class Memory:
         explain: bool = False,
     ) -> FrameResult:
         """Return a rendered frame, and reinforce the blocks that are in it."""
+        if query is not None:
+            check_text("query", query)
+        seq = self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
-        key = (name, query, top_k, token_budget, token_counter)
-        known = self._cached.get(key)
-        if known is not None and self._seconds() < known[0]:
-            return self._told(replace(known[1], cached=True), explain)
+        budget = asked.token_budget if token_budget is None else check_budget(token_budget)
+        key = (name, query, top_k, budget, token_counter)
+        known = self._kept.get(key, seq)
+        if known is not None:
+            return self._told(replace(known, cached=True), explain)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
             question = self._question(conn, vector, query, top_k)
-            budget = asked.token_budget if token_budget is None else token_budget
             result = frame_of(
                 conn, asked, replace(question, budget=budget, counter=token_counter or self._counter)
             )
         shown = [block.id for block in result.blocks]
-        if shown:
-            self._write(lambda conn: self._reinforce(conn, shown), keeps_cache=True)
-        if asked.cache is not None and asked.cache.ttl_seconds > 0:
-            self._cached[key] = (self._seconds() + asked.cache.ttl_seconds, result)
+        after = seq + (self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0)
+        if after == self.blocks.store.wal_seq():  # nobody else wrote anything meanwhile
+            self._kept.follow(seq, after)
+            if asked.cache is not None:
+                self._kept.keep(key, result, after, asked.cache.ttl_seconds)
         return self._told(result, explain)
 
     def define_frame(self, frame: Frame) -> None:
@@ -297,24 +196,26 @@ class Memory:
             return result
         return replace(result, explanation=explained(result.blocks, result.weights))
 
-    def _reinforce(self, conn: Connection, shown: list[str]) -> None:
+    def _reinforce(self, conn: Connection, shown: list[str]) -> int:
+        """Take note of what was shown, and return how many events that is."""
         hours = self._clock.tick(conn)
         reinforce_blocks(conn, shown, hours)
         note_together(conn, shown, self._session, hours=hours)
+        return conn.events()
 
     def _vector(self, query: str | None) -> Vector | None:
-        return None if query is None or not query.strip() else self.embedder.embed(query)
+        if query is None or not check_text("query", query).strip():
+            return None
+        return embeddings.of_query(self.blocks.store, query, self.embedder)
 
     def _question(
         self, conn: Connection, vector: Vector | None, query: str | None, top_k: int | None
     ) -> Question:
-        most = int(get_config(conn, "top_k") or DEFAULT_CONFIG["top_k"]) if top_k is None else top_k
-        if not 1 <= most <= _MOST_RESULTS:
-            raise ValueError(f"top_k: {most} is not within 1 and {_MOST_RESULTS:,}")
-        hours = self._clock.now(conn)
         return Question(
-            hours=hours,
-            k=most,
+            hours=self._clock.now(conn),
+            k=int(get_number(conn, "top_k"))
+            if top_k is None
+            else check_count("top_k", top_k, 1, MOST_RESULTS),
             model=self.embedder.model_name,
             vector=vector,
             text=query,
@@ -331,13 +232,7 @@ class Memory:
 
     def connect(self, one: str, other: str, weight: float = _LINK_WEIGHT) -> bool:
         """Link two blocks, or count one more use; say whether the link is new."""
-
-        def work(conn: Connection) -> bool:
-            for block_id in (one, other):
-                known_block(conn, block_id)
-            return connect(conn, one, other, weight, hours=self._clock.tick(conn))
-
-        return self._write(work)
+        return self._write(lambda conn: connect(conn, one, other, weight, hours=self._clock.tick(conn)))
 
     def disconnect(self, one: str, other: str) -> bool:
         """Take a link away; say whether there was one."""
@@ -345,7 +240,8 @@ class Memory:
 
     def curate(self) -> CurateResult:
         """Archive what has faded, let links fade and take weak ones away."""
-        return self._write(lambda conn: curate(conn, hours=self._clock.tick(conn)))
+        with self.blocks.connect() as conn:
+            return curate(conn, self._write, hours=self._hour())
 
     # Looking around.
 
@@ -359,47 +255,18 @@ class Memory:
     ) -> list[dict[str, Any]]:
         """Return blocks as dicts with their tags, in the order in which they came."""
         with self.blocks.connect() as conn:
-            found = conn.records(BLOCK, *((status,) if status else ()))
-        rows = [
-            {**block_dict(record), "tags": list(tags_of(record))}
-            for record in found
-            if (category is None or record.data["category"] == category)
-            and (tag is None or any(like(tag, own) for own in tags_of(record)))
-        ]
-        return rows[:limit]
+            return listed(conn, status=status, tag=tag, category=category, limit=limit)
 
     def status(self) -> MemoryStatus:
         """Say what there is, and what could be done next."""
         with self.blocks.connect() as conn:
-            inbox, active, archived = (
-                conn.count(BLOCK, status) for status in ("inbox", "active", "archived")
-            )
-            session = get_active_session(conn)
-            return MemoryStatus(
-                inbox=inbox,
-                active=active,
-                archived=archived,
-                edges=conn.count(EDGE, "active"),
-                contradictions=conn.count(CONTRADICTION, "active"),
-                active_hours=self._clock.now(conn),
-                session=None if session is None else str(session["id"]),
-                embedding_model=self.embedder.model_name,
-                suggestion=_suggestion(inbox, active),
-            )
+            return survey(conn, hours=self._clock.now(conn), model=self.embedder.model_name)
 
     def history(self, block_id: str) -> list[WalEvent]:
         """Return every event of a block, oldest first."""
-        return self.blocks.store.history(block_key(block_id))
+        return self.blocks.store.history(block_key(check_text("block_id", block_id)))
 
 
 def _seed(conn: Connection) -> None:
     seed_builtin_data(conn)
     seed_frame(conn, "simulate", SIMULATE)
-
-
-def _suggestion(inbox: int, active: int) -> str:
-    if not inbox and not active:
-        return "Nothing is known yet: learn something."
-    if inbox >= _FULL_INBOX or (inbox and not active):
-        return f"{inbox} blocks wait in the inbox: dream, so that they can be recalled."
-    return "All is well."

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.checks import check_text, check_within, one_by_one
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import block_key, edge_key
-from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, reinforce_blocks
+from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, known_block, reinforce_blocks
 from chronomemory.blocks.storage.edges import FORMING, new_edge, reinforce_edges
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.errors import InvalidRecord
@@ -22,8 +24,10 @@ PRIOR_STRENGTH = 2.0
 _GOOD_ABOVE, _BAD_BELOW = 0.5, 0.2
 #: How strongly blocks that helped together are linked, times the signal.
 _LINK_WEIGHT = 0.8
-#: Blocks beyond so many are not all linked to each other.
+#: The first so many blocks are linked to each other: 190 links, where 300 blocks would have 45,000.
 _LINKED_BLOCKS = 20
+#: Evidence adds up, and must stay a number.
+_HEAVIEST_OUTCOME = 1e6
 
 #: Blocks that were shown together in so many sessions are linked, and how strongly.
 CO_RETRIEVAL_SESSIONS, CO_RETRIEVAL_WEIGHT = 3, 0.55
@@ -41,10 +45,9 @@ def outcome(
     conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, hours: float
 ) -> OutcomeResult:
     """Tell blocks how it went: 1 is good, 0 is bad; ``weight`` is how much it says."""
-    if not 0.0 <= check_finite("signal", signal) <= 1.0:
-        raise InvalidRecord(f"signal: {signal!r} is not within 0 and 1", field="signal")
-    if check_finite("weight", weight) <= 0.0:
-        raise InvalidRecord(f"weight: {weight!r} is not above 0", field="weight")
+    check_within("signal", signal)
+    if check_within("weight", weight, 0.0, _HEAVIEST_OUTCOME) == 0.0:
+        raise InvalidRecord("weight: an outcome of weight 0 says nothing", field="weight")
     heard: dict[str, float] = {}
     unknown = []
     for block_id in one_by_one(block_ids):
@@ -71,14 +74,18 @@ def outcome(
 
 def connect(conn: Connection, one: str, other: str, weight: float, *, hours: float) -> bool:
     """Link two blocks, or count one more use if they are linked; say whether the link is new."""
-    pair = Edge.canonical(one, other)
+    pair = Edge.canonical(check_text("from_id", one), check_text("to_id", other))
     if pair.from_id == pair.to_id:
         raise InvalidRecord("a block cannot be linked to itself", field="to_id")
+    check_within("weight", weight)
+    for block_id in pair:
+        if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
+            raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
     known = conn.record(edge_key(*pair))
     if known is not None and known.status != FORMING:
         reinforce_edges(conn, [pair], hours)
         return False
-    conn.put(new_edge(*pair, check_finite("weight", weight, least=0.0), last_active_hours=hours))
+    conn.put(new_edge(*pair, weight, last_active_hours=hours))
     return True
 
 
@@ -94,8 +101,8 @@ def disconnect(conn: Connection, one: str, other: str) -> bool:
 def note_together(
     conn: Connection, block_ids: Sequence[str], session_id: str | None, *, hours: float
 ) -> None:
-    """Take note that blocks were shown together: links are used, and three sessions make a new one."""
-    for pair in combinations(sorted(block_ids), 2):
+    """Take note that the first blocks were shown together: links are used, three sessions make a new one."""
+    for pair in combinations(sorted(block_ids[:_LINKED_BLOCKS]), 2):
         key = edge_key(*pair)
         known = conn.record(key)
         if known is not None and known.status != FORMING:

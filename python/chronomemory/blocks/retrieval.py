@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from chronomemory._core import fit_budget, recall_blocks
+from chronomemory.blocks.asking import TokenCounter
+from chronomemory.blocks.checks import check_count
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.embeddings import space_of
 from chronomemory.blocks.frames import Frame
@@ -17,12 +19,10 @@ from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock
 from chronomemory.embedders import Vector
 
-__all__ = ["EXPANSION", "Question", "TokenCounter", "frame_of", "recall"]
+__all__ = ["EXPANSION", "Question", "frame_of", "recall"]
 
 #: How many blocks may come in by a link.
 EXPANSION = 20
-
-TokenCounter = Callable[[str], int]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,10 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     blocks = _results(conn, told["results"])
     dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
     if question.counter is not None:
-        blocks = [replace(block, tokens=question.counter(block.content)) for block in blocks]
+        blocks = [
+            replace(block, tokens=check_count("token_count", question.counter(block.content), 0))
+            for block in blocks
+        ]
         fits = fit_budget(
             [block.tokens for block in blocks], [block.guaranteed for block in blocks], question.budget
         )

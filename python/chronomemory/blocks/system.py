@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
 
+from chronomemory.blocks.asking import TokenCounter
 from chronomemory.blocks.consolidation import ConsolidateResult
 from chronomemory.blocks.curation import CurateResult
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.frames import Frame
 from chronomemory.blocks.memory import Memory, MemoryStatus
 from chronomemory.blocks.outcomes import OutcomeResult
-from chronomemory.blocks.retrieval import TokenCounter
 from chronomemory.blocks.types import FrameResult, LearnResult, ScoredBlock
 from chronomemory.event import WalEvent
 from chronomemory.store import ChronoStore
@@ -67,7 +67,7 @@ class MemorySystem:
         self, content: str, tags: Sequence[str] = (), category: str = "knowledge", source: str = "api"
     ) -> LearnResult:
         """Put something into the inbox."""
-        return self.memory.learn(content, tags, category, source)
+        return await self._call(self.memory.learn, content, tags, category, source)
 
     async def remember(
         self, content: str, tags: Sequence[str] = (), category: str = "knowledge", source: str = "api"

@@ -28,9 +28,13 @@ class Embedder(Protocol):
 
 def as_matrix(rows: object, texts: int) -> Matrix:
     """Return what an embedder gave as a matrix with a row for each text, or say what is wrong with it."""
-    matrix = np.ascontiguousarray(rows, dtype=np.float32)
-    if matrix.ndim != 2 or matrix.shape[0] != texts:
-        raise ValueError(f"an embedder gave an array of shape {matrix.shape} for {texts} texts")
+    given = np.asarray(rows)
+    if given.ndim != 2 or given.shape[0] != texts or (texts and not given.shape[1]):
+        raise ValueError(f"an embedder gave an array of shape {given.shape} for {texts} texts")
+    if given.dtype.kind not in "fiu":
+        raise ValueError(f"an embedder gave {given.dtype} instead of numbers")
+    with np.errstate(over="ignore"):  # too large for float32 is told below
+        matrix = np.ascontiguousarray(given, dtype=np.float32)
     if not np.isfinite(matrix).all():
         raise ValueError("an embedder gave a vector with a component that is not finite")
     return matrix

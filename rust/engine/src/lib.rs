@@ -7,6 +7,7 @@ pub mod damage;
 pub mod disk;
 pub mod error;
 pub mod layout;
+pub mod memory;
 pub mod ordered;
 // 1 words: how is a value written so that everyone gets the same bytes?
 pub mod digest;

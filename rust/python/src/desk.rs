@@ -22,13 +22,12 @@ pub struct Desk {
 const SPARE_PARTS: usize = 16;
 
 impl Desk {
-    /// Cleared for the next change.
-    pub fn cleared(mut self) -> Self {
+    /// Makes room for the next change.
+    pub fn clear(&mut self) {
         if self.draft.room() > SPARE_BYTES {
             self.draft = Draft::default();
         }
         self.draft.clear();
-        self
     }
 
     /// The draft so far; an empty one takes its place.

@@ -26,7 +26,7 @@ pub struct Engine {
     pub(crate) handle: Handle,
     depth: i64,
     /// For the next change.
-    spare: Mutex<Option<Desk>>,
+    spare: Mutex<Option<Box<Desk>>>,
 }
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
@@ -74,11 +74,10 @@ impl Engine {
             head_file,
             attended: true,
         };
-        let syncs_later = options.durability == Durability::Normal;
         let layout = layout_of(project_root);
         let store = enter(py, || Store::open(Arc::new(RealDisk), layout, options, &mut |_, _| {}))?;
         Ok(Self {
-            handle: Handle::new(store, syncs_later)?,
+            handle: Handle::new(store)?,
             depth: recursion_depth,
             spare: Mutex::default(),
         })
@@ -98,7 +97,12 @@ impl Engine {
     }
 
     #[pyo3(signature = (record, face=None))]
-    fn upsert<'py>(&self, py: Python<'py>, record: &Bound<'py, PyAny>, face: Option<&str>) -> PyResult<WalEvent> {
+    pub(crate) fn upsert<'py>(
+        &self,
+        py: Python<'py>,
+        record: &Bound<'py, PyAny>,
+        face: Option<&str>,
+    ) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         record::upsert(&mut desk, record, self.depth, face)?;
         let committed = self.handle.commit(py, &mut desk.draft)?;
@@ -356,13 +360,13 @@ impl Engine {
 }
 
 impl Engine {
-    fn desk(&self) -> Desk {
+    fn desk(&self) -> Box<Desk> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         spare.unwrap_or_default()
     }
 
     /// A mixed batch, drafted.
-    pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Desk> {
+    pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Box<Desk>> {
         let mut desk = self.desk();
         for change in changes.try_iter()? {
             let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
@@ -375,8 +379,9 @@ impl Engine {
         &self.handle
     }
 
-    pub(crate) fn keep(&self, desk: Desk) {
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk.cleared());
+    pub(crate) fn keep(&self, mut desk: Box<Desk>) {
+        desk.clear();
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
     }
 
     fn write_draft(&self, py: Python<'_>, draft: &mut Draft) -> PyResult<(u64, u64)> {

@@ -44,8 +44,8 @@ pub struct Flusher {
 }
 
 impl Flusher {
-    /// Starts the thread; it syncs if the store leaves that to it.
-    pub fn start(store: Arc<Shared>, syncs: bool) -> std::io::Result<Self> {
+    /// Starts the thread.
+    pub fn start(store: Arc<Shared>) -> std::io::Result<Self> {
         let wishes = Arc::new(Wishes {
             bits: AtomicU8::new(0),
             stopped: Mutex::new(false),
@@ -54,7 +54,7 @@ impl Flusher {
         let seen = Arc::clone(&wishes);
         let thread = std::thread::Builder::new()
             .name("chronomemory-sync".to_owned())
-            .spawn(move || run(&seen, &store, syncs))?;
+            .spawn(move || run(&seen, &store))?;
         Ok(Self {
             wishes,
             thread: Some(thread),
@@ -116,11 +116,11 @@ impl Wishes {
     }
 }
 
-fn run(wishes: &Wishes, store: &Shared, syncs: bool) {
-    std::thread::scope(|scope| attend(wishes, store, syncs, scope));
+fn run(wishes: &Wishes, store: &Shared) {
+    std::thread::scope(|scope| attend(wishes, store, scope));
 }
 
-fn attend<'scope>(wishes: &Wishes, store: &'scope Shared, syncs: bool, scope: &'scope std::thread::Scope<'scope, '_>) {
+fn attend<'scope>(wishes: &Wishes, store: &'scope Shared, scope: &'scope std::thread::Scope<'scope, '_>) {
     let mut known = 0;
     let mut sealing: Option<ScopedJoinHandle<'_, ()>> = None;
     let (mut written, mut outdated) = (Instant::now(), Instant::now());
@@ -149,9 +149,7 @@ fn attend<'scope>(wishes: &Wishes, store: &'scope Shared, syncs: bool, scope: &'
         if known & URGENT != 0 || known & WRITTEN != 0 && written.elapsed() >= PATIENCE {
             done |= WRITTEN | URGENT;
             wishes.taken_up(WRITTEN | URGENT);
-            if syncs {
-                sync(store, wishes);
-            }
+            sync(store, wishes);
         }
         // Whoever writes much at once gets one snapshot of it, afterwards, and not one at each step on the way.
         if known & SNAPSHOT != 0 && outdated.elapsed() >= PATIENCE {

@@ -69,9 +69,9 @@ pub struct Handle {
 
 impl Handle {
     /// Holds a store and starts the thread that looks after it.
-    pub fn new(store: Store, syncs_later: bool) -> std::io::Result<Self> {
+    pub fn new(store: Store) -> std::io::Result<Self> {
         let store = Arc::new(Shared::new(store));
-        let flusher = Flusher::start(Arc::clone(&store), syncs_later)?;
+        let flusher = Flusher::start(Arc::clone(&store))?;
         Ok(Self {
             wishes: flusher.wishes(),
             crew: Mutex::new(Some(Crew { flusher, speller: None })),

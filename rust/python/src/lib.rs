@@ -4,6 +4,7 @@ mod batch;
 mod blocks;
 mod change;
 mod desk;
+mod door;
 mod engine;
 mod enter;
 mod event;
@@ -34,6 +35,8 @@ mod _core {
         block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
         write_unless_changed,
     };
+    #[pymodule_export]
+    use crate::door::Door;
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]

@@ -9,7 +9,16 @@ from typing import Any
 import numpy.typing as npt
 
 from chronomemory.blocks import embeddings
-from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.checks import (
+    check_count,
+    check_finite,
+    check_one_of,
+    check_tag,
+    check_text,
+    check_within,
+    one_by_one,
+)
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.types import ArchiveReason, BlockStatus
@@ -60,10 +69,7 @@ def new_block(
         ("category", category),
         ("source", source),
     ):
-        if not isinstance(value, str):
-            raise InvalidRecord(f"{name}: a {type(value).__name__} is not a string", field=name)
-    if not block_id:
-        raise InvalidRecord("block_id: it must not be empty", field="block_id")
+        check_text(name, value, empty=name != "block_id")
     data: dict[str, Any] = {
         "content": content,
         "category": category,
@@ -72,29 +78,18 @@ def new_block(
         "decay_lambda": check_finite("decay_lambda", decay_lambda, least=0.0),
         "last_reinforced_at": check_finite("last_reinforced_at", last_reinforced_at),
     }
-    names = {check_tag(tag): True for tag in tags}
+    names = {check_tag(tag): True for tag in one_by_one(tags, "tags")}
     if names:
         data["tags"] = names
     if session_id is not None:
         data["last_session_id"] = session_id
     return ChronoRecord(
-        id=block_key(block_id), kind=BLOCK, status=_status(status), confidence=confidence, data=data
+        id=block_key(block_id),
+        kind=BLOCK,
+        status=check_one_of("status", status, BlockStatus).value,
+        confidence=check_within("confidence", confidence),
+        data=data,
     )
-
-
-def check_tag(tag: str) -> str:
-    """Return a tag, or refuse what is none."""
-    if not isinstance(tag, str) or not tag:
-        raise InvalidRecord(f"tags: {tag!r} is no tag", field="tags")
-    return tag
-
-
-def _status(status: str) -> str:
-    try:
-        return BlockStatus(status).value
-    except ValueError:
-        known = ", ".join(item.value for item in BlockStatus)
-        raise InvalidRecord(f"status: {status!r} is not one of {known}", field="status") from None
 
 
 def insert_block(
@@ -211,8 +206,8 @@ def update_block_status(
 ) -> None:
     """Move a block to another status; only an archived one has a reason."""
     known_block(conn, block_id)
-    status = _status(status)
-    reason = None if archive_reason is None else ArchiveReason(archive_reason).value
+    status = check_one_of("status", status, BlockStatus).value
+    reason = archive_reason and check_one_of("archive_reason", archive_reason, ArchiveReason).value
     if reason is not None and status != "archived":
         raise InvalidRecord("archive_reason: only an archived block has one", field="archive_reason")
     conn.patch(block_key(block_id), {"status": status, "data": {"archive_reason": reason}})
@@ -242,9 +237,9 @@ def update_block_scoring(
         if value is not None:
             data[name] = check_finite(name, value, least=least)
     if embedding_model is not None:
-        data["embedding_model"] = embedding_model
+        data["embedding_model"] = check_text("embedding_model", embedding_model)
     if token_count is not None:
-        data["token_count"] = int(check_finite("token_count", token_count, least=0.0))
+        data["token_count"] = check_count("token_count", token_count, 0)
     if data:
         patch["data"] = data
     if patch:

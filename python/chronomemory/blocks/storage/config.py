@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
-from chronomemory.blocks.connection import Connection, check_finite
+from chronomemory.blocks.checks import check_count, check_finite, check_text, check_within
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import CONFIG, config_key
+from chronomemory.blocks.storage.secrets import looks_secret
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 
-__all__ = ["get_config", "get_total_active_hours", "set_config", "set_total_active_hours"]
+__all__ = [
+    "DEFAULT_CONFIG",
+    "MOST_RESULTS",
+    "get_config",
+    "get_number",
+    "get_total_active_hours",
+    "glimpse_total_active_hours",
+    "set_config",
+    "set_total_active_hours",
+]
 
 TOTAL_ACTIVE_HOURS = "total_active_hours"
+DEFAULT_CONFIG = {TOTAL_ACTIVE_HOURS: "0.0", "prune_threshold": "0.05", "top_k": "5"}
 
-#: Names and values that only a secret has: a log that is never rewritten is no place for one.
-_SECRET_NAME = re.compile(
-    r"api[_-]?key|secret|password|credential|(access|auth|bearer)[_-]?token", re.IGNORECASE
-)
-_SECRET_VALUE = re.compile(r"^(sk|pk|ghp|xoxb|AKIA)[-_A-Za-z0-9]{16,}$")
+#: No recall gives more.
+MOST_RESULTS = 10_000
+
+#: The settings that are numbers, and which numbers they may be.
+_NUMBERS: dict[str, Callable[[str], float]] = {
+    TOTAL_ACTIVE_HOURS: lambda value: check_finite(TOTAL_ACTIVE_HOURS, float(value), least=0.0),
+    "prune_threshold": lambda value: check_within("prune_threshold", float(value)),
+    "top_k": lambda value: check_count("top_k", int(value), 1, MOST_RESULTS),
+}
 
 
 def get_config(conn: Connection, key: str) -> str | None:
@@ -26,23 +42,48 @@ def get_config(conn: Connection, key: str) -> str | None:
     return None if record is None else str(record.data["value"])
 
 
+def get_number(conn: Connection, key: str) -> float:
+    """Return a setting that is a number, or its default; one that is none, of an older hand, is refused."""
+    return _number(key, get_config(conn, key) or DEFAULT_CONFIG[key])
+
+
+def _number(key: str, value: str) -> float:
+    try:
+        return _NUMBERS[key](value)
+    except InvalidRecord:
+        raise
+    except ValueError:
+        raise InvalidRecord(
+            f"{key}: {value!r} is not a number that it may be",
+            field=key,
+            recovery=f"Set it to a number such as {DEFAULT_CONFIG[key]}.",
+        ) from None
+
+
 def set_config(conn: Connection, key: str, value: str) -> None:
     """Write a setting. Keys of services are refused: they belong into the environment."""
-    if not isinstance(key, str) or not key or not isinstance(value, str):
-        raise InvalidRecord(f"value: {key!r} and {value!r} must be strings", field="value")
-    if _SECRET_NAME.search(key) or _SECRET_VALUE.match(value):
+    check_text("key", key, empty=False)
+    check_text("value", value)
+    if looks_secret(key, value):
         raise InvalidRecord(
             f"key: {key!r} looks like a secret, and the log keeps everything",
             field="key",
             recovery="Keep secrets in environment variables.",
         )
+    if key in _NUMBERS:
+        _number(key, value)
     conn.put(ChronoRecord(id=config_key(key), kind=CONFIG, data={"value": value}))
 
 
 def get_total_active_hours(conn: Connection) -> float:
     """Return how many hours sessions have lasted so far."""
-    value = get_config(conn, TOTAL_ACTIVE_HOURS)
-    return 0.0 if value is None else float(value)
+    return get_number(conn, TOTAL_ACTIVE_HOURS)
+
+
+def glimpse_total_active_hours(conn: Connection) -> float:
+    """Return the same for a batch that others may go on beside; to set the clock is to mind it again."""
+    record = conn.glimpse(config_key(TOTAL_ACTIVE_HOURS))
+    return 0.0 if record is None else _number(TOTAL_ACTIVE_HOURS, str(record.data["value"]))
 
 
 def set_total_active_hours(conn: Connection, hours: float) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from chronomemory._core import block_contradictions
-from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.checks import check_within, one_by_one
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
 from chronomemory.blocks.storage.blocks import now
@@ -29,13 +30,18 @@ def insert_contradiction(conn: Connection, *, block_a_id: str, block_b_id: str, 
             f"{block_a_id!r} and {block_b_id!r} are known to contradict each other",
             recovery="Resolve the contradiction, or leave it.",
         )
+    conn.put(new_contradiction(block_a_id, block_b_id, score))
+
+
+def new_contradiction(block_a_id: str, block_b_id: str, score: float) -> ChronoRecord:
+    """Return the record of a contradiction that nobody has settled."""
     data = {
         "block_a_id": block_a_id,
         "block_b_id": block_b_id,
-        "score": check_finite("score", score),
+        "score": check_within("score", score),
         "created_at": now(),
     }
-    conn.put(ChronoRecord(id=key, kind=CONTRADICTION, data=data))
+    return ChronoRecord(id=contradiction_key(block_a_id, block_b_id), kind=CONTRADICTION, data=data)
 
 
 def contradiction_dict(record: ChronoRecord) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from chronomemory._core import block_links
-from chronomemory.blocks.connection import Connection, check_finite, one_by_one
+from chronomemory.blocks.checks import check_finite, check_within, one_by_one
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import EDGE, block_key, edge_key
 from chronomemory.blocks.storage.blocks import known_block, now
@@ -50,13 +51,14 @@ def insert_edge(conn: Connection, *, from_id: str, to_id: str, weight: float) ->
     known = conn.record(edge_key(from_id, to_id))
     if known is not None and known.status != FORMING:
         raise IntegrityError(f"{from_id!r} and {to_id!r} are linked already", recovery="Reinforce the link.")
-    conn.put(new_edge(from_id, to_id, check_finite("weight", weight, least=0.0)))
+    conn.put(new_edge(from_id, to_id, weight))
 
 
 def new_edge(
     from_id: str, to_id: str, weight: float, *, last_active_hours: float | None = None
 ) -> ChronoRecord:
-    """Return the record of a link that was never used."""
+    """Return the record of a link that was never used; a weight beyond one could outweigh all others."""
+    weight = check_within("weight", weight)
     data: dict[str, Any] = {"from_id": from_id, "to_id": to_id, "weight": weight, "created_at": now()}
     if last_active_hours is not None:
         data["last_active_hours"] = last_active_hours

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory.blocks.connection import Connection, check_finite
+from chronomemory.blocks.checks import check_budget, check_text
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import FRAME, frame_key, plain_id
 from chronomemory.blocks.storage.blocks import now
-from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 
 __all__ = ["get_frame", "list_frames", "upsert_frame"]
@@ -47,20 +47,19 @@ def upsert_frame(
     source: str,
 ) -> None:
     """Write a frame, in place of one with its name; when it was first written is kept."""
-    if not isinstance(name, str) or not name:
-        raise InvalidRecord(f"name: {name!r} is no name", field="name")
+    check_text("name", name, empty=False)
     known = conn.record(frame_key(name))
     data: dict[str, Any] = {
-        "weights_json": weights_json,
-        "filters_json": filters_json,
-        "guarantees_json": guarantees_json,
-        "template": template,
-        "token_budget": int(check_finite("token_budget", token_budget, least=0.0)),
-        "source": source,
+        "weights_json": check_text("weights_json", weights_json),
+        "filters_json": check_text("filters_json", filters_json),
+        "guarantees_json": check_text("guarantees_json", guarantees_json),
+        "template": check_text("template", template),
+        "token_budget": check_budget(token_budget),
+        "source": check_text("source", source),
         "created_at": known.data["created_at"] if known is not None else now(),
     }
     if cache_json is not None:
-        data["cache_json"] = cache_json
+        data["cache_json"] = check_text("cache_json", cache_json)
     conn.put(ChronoRecord(id=frame_key(name), kind=FRAME, data=data))
 
 

@@ -6,15 +6,13 @@ import json
 from typing import Any
 
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.storage.config import get_config, set_config
+from chronomemory.blocks.storage.config import DEFAULT_CONFIG, get_config, set_config
 from chronomemory.blocks.storage.frames import get_frame, upsert_frame
 
-__all__ = ["BUILTIN_FRAMES", "DEFAULT_CONFIG", "SIMULATE", "seed_builtin_data", "seed_frame"]
+__all__ = ["BUILTIN_FRAMES", "SIMULATE", "seed_builtin_data", "seed_frame"]
 
 #: How far back a frame looks unless it says otherwise, in active hours.
 SEARCH_WINDOW_HOURS = 200.0
-
-DEFAULT_CONFIG = {"total_active_hours": "0.0", "prune_threshold": "0.05", "top_k": "5"}
 
 _NAMES = ("similarity", "confidence", "recency", "centrality", "reinforcement")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory.blocks.connection import Connection, check_finite
+from chronomemory.blocks.checks import check_finite, check_text
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import SESSION, plain_id, session_key
 from chronomemory.blocks.storage.blocks import now
@@ -20,10 +21,11 @@ def start_session(
     conn: Connection, *, session_id: str, task_type: str = "general", start_active_hours: float
 ) -> None:
     """Write down that a session began; IntegrityError if the id is taken."""
+    check_text("session_id", session_id, empty=False)
     if conn.record(session_key(session_id)) is not None:
         raise IntegrityError(f"there is a session {session_id!r} already", recovery="Use another id.")
     data = {
-        "task_type": task_type,
+        "task_type": check_text("task_type", task_type),
         "started_at": now(),
         "start_active_hours": check_finite("start_active_hours", start_active_hours),
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from chronomemory._core import blocks_tagged
-from chronomemory.blocks.connection import Connection, one_by_one
+from chronomemory.blocks.checks import check_tag, check_text, one_by_one
+from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
-from chronomemory.blocks.storage.blocks import check_tag, known_block, tags_of
+from chronomemory.blocks.storage.blocks import known_block, tags_of
 
 __all__ = ["add_tags", "get_blocks_by_tag_pattern", "get_tags", "like", "remove_tags"]
 
@@ -25,7 +26,7 @@ def like(pattern: str, text: str) -> bool:
 def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     """Add tags to a block; those it has already are passed over."""
     has = known_block(conn, block_id).data.get("tags", {})
-    new = {tag: True for tag in map(check_tag, one_by_one(tags)) if tag not in has}
+    new = {tag: True for tag in map(check_tag, one_by_one(tags, "tags")) if tag not in has}
     if new:
         conn.patch(block_key(block_id), {"data": {"tags": new}})
 
@@ -38,6 +39,7 @@ def get_tags(conn: Connection, block_id: str) -> list[str]:
 
 def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
     """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
+    check_text("pattern", pattern)
     pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
     found = {block_id for block_id in blocks_tagged(conn.store.engine, pattern) if block_id not in pending}
     found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
@@ -47,6 +49,6 @@ def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
 def remove_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     """Take tags from a block; those it does not have are passed over."""
     has = known_block(conn, block_id).data.get("tags", {})
-    gone = {tag: None for tag in one_by_one(tags) if tag in has}
+    gone = {tag: None for tag in one_by_one(tags, "tags") if tag in has}
     if gone:
         conn.patch(block_key(block_id), {"data": {"tags": gone}})

@@ -4,6 +4,7 @@
 pub const STAMP_BYTES: usize = 27;
 
 const DAY_MICROS: i64 = 86_400_000_000;
+const SECOND_MICROS: i64 = 1_000_000;
 
 /// Spells a moment in UTC with fixed-width microseconds, from the year 0 to 9999.
 pub fn spell(micros: i64) -> String {
@@ -14,23 +15,53 @@ pub fn spell(micros: i64) -> String {
 pub fn digits(micros: i64) -> [u8; STAMP_BYTES] {
     let (days, time) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
     let (year, month, day) = civil(days);
-    let (seconds, fraction) = (time / 1_000_000, time % 1_000_000);
+    let (seconds, fraction) = (time / SECOND_MICROS, time % SECOND_MICROS);
     let mut text = *b"0000-00-00T00:00:00.000000Z";
-    // Every commit is stamped, so the digits are put in place by hand.
-    let mut put = |end: usize, digits: usize, mut number: i64| {
-        for place in text[end - digits..end].iter_mut().rev() {
-            *place = b'0' + (number % 10) as u8;
-            number /= 10;
-        }
-    };
-    put(4, 4, year.clamp(0, 9999));
-    put(7, 2, month);
-    put(10, 2, day);
-    put(13, 2, seconds / 3600);
-    put(16, 2, seconds / 60 % 60);
-    put(19, 2, seconds % 60);
-    put(26, 6, fraction);
+    put(&mut text[..4], year.clamp(0, 9999));
+    put(&mut text[5..7], month);
+    put(&mut text[8..10], day);
+    put(&mut text[11..13], seconds / 3600);
+    put(&mut text[14..16], seconds / 60 % 60);
+    put(&mut text[17..19], seconds % 60);
+    put(&mut text[20..26], fraction);
     text
+}
+
+/// Every commit is stamped, so the digits are put in place by hand.
+fn put(places: &mut [u8], mut number: i64) {
+    for place in places.iter_mut().rev() {
+        *place = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+/// Spells moments that follow one another closely: all but their fraction is most often that of the one before.
+#[derive(Debug)]
+pub struct Hand {
+    second: i64,
+    text: [u8; STAMP_BYTES],
+}
+
+impl Default for Hand {
+    fn default() -> Self {
+        Self {
+            second: 0,
+            text: digits(0),
+        }
+    }
+}
+
+impl Hand {
+    /// As [`digits`].
+    pub fn digits(&mut self, micros: i64) -> [u8; STAMP_BYTES] {
+        let second = micros.div_euclid(SECOND_MICROS);
+        if second == self.second {
+            put(&mut self.text[20..26], micros.rem_euclid(SECOND_MICROS));
+        } else {
+            (self.second, self.text) = (second, digits(micros));
+        }
+        self.text
+    }
 }
 
 /// Spells a moment as the name of a backup folder.
@@ -152,6 +183,19 @@ mod tests {
         }
         assert_eq!(spell(1_779_105_600_123_456), "2026-05-18T12:00:00.123456Z");
         assert_eq!(spell_name(1_779_105_600_123_456), "20260518T120000");
+    }
+
+    #[test]
+    fn a_hand_spells_as_anyone_does() {
+        let mut hand = Hand::default();
+        let mut micros = -3_000_000;
+        while micros < 3_000_000 {
+            for moment in [micros, micros + 1_779_105_600_123_456, -micros] {
+                assert_eq!(hand.digits(moment), digits(moment));
+                assert_eq!(hand.digits(moment + 1), digits(moment + 1));
+            }
+            micros += 123_457;
+        }
     }
 
     #[test]

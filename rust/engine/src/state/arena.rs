@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::memory::Room;
+
 /// The first chunk; a store of a few records stays small.
 const FIRST_CHUNK_BYTES: usize = 64 * 1024;
 /// Each further chunk is twice as large, up to this: the system can give it out in large pages.
@@ -19,10 +21,13 @@ pub struct Address {
 }
 
 /// Records, end to end.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Arena {
-    full: Vec<Arc<Vec<u8>>>,
-    open: Vec<u8>,
+    full: Vec<Arc<Room>>,
+    /// None before the first record and just after a freeze.
+    open: Option<Room>,
+    /// How much of the open chunk is taken.
+    used: usize,
     dead: usize,
     total: usize,
 }
@@ -30,15 +35,15 @@ pub struct Arena {
 impl Arena {
     /// Puts bytes behind the others.
     pub fn push(&mut self, bytes: &[u8]) -> Address {
-        if self.open.len() + bytes.len() > self.open.capacity() {
-            if !self.open.is_empty() {
-                self.seal();
-            }
-            let usual = self.total.clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES);
-            self.open.reserve_exact(usual.max(bytes.len()));
+        let left = self.open.as_ref().map_or(0, Room::len) - self.used;
+        if bytes.len() > left {
+            self.seal();
         }
-        let start = self.open.len();
-        self.open.extend_from_slice(bytes);
+        let usual = self.total.clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES);
+        let open = self.open.get_or_insert_with(|| Room::new(usual.max(bytes.len())));
+        let start = self.used;
+        open.bytes_mut()[start..][..bytes.len()].copy_from_slice(bytes);
+        self.used += bytes.len();
         self.total += bytes.len();
         Address {
             chunk: self.full.len() as u32,
@@ -49,7 +54,10 @@ impl Arena {
 
     /// The bytes at an address.
     pub fn get(&self, at: Address) -> &[u8] {
-        let chunk = self.full.get(at.chunk as usize).map_or(&self.open, |chunk| chunk);
+        let chunk = match self.full.get(at.chunk as usize) {
+            Some(chunk) => chunk.bytes(),
+            None => self.open.as_ref().map_or(&[][..], Room::bytes),
+        };
         &chunk[at.start as usize..(at.start + at.length) as usize]
     }
 
@@ -65,13 +73,16 @@ impl Arena {
 
     /// A view of all bytes so far that stays as it is.
     pub fn freeze(&mut self) -> Self {
-        if !self.open.is_empty() {
-            self.seal();
+        self.seal();
+        Self {
+            full: self.full.clone(),
+            open: None,
+            ..*self
         }
-        self.clone()
     }
 
     fn seal(&mut self) {
-        self.full.push(Arc::new(std::mem::take(&mut self.open)));
+        self.used = 0;
+        self.full.extend(self.open.take().map(Arc::new));
     }
 }

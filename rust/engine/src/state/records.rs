@@ -61,7 +61,7 @@ pub struct Query {
 }
 
 /// All records.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct State {
     pub(super) arena: Arena,
     pub(super) slots: Vec<Slot>,

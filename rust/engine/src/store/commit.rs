@@ -121,6 +121,11 @@ impl Store {
         self.options.durability == Durability::Full
     }
 
+    /// Whether what is acknowledged is synced soon, by whoever looks after the store.
+    pub(super) fn syncs_later(&self) -> bool {
+        self.options.durability == Durability::Normal
+    }
+
     /// Hears how the sync of a group went, and lets go.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(super) struct Lock {
     leased: bool,
     /// Nobody is there to give it back.
     unattended: bool,
-    /// When it was taken.
+    /// When it was taken, or when its holder last looked around.
     since: i64,
     /// When it was needed last.
     used: i64,
@@ -51,15 +51,16 @@ impl Store {
         if !self.lock.held {
             self.hold_lock_within(self.options.lock_timeout)?;
             self.lock.since = now;
-        } else if !self.lock.leased {
+        } else if !self.lock.leased && !(0..LEASE_MICROS).contains(&(now - self.lock.since)) {
             self.look_around()?;
+            self.lock.since = now;
         }
         self.lock.leased = false;
         self.lock.used = now;
         Ok(rushed)
     }
 
-    /// Whoever keeps the lock for long looks whether someone got past it: nothing of theirs is overwritten.
+    /// Whoever keeps the lock for long looks now and then whether someone got past it: nothing of theirs is overwritten.
     fn look_around(&mut self) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         if log.file.length().at(self.layout.log())? != log.walk.end {

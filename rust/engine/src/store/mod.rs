@@ -47,6 +47,7 @@ use crate::blocks::Columns;
 use crate::disk::{Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
+use crate::event::stamp::Hand;
 use crate::layout::Layout;
 use crate::options::{Checking, Durability, Options};
 use crate::origin::Origin;
@@ -130,6 +131,8 @@ pub struct Store {
     signed: bool,
     /// Memory for the lines of the next commit.
     spare: Lines,
+    /// Stamps the commits.
+    hand: Hand,
     unsynced: Unsynced,
     poisoned: Option<String>,
     /// The mark of a failed sync that was there before this store.
@@ -170,6 +173,7 @@ impl Store {
             prepared: false,
             signed: false,
             spare: Lines::default(),
+            hand: Hand::default(),
             unsynced: Unsynced::default(),
             poisoned: None,
             mark_at_open: None,

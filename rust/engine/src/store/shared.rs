@@ -18,7 +18,7 @@ const GROUP_COMMITS: usize = 256;
 /// What should be done soon for a store that is attended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// So many bytes are not synced.
+    /// So many bytes are not synced, and should be.
     pub unsynced_bytes: u64,
     /// A lock is kept that others may want.
     pub leased: bool,
@@ -34,7 +34,7 @@ impl Needs {
     /// What a store needs at this moment.
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
-            unsynced_bytes: store.unsynced_bytes(),
+            unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
             leased: store.is_leased(),
             snapshot: store.wants_snapshot(),
             sealing: store.wants_sealing(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::event::draft::{Change, Draft};
-use crate::event::{Known, Op, stamp};
+use crate::event::{Known, Op};
 use crate::json::RecordSpans;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
@@ -168,7 +168,7 @@ impl Store {
     }
 
     fn spell(&mut self, parts: &[impl Borrow<Draft>], adoption: Option<String>, now: i64) -> Lines {
-        let ts = stamp::digits(now.max(self.latest()));
+        let ts = self.hand.digits(now.max(self.latest()));
         let depth = self.options.recursion_depth;
         let mut lines = std::mem::take(&mut self.spare).reusing(self.link());
         if let Some(record) = adoption {

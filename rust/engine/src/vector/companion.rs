@@ -18,10 +18,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::cpu::Cpu;
-use super::room::Room;
 use super::rows::{Misfit, Rows, checked_dim};
 use super::score::{LANES, has_direction, tree};
 use super::team::together;
+use crate::memory::Room;
 
 /// How many rows lie side by side.
 pub const GROUP_ROWS: usize = 16;

@@ -20,9 +20,10 @@ use super::words::Bound;
 use crate::digest::Hasher;
 use crate::disk::{Access, Disk, DiskFile, Mapping};
 use crate::layout::Layout;
+use crate::memory::Room;
 use crate::ordered::in_order;
 use crate::vector::companion::{Companion, GROUP_ROWS, group_bytes};
-use crate::vector::{Cpu, Room, Rows};
+use crate::vector::{Cpu, Rows};
 
 /// How many groups a block has.
 pub const BLOCK_GROUPS: usize = BLOCK_ROWS / GROUP_ROWS;

@@ -1,7 +1,8 @@
-//! Where do codes lie, so that a sweep over all of them is not held up?
+//! Where do large pieces of memory lie?
 //!
-//! A sweep is as fast as memory is read, and looking up where each page of four kilobytes lies slows that down by a third.
-//! So large rooms ask the system for large pages.
+//! Memory comes in pages of four kilobytes, and each costs twice: the system gives it out when it is touched first, and a
+//! processor that sweeps over many of them looks up where each lies, which takes a third of the time. So large rooms ask
+//! for large pages.
 
 use memmap2::MmapMut;
 
@@ -43,6 +44,18 @@ impl Room {
             Memory::Heap(heap) => heap.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES),
         };
         Self { memory, start, bytes }
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
     }
 
     /// The bytes.

@@ -1,0 +1,45 @@
+"""Which rendered frames can be given out again? Those that nothing was written since."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+
+from chronomemory.blocks.types import FrameResult
+
+__all__ = ["KeptFrames"]
+
+#: So many are kept; then it begins anew.
+_MOST_FRAMES = 256
+
+
+class KeptFrames:
+    """Frames by what was asked, as of one seq of the log: any event by anyone makes them worthless.
+
+    What showing a frame writes down is the exception: if nothing else came in between, ``follow`` says so.
+    """
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._seq: int | None = None
+        self._frames: dict[Hashable, tuple[float, FrameResult]] = {}
+        self._look = threading.Lock()
+
+    def get(self, asked: Hashable, seq: int) -> FrameResult | None:
+        """Return a frame that is still right at this seq, and not too old."""
+        with self._look:
+            until, frame = self._frames.get(asked, (0.0, None))
+            return frame if seq == self._seq and self._seconds() < until else None
+
+    def follow(self, before: int, after: int) -> None:
+        """Take note that nothing was written between two seqs but that a frame was shown."""
+        with self._look:
+            if self._seq != before or len(self._frames) >= _MOST_FRAMES:
+                self._frames.clear()
+            self._seq = after
+
+    def keep(self, asked: Hashable, frame: FrameResult, seq: int, seconds: float) -> None:
+        """Keep a frame as of a seq, for a time."""
+        with self._look:
+            if self._seq == seq:
+                self._frames[asked] = (self._seconds() + seconds, frame)

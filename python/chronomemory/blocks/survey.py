@@ -1,0 +1,80 @@
+"""What is in a memory, and what could be done next?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chronomemory._core import block_contradictions, block_links
+from chronomemory.blocks.checks import check_count, check_one_of, check_text
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
+from chronomemory.blocks.storage.blocks import block_dict, tags_of
+from chronomemory.blocks.storage.sessions import get_active_session
+from chronomemory.blocks.storage.tags import like
+from chronomemory.blocks.types import BlockStatus
+
+__all__ = ["MemoryStatus", "listed", "survey"]
+
+#: So many blocks in the inbox are worth a consolidation.
+_FULL_INBOX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatus:
+    """What there is, how late it is, and what could be done next."""
+
+    inbox: int
+    active: int
+    archived: int
+    edges: int
+    contradictions: int
+    active_hours: float
+    session: str | None
+    embedding_model: str
+    suggestion: str
+
+
+def survey(conn: Connection, *, hours: float, model: str) -> MemoryStatus:
+    """Count what is shown: links and contradictions of archived blocks are not."""
+    inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
+    gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
+    engine = conn.store.engine
+    session = get_active_session(conn)
+    return MemoryStatus(
+        inbox=inbox,
+        active=active,
+        archived=archived,
+        edges=conn.count(EDGE, "active") - len(set(block_links(engine, gone))),
+        contradictions=conn.count(CONTRADICTION, "active") - len(set(block_contradictions(engine, gone))),
+        active_hours=hours,
+        session=None if session is None else str(session["id"]),
+        embedding_model=model,
+        suggestion=_suggestion(inbox, active),
+    )
+
+
+def _suggestion(inbox: int, active: int) -> str:
+    if not inbox and not active:
+        return "Nothing is known yet: learn something."
+    if inbox >= _FULL_INBOX or (inbox and not active):
+        return f"{inbox} blocks wait in the inbox: dream, so that they can be recalled."
+    return "All is well."
+
+
+def listed(
+    conn: Connection, *, status: str | None, tag: str | None, category: str | None, limit: int | None
+) -> list[dict[str, Any]]:
+    """Return blocks as dicts with their tags, in the order in which they came."""
+    if limit is not None:
+        check_count("limit", limit, 0)
+    if tag is not None:
+        check_text("tag", tag)
+    wanted = (check_one_of("status", status, BlockStatus).value,) if status else ()
+    rows = [
+        {**block_dict(record), "tags": list(tags_of(record))}
+        for record in conn.records(BLOCK, *wanted)
+        if (category is None or record.data["category"] == category)
+        and (tag is None or any(like(tag, own) for own in tags_of(record)))
+    ]
+    return rows[:limit]

@@ -1,0 +1,89 @@
+"""How does a memory keep its time? Sessions, in which hours pass, and an hour for every change."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from chronomemory.blocks.clock import Clock
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
+from chronomemory.blocks.storage.sessions import end_session, start_session
+
+__all__ = ["Timed"]
+
+T = TypeVar("T")
+
+
+class Timed:
+    """Blocks with a clock."""
+
+    def __init__(self, blocks: Blocks, seconds: Callable[[], float] = time.monotonic) -> None:
+        self.blocks = blocks
+        self._clock = Clock(seconds)
+        self._session: str | None = None
+        #: The tick of a batch is confirmed before the next one begins. Nothing slow is done meanwhile.
+        self._turn = threading.RLock()
+
+    def close(self) -> None:
+        """End an open session and let go."""
+        if self._session is not None:
+            self.end_session()
+        self.blocks.close()
+
+    def begin_session(self, task_type: str = "general") -> str:
+        """Open a session, in which time passes, and return its id; an open one is ended first."""
+        if self._session is not None:
+            self.end_session()
+        session_id = uuid.uuid4().hex
+
+        def work(conn: Connection) -> None:
+            hours = self._clock.now(conn)
+            start_session(conn, session_id=session_id, task_type=task_type, start_active_hours=hours)
+
+        self.blocks.run(work)
+        self._clock.start()
+        self._session = session_id
+        return session_id
+
+    def end_session(self) -> None:
+        """End the session; its hours are added to the clock."""
+        session_id = self._session
+        if session_id is None:
+            return
+
+        def work(conn: Connection) -> None:
+            self._clock.tick(conn, to_the_last=True)
+            end_session(conn, session_id)
+
+        self._write(work)
+        self._clock.stop()
+        self._session = None
+
+    @contextmanager
+    def session(self, task_type: str = "general") -> Iterator[str]:
+        """Open a session for the length of a block."""
+        session_id = self.begin_session(task_type)
+        try:
+            yield session_id
+        finally:
+            self.end_session()
+
+    def active_hours(self) -> float:
+        """Return how late it is."""
+        return self._clock.now(Connection(self.blocks.store, writable=False))
+
+    def _hour(self) -> float:
+        """Write the present hour down, before changes that depend on it, and return it."""
+        return self._write(self._clock.tick)
+
+    def _write(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
+        with self._turn:
+            self._clock.begin()
+            done = self.blocks.run(work, patience=patience)
+            self._clock.ticked()
+            return done

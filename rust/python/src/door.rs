@@ -1,0 +1,58 @@
+//! What is asked of a store so often that not even a frame of Python should stand in between?
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::engine::Engine;
+use crate::event::WalEvent;
+
+/// What `ChronoStore` is made of: it opens and closes the engine, and here it is kept.
+#[pyclass(module = "chronomemory._core", subclass, frozen)]
+pub struct Door {
+    engine: Mutex<Option<Py<Engine>>>,
+}
+
+impl Door {
+    fn engine(&self) -> MutexGuard<'_, Option<Py<Engine>>> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Door {
+    #[new]
+    #[pyo3(signature = (*_args, **_options))]
+    fn new(_args: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> Self {
+        Self {
+            engine: Mutex::default(),
+        }
+    }
+
+    #[getter]
+    fn _engine(&self, py: Python<'_>) -> Option<Py<Engine>> {
+        self.engine().as_ref().map(|engine| engine.clone_ref(py))
+    }
+
+    #[setter(_engine)]
+    fn set_engine(&self, engine: Option<Py<Engine>>) {
+        let before = std::mem::replace(&mut *self.engine(), engine);
+        // An engine that nobody else holds ends here, without the mutex.
+        drop(before);
+    }
+
+    /// Write a record, replacing the one with its id; the store's depth is stamped on it.
+    fn upsert<'py>(slf: &Bound<'py, Self>, record: &Bound<'py, PyAny>) -> PyResult<WalEvent> {
+        let py = slf.py();
+        match slf.get()._engine(py) {
+            Some(engine) => engine.get().upsert(py, record, None),
+            // Whoever made the store knows how to open it.
+            None => {
+                let engine = slf.getattr(intern!(py, "engine"))?.cast_into::<Engine>()?;
+                engine.get().upsert(py, record, None)
+            }
+        }
+    }
+}
