@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chronomemory import ChronoRecord
-from chronomemory._core import question_words, text_words
+from plain_words import question_words, text_words
 
 K1 = 0.9
 B = 0.4

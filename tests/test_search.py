@@ -18,7 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 _TEXT = (
     "the cat sat running runs quickly über cafe café 東京 東京都 猫 naïve data log_timeout it's who was "
-    "alpha beta gamma delta recipe recipes"
+    "alpha beta gamma delta recipe recipes Đặng dang Łódź lodz ısparta Straße strasse "
+    "ΟΔΟΣ οδός 🎉 party🎉 👍🏽 👍 🇩🇪 مُحَمَّد محمد co\xadoperate cooperate"
 )
 WORDS = _TEXT.split()
 KINDS = ("fact", "note")
@@ -270,8 +271,12 @@ class TestContext:
         assert first.why is not None and second.why is not None
         assert second.why["linked_by"] == second.why["grouped_by"] == "T1"
         assert second.why["text"] == 0.0
+        # The best of a group is lifted by itself: it should not fall behind those that it lifts.
+        assert first.why["grouped_by"] == "T1"
         for hit in (first, second):
             why = hit.why or {}
+            assert (why["grouped_by"] is None) == (why["grouped"] == 0.0)
+            assert (why["linked_by"] is None) == (why["linked"] == 0.0)
             assert sum(why["words"].values()) == pytest.approx(why["text"])
             assert why["alone"] + why["linked"] + why["grouped"] == pytest.approx(hit.score)
 

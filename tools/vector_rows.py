@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -111,15 +111,13 @@ def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tupl
             yield number, owner, digest
 
 
-def bad_rows(folder: Path, records: dict[str, Any], only: set[str] | None = None) -> Iterator[dict[str, Any]]:
+def bad_rows(folder: Path, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A finding for every row that is not what the log says."""
     for space, (dim, generation) in sorted(spaces_in(records).items()):
         path, stride = f"vectors/{space}.{generation}.f32", 4 * dim
         groups = [name for name in records if name.rpartition(":")[0] == f"vector:{space}"]
         with (folder / path).open("rb") if (folder / path).is_file() else io.BytesIO() as rows:
             for name in groups:
-                if only is not None and name not in only:
-                    continue
                 for number, owner, digest in rows_of(name, records[name], generation):
                     rows.seek(number * stride)
                     row = rows.read(stride)
@@ -130,30 +128,12 @@ def bad_rows(folder: Path, records: dict[str, Any], only: set[str] | None = None
                         yield {**found, "kind": kind, "reason": reason}
 
 
-def judge(
-    found: Verdict,
-    folder: Path,
-    stream: BinaryIO,
-    synced: bytes,
-    log_class: Any,
-    verdict: Callable[..., Verdict],
-) -> Verdict:
+def judge(found: Verdict, folder: Path, stream: BinaryIO, synced: bytes, log_class: Any) -> Verdict:
     """Add what is to be said about rows to the verdict on a folder."""
     log = hearing(log_class)(stream, synced)
     records = base_records(folder, log.known.first)
     for _, event in log.said:
         applied(records, event)
-    if log._synced_fits and not log.damage:
-        for at, event in log.said:
-            is_recent = at >= log._synced_end and event["op"] != "patch"
-            if is_recent and next(bad_rows(folder, records, {event["record_id"]}), None):
-                stream.seek(0)
-                before = stream.read(at)
-                cut = verdict(io.BytesIO(before), synced, folder)
-                cut = judge(cut, folder, io.BytesIO(before), synced, log_class, verdict)
-                reason = "an embedding of a write that was not synced is lost"
-                tail = {"offset": at, "length": found["bytes"] - at, "reason": reason}
-                return {**cut, "bytes": found["bytes"], "tail": tail}
     bad = list(bad_rows(folder, records))
     counts: dict[str, int] = {}
     for one in bad:

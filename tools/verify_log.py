@@ -395,7 +395,7 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
     synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else b""
     with (folder / LOG).open("rb") as stream:
         found = _verdict(stream, synced, folder)
-        return ROWS.judge(found, folder, stream, synced, Log, _verdict) if ROWS else found
+        return ROWS.judge(found, folder, stream, synced, Log) if ROWS else found
 
 
 def main() -> int:

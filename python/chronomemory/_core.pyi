@@ -28,6 +28,7 @@ __all__ = [
     "canonical_json",
     "choose_space",
     "detach",
+    "drop_space",
     "embedding",
     "event_hash",
     "fit_budget",
@@ -267,6 +268,7 @@ def spaces(engine: Engine) -> list[dict[str, Any]]:
     """{"name", "model", "dim", "generation", "rows", "living", "bytes", "damaged", "is_default"}"""
 
 def choose_space(engine: Engine, name: str) -> None: ...
+def drop_space(engine: Engine, name: str, *, anyway: bool = False) -> int: ...
 def matrix(engine: Engine, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
     """The file of rows, how many, how long, and whose; None for a row that is nobody's any more."""
 

@@ -343,6 +343,7 @@ class ChronoStore(Door):
     attach = vectors.attach
     attach_many = vectors.attach_many
     detach = vectors.detach
+    drop_space = vectors.drop_space
     embedding = vectors.embedding
     matrix = vectors.matrix
     nearest = vectors.nearest

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from chronomemory._core import Engine, choose_space
 from chronomemory._core import attach as attach_rows
 from chronomemory._core import detach as detach_rows
+from chronomemory._core import drop_space as drop_rows
 from chronomemory._core import embedding as row_of
 from chronomemory._core import matrix as rows_of
 from chronomemory._core import nearest as nearest_rows
@@ -30,6 +31,7 @@ __all__ = [
     "attach",
     "attach_many",
     "detach",
+    "drop_space",
     "embedding",
     "matrix",
     "nearest",
@@ -131,7 +133,10 @@ def attach_many(
     space: str | None = None,
     model: str | None = None,
 ) -> range:
-    """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id."""
+    """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id.
+
+    Other writers wait until all of it is written. Attach a very large matrix in parts if that is too long.
+    """
     if isinstance(record_ids, str):
         raise InvalidRecord("ids: one string is no list of ids", field="ids")
     ids, rows = list(record_ids), float_rows(vectors, (2,))
@@ -162,6 +167,15 @@ def spaces(store: HasEngine) -> list[Space]:
 def use_space(store: HasEngine, name: str) -> None:
     """Say which space is meant when none is named, for every process from now on."""
     choose_space(store.engine, name)
+
+
+def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
+    """Take a space back with all its embeddings; return how many records had one in it.
+
+    The log keeps that it was there, and its rows leave the disk with the next ``compact()``. The space
+    that is meant when none is named goes only if nobody has an embedding in it, or with ``anyway=True``.
+    """
+    return drop_rows(store.engine, name, anyway=anyway)
 
 
 def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:

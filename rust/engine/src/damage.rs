@@ -49,6 +49,11 @@ impl DamageKind {
             Self::RowMissing => "row-missing",
         }
     }
+
+    /// Whether an embedding is missing, and nothing else.
+    pub fn is_of_row(self) -> bool {
+        matches!(self, Self::RowAltered | Self::RowMissing)
+    }
 }
 
 /// One finding, with its place.

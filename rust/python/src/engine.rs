@@ -309,7 +309,12 @@ impl Engine {
             store.tell_known_head();
             Ok((store.layout().clone(), store.head_file().map(Path::to_owned)))
         })?;
-        crate::words::verify_path(py, layout.folder().to_owned(), progress, head_file)
+        let (found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
+        self.handle.read(py, |store| {
+            store.note_damage(&found.damage);
+            Ok(())
+        })?;
+        report::dict(py, &found, &standing)
     }
 
     /// Takes the log as it is now for the right one.

@@ -1,12 +1,13 @@
 //! Who looks after a store between calls? A thread of its own, asleep unless something was written: it syncs when nobody
 //! writes any more, writes snapshots while others go on, and gives back a lock that was kept for commits that never came.
+//! What takes longer than others may wait for, sealing the index of the text, it leaves to another thread.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use chronomemory::store::{Needs, Shared, Syncing};
+use chronomemory::store::{Needs, Shared, Syncing, seal_text};
 
 use crate::handle::now;
 
@@ -26,6 +27,8 @@ const URGENT: u8 = 2;
 const LEASED: u8 = 4;
 /// A snapshot is due.
 const SNAPSHOT: u8 = 8;
+/// The index of the text should be sealed again.
+const SEALING: u8 = 16;
 
 /// What the thread is asked for; a bit stays until the thread has begun to act on it.
 pub struct Wishes {
@@ -81,7 +84,8 @@ impl Wishes {
         let bits = wish(WRITTEN, needs.unsynced_bytes > 0)
             | wish(URGENT, needs.unsynced_bytes >= URGENT_BYTES)
             | wish(LEASED, needs.leased)
-            | wish(SNAPSHOT, needs.snapshot);
+            | wish(SNAPSHOT, needs.snapshot)
+            | wish(SEALING, needs.sealing);
         if bits & !self.bits.load(Ordering::Relaxed) != 0 {
             // Under the mutex, or the thread could miss it between its look and its sleep.
             let _stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +117,12 @@ impl Wishes {
 }
 
 fn run(wishes: &Wishes, store: &Shared) {
+    std::thread::scope(|scope| attend(wishes, store, scope));
+}
+
+fn attend<'scope>(wishes: &Wishes, store: &'scope Shared, scope: &'scope std::thread::Scope<'scope, '_>) {
     let mut known = 0;
+    let mut sealing: Option<ScopedJoinHandle<'_, ()>> = None;
     let (mut written, mut outdated) = (Instant::now(), Instant::now());
     loop {
         let patience = if known & LEASED != 0 {
@@ -147,6 +156,14 @@ fn run(wishes: &Wishes, store: &Shared) {
             done |= SNAPSHOT;
             wishes.taken_up(SNAPSHOT);
             write_snapshot(store);
+        }
+        if known & SEALING != 0 {
+            done |= SEALING;
+            wishes.taken_up(SEALING);
+            if sealing.as_ref().is_none_or(ScopedJoinHandle::is_finished) {
+                let seal = || drop(seal_text(store));
+                sealing = std::thread::Builder::new().spawn_scoped(scope, seal).ok();
+            }
         }
         known &= !done;
     }

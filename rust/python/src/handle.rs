@@ -124,13 +124,21 @@ impl Handle {
     /// Searches, without keeping anyone from writing meanwhile.
     pub fn search(&self, py: Python<'_>, search: &Search) -> PyResult<Vec<Hit>> {
         self.check_caller(py)?;
-        enter(py, || store::search(&self.store, search))
+        enter(py, || {
+            let found = store::search(&self.store, search);
+            self.wishes.tell(self.store.needs(now()));
+            found
+        })
     }
 
     /// Recalls blocks, likewise.
     pub fn recall(&self, py: Python<'_>, ask: &Ask) -> PyResult<Answer> {
         self.check_caller(py)?;
-        enter(py, || store::recall(&self.store, ask))
+        enter(py, || {
+            let found = store::recall(&self.store, ask);
+            self.wishes.tell(self.store.needs(now()));
+            found
+        })
     }
 
     /// Runs a change.

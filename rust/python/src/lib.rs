@@ -44,7 +44,7 @@ mod _core {
     #[pymodule_export]
     use crate::search::{question_words, text_words};
     #[pymodule_export]
-    use crate::vectors::{attach, choose_space, detach, embedding, matrix, nearest, spaces};
+    use crate::vectors::{attach, choose_space, detach, drop_space, embedding, matrix, nearest, spaces};
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

@@ -86,6 +86,13 @@ pub fn spaces<'py>(py: Python<'py>, engine: &Engine) -> PyResult<Bound<'py, PyLi
     Ok(list)
 }
 
+/// Takes a space back with all its embeddings: how many there were.
+#[pyfunction]
+#[pyo3(signature = (engine, name, *, anyway=false))]
+pub fn drop_space(py: Python<'_>, engine: &Engine, name: &str, anyway: bool) -> PyResult<u32> {
+    engine.handle.change(py, |store| store.drop_space(name, anyway, now()))
+}
+
 /// Says which space is asked when none is named.
 #[pyfunction]
 pub fn choose_space(py: Python<'_>, engine: &Engine, name: &str) -> PyResult<()> {

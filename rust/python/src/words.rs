@@ -7,6 +7,7 @@ use chronomemory::disk::RealDisk;
 use chronomemory::json;
 use chronomemory::layout::Layout;
 use chronomemory::store::{Standing, Store};
+use chronomemory::verify::Report;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -17,6 +18,28 @@ use crate::shape::Shapes;
 use crate::value::{self, Field};
 use crate::{object, report};
 
+/// Checks the files of a store's folder.
+pub fn verified(
+    py: Python<'_>,
+    layout: &Layout,
+    progress: Option<Py<PyAny>>,
+    head_file: Option<PathBuf>,
+) -> PyResult<(Report, Standing)> {
+    let mut reporter = Reporter::new(progress);
+    let found = enter(py, || {
+        let report = Store::verify(&RealDisk, layout, threads(), &mut |done, total| {
+            reporter.report(done, total);
+        })?;
+        let standing = match head_file {
+            Some(note) => Store::standing_of(&RealDisk, layout, &note)?,
+            None => Standing::Unseen,
+        };
+        Ok((report, standing))
+    })?;
+    reporter.finish()?;
+    Ok(found)
+}
+
 /// Checks the files of a store's folder without opening it.
 #[pyfunction]
 #[pyo3(signature = (log_folder, progress=None, head_file=None))]
@@ -26,20 +49,8 @@ pub fn verify_path(
     progress: Option<Py<PyAny>>,
     head_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let mut reporter = Reporter::new(progress);
-    let found = enter(py, || {
-        let layout = Layout::of_folder(log_folder);
-        let report = Store::verify(&RealDisk, &layout, threads(), &mut |done, total| {
-            reporter.report(done, total);
-        })?;
-        let standing = match head_file {
-            Some(note) => Store::standing_of(&RealDisk, &layout, &note)?,
-            None => Standing::Unseen,
-        };
-        Ok((report, standing))
-    })?;
-    reporter.finish()?;
-    report::dict(py, &found.0, &found.1)
+    let (found, standing) = verified(py, &Layout::of_folder(log_folder), progress, head_file)?;
+    report::dict(py, &found, &standing)
 }
 
 /// The canonical JSON of a value.

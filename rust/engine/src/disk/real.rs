@@ -16,20 +16,12 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(access == Access::Write)
-            .open(path)?;
+        let file = open_plain(path, OpenOptions::new().write(access == Access::Write))?;
         Ok(Arc::new(RealFile(file)))
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
+        let file = open_plain(path, OpenOptions::new().write(true).create(true).truncate(true))?;
         Ok(Arc::new(RealFile(file)))
     }
 
@@ -87,17 +79,23 @@ impl Disk for RealDisk {
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let file = open_plain(path, OpenOptions::new().write(true).create(true).truncate(false))?;
         Ok(Box::new(RealLock {
             file,
             turn: Turn::at(path),
         }))
     }
+}
+
+/// Opens a file, and nothing else: a pipe in its place would keep whoever opens it waiting for ever.
+fn open_plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this is not a regular file",
+        ));
+    }
+    options.read(true).open(path)
 }
 
 fn identity_of(metadata: &fs::Metadata) -> Identity {

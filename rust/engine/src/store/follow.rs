@@ -1,7 +1,7 @@
 //! How does the memory follow the files?
 
 use super::derived;
-use super::load::{Examined, LOST_ROWS, Look, Seen, look_twice, nothing};
+use super::load::{Examined, Look, Seen, look_twice, nothing};
 use super::loader::Loader;
 use super::{Log, Progress, Store, vectors};
 use crate::error::{At, Error, Result};
@@ -113,9 +113,7 @@ impl Store {
             return self.reload(&mut |_, _| {});
         };
         let length = log.file.length().at(&path)?;
-        // Lines whose rows are lost look whole: only a look at everything tells.
-        let without_rows = self.report.tail.as_ref().is_some_and(|tail| tail.reason == LOST_ROWS);
-        if length < log.walk.end || without_rows {
+        if length < log.walk.end {
             return self.reload(&mut |_, _| {});
         }
         let before = log.walk.follower.damage.len();

@@ -15,10 +15,6 @@ use crate::wal::reader::Reading;
 
 use super::archives::Past;
 use super::loader::Loader;
-use super::vectors::first_without_rows;
-
-/// Why a tail begins with a line that is whole.
-pub(super) const LOST_ROWS: &str = "an embedding of a write that was not synced is lost";
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -57,37 +53,7 @@ pub fn examine(
     loader: &mut Loader,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Examined> {
-    let whole = log.length()?;
-    let found = examine_until(disk, layout, (log, whole), look, loader, progress)?;
-    // A power failure may have kept an event that nobody synced and lost a row that it names: it was not whole, and what
-    // comes behind it was not synced either.
-    let lost = match found.synced {
-        Some(synced) if found.walk.follower.damage.is_empty() => first_without_rows(disk, layout, &*loader, synced)?,
-        _ => None,
-    };
-    let Some(start) = lost else {
-        return Ok(found);
-    };
-    *loader = loader.anew();
-    let mut found = examine_until(disk, layout, (log, start), look, loader, progress)?;
-    found.report.bytes = whole;
-    found.report.tail = Some(Tail {
-        offset: start,
-        length: whole - start,
-        reason: LOST_ROWS.to_owned(),
-    });
-    Ok(found)
-}
-
-/// The same, as if the log ended at some place.
-fn examine_until(
-    disk: &dyn Disk,
-    layout: &Layout,
-    (log, length): (&dyn DiskFile, u64),
-    look: Look,
-    loader: &mut Loader,
-    progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Examined> {
+    let length = log.length()?;
     let hint = hint_for(read_hint(disk, layout)?, log, length)?;
     let synced = match hint {
         Hint::Synced(offset) => Some(offset),

@@ -4,8 +4,8 @@ use std::io;
 
 use crate::chain::Held;
 use crate::disk::DiskFile;
+use crate::event::Known;
 use crate::event::faces::{VECTORS, face_of};
-use crate::event::{Known, Op};
 use crate::json::RecordSpans;
 use crate::snapshot::{self, Contents, Taker};
 use crate::state::State;
@@ -35,10 +35,6 @@ pub struct Loader {
     satisfied: bool,
     /// Only what is said about embeddings is taken.
     only_vectors: bool,
-    /// Which rows were named: where the commit begins, and the slot.
-    pub said_of_rows: Vec<(u64, u32)>,
-    /// Where the batch begins that is being held.
-    batch_at: Option<u64>,
 }
 
 impl Loader {
@@ -79,16 +75,6 @@ impl Loader {
         }
     }
 
-    /// The same loader before it took anything.
-    pub fn anew(&self) -> Self {
-        Self {
-            state: self.state.is_some().then(State::default),
-            until: self.until,
-            only_vectors: self.only_vectors,
-            ..Self::default()
-        }
-    }
-
     fn is_wanted(&self, known: &Known<'_>) -> bool {
         self.state.is_some() && (!self.only_vectors || face_of(known.id) == Some(VECTORS))
     }
@@ -122,15 +108,11 @@ impl Loader {
             return;
         }
         if let Some(state) = &mut self.state {
-            let (start, before) = (self.batch_at.unwrap_or(known.offset), state.vector_changes().len());
-            let names_rows = known.op != Op::Patch;
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known);
             } else {
                 state.apply(known);
             }
-            let said = state.vector_changes()[before..].iter().filter(|_| names_rows);
-            self.said_of_rows.extend(said.map(|slot| (start, *slot)));
         }
     }
 }
@@ -157,7 +139,6 @@ impl Sink for Loader {
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.batch_at.get_or_insert(known.offset);
         if self.is_wanted(&known) {
             self.holding.push(known, ts);
         }
@@ -173,7 +154,6 @@ impl Sink for Loader {
         }
         holding.clear();
         self.holding = holding;
-        self.batch_at = None;
     }
 
     fn is_satisfied(&self) -> bool {

@@ -35,6 +35,7 @@ mod shared;
 mod shelf;
 mod swap;
 mod sync;
+mod text_desk;
 mod text_files;
 mod unless;
 mod vectors;
@@ -71,6 +72,7 @@ pub use restore::restore;
 pub use search::search;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
+pub use text_desk::seal_text;
 pub use vectors::{Attachment, Hunt, Matrix, Neighbour, Question, SpaceReport};
 
 use load::{Look, Seen, look_twice, nothing};
@@ -146,7 +148,7 @@ pub struct Store {
     /// The archives that were asked so far.
     shelf: shelf::Shelf,
     /// The text index, once it was asked.
-    text: Arc<search::TextDesk>,
+    text: Arc<text_desk::TextDesk>,
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,

@@ -71,7 +71,7 @@ pub struct Hit {
     pub lift: Lift,
     /// The id of the linked record that lifts it.
     pub linked_by: Option<String>,
-    /// The id of the record of its groups that lifts it.
+    /// The id of the record of its groups that lifts it: itself, if it is the best of them.
     pub grouped_by: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl Candidates<'_> {
     }
 }
 
-/// The best records for a search. `None` if the state was replaced meanwhile.
+/// The best records for a search. `None` if the state was replaced meanwhile, or an embedding turned out to be damaged.
 pub(super) fn rank(
     index: &Index,
     search: &Search,
@@ -163,7 +163,7 @@ pub(super) fn rank(
     let score = |at: usize| alone[at] + lifts[at].sum();
     let mut order: Vec<usize> = (0..slots.len()).collect();
     order.sort_by(|&one, &other| score(other).total_cmp(&score(one)).then(slots[one].cmp(&slots[other])));
-    let mut hits = Vec::new();
+    let (mut hits, mut is_sound) = (Vec::new(), true);
     ask(&mut |state| {
         let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id));
         for &at in &order {
@@ -176,6 +176,10 @@ pub(super) fn rank(
             };
             let doc = candidates.docs[at];
             let cosine = candidates.cosine(doc);
+            if cosine.is_some() && !near.is_some_and(|near| near.check_again(slots[at])) {
+                is_sound = false;
+                break;
+            }
             let text = candidates.question.score(doc);
             let both = search.text.is_some() && near.is_some();
             hits.push(Hit {
@@ -192,11 +196,11 @@ pub(super) fn rank(
                 shares: both.then(|| (scale.text_share(text), scale.vector_share(cosine))),
                 lift: lifts[at],
                 linked_by: name(lifts[at].by_link),
-                grouped_by: name(lifts[at].by_group.filter(|&by| by != at)),
+                grouped_by: name(lifts[at].by_group.filter(|_| lifts[at].grouped > 0.0)),
             });
         }
     })?;
-    Some(hits)
+    is_sound.then_some(hits)
 }
 
 /// The documents of the highest cosines, best first; the index may have moved on since they were looked for.

@@ -6,8 +6,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Store;
-use super::search::catch_up;
 use super::shared::Shared;
+use super::text_desk::catch_up;
 use crate::blocks::{Answer, Ask, Columns};
 use crate::error::Result;
 use crate::text::{Filter, asked};

@@ -68,7 +68,7 @@ impl Store {
     /// Brings a copy back. The present log is kept in `quarantine/`.
     ///
     /// # Errors
-    /// `Corrupted` if the copy is damaged, `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
+    /// `Corrupted` if the copy is damaged, apart from rows of embeddings: those are missing in the copy and stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
     pub fn restore(&mut self, source: &Layout, now: i64, progress: Progress<'_>) -> Result<()> {
         restore(&Alone::with(self), source, &|| now, progress)
     }
@@ -119,7 +119,8 @@ pub fn restore(turns: &impl Turns, source: &Layout, now: &dyn Fn() -> i64, progr
         Ok((Arc::clone(&store.disk), store.layout.clone(), store.options.threads))
     })?;
     let report = Store::verify(&*disk, source, threads, progress)?;
-    if let Some(damage) = report.damage.first() {
+    // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
+    if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
         return Err(Error::Corrupted(Box::new(damage.clone())));
     }
     if report.events == 0 {

@@ -24,6 +24,8 @@ pub struct Needs {
     pub leased: bool,
     /// A snapshot is due.
     pub snapshot: bool,
+    /// The index of the text should be sealed again.
+    pub sealing: bool,
     /// A sync is due that nobody has come to do: the writer waits for it.
     overdue: bool,
 }
@@ -35,6 +37,7 @@ impl Needs {
             unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
             leased: store.is_leased(),
             snapshot: store.wants_snapshot(),
+            sealing: store.wants_sealing(),
             overdue: store.is_sync_due(now),
         }
     }
@@ -100,6 +103,12 @@ impl Shared {
             store: RwLock::new(store),
             line: Mutex::default(),
         }
+    }
+
+    /// What the store needs, as far as that can be told without waiting for anyone.
+    pub fn needs(&self, now: i64) -> Needs {
+        let store = self.store.try_read();
+        store.map_or_else(|_| Needs::default(), |store| Needs::of(&store, now))
     }
 
     /// The store, to look at as it is; its state may not have seen everything.

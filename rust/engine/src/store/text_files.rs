@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::past::line_from;
-use super::search::Copied;
+use super::text_desk::Copied;
 use super::{Log, Store};
 use crate::disk::{Disk, read_whole};
 use crate::event::line::{Event, Trust};

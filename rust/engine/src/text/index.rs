@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use super::columns::{Columns, DocSet};
 use super::fields::{Fields, is_searched};
@@ -20,6 +21,9 @@ const NOWHERE: u32 = u32::MAX;
 /// The open part may have so many documents, or a tenth of the sealed ones.
 const OPEN_DOCS: usize = 20_000;
 
+/// So many times that many may wait for somebody to seal them beside the searches.
+const OVERGROWN_TIMES: usize = 4;
+
 /// A part of the index with its dead.
 #[derive(Clone, Copy)]
 pub(super) struct Half<'a> {
@@ -32,7 +36,7 @@ pub(super) struct Half<'a> {
 #[derive(Default)]
 pub struct Index {
     fields: Fields,
-    sealed: Sealed,
+    sealed: Arc<Sealed>,
     open: Open,
     sealed_dead: DocSet,
     open_dead: DocSet,
@@ -42,6 +46,33 @@ pub struct Index {
     /// How many of the living have words: those without say nothing of what is usual.
     worded: usize,
     words: u64,
+}
+
+/// An index that is being sealed beside the one that is searched.
+pub struct Sealing {
+    fields: Fields,
+    sealed: Arc<Sealed>,
+    dead: DocSet,
+    open: Sealed,
+}
+
+impl Sealing {
+    /// The same documents, sealed.
+    pub fn run(self) -> Index {
+        let parts = [
+            Part {
+                columns: &self.sealed.columns,
+                dead: &self.dead,
+                lists: self.sealed.sorted(),
+            },
+            Part {
+                columns: &self.open.columns,
+                dead: &DocSet::EMPTY,
+                lists: self.open.sorted(),
+            },
+        ];
+        Index::new(self.fields, Sealed::joined(&parts))
+    }
 }
 
 /// A word of a question, with what it is worth in this index.
@@ -73,7 +104,7 @@ impl Index {
             ..Self::default()
         };
         let slots = sealed.columns.slots.clone();
-        index.sealed = sealed;
+        index.sealed = Arc::new(sealed);
         for (doc, slot) in (0..).zip(slots) {
             if slot == NO_SLOT {
                 index.bury(doc);
@@ -142,30 +173,40 @@ impl Index {
 
     /// Joins both parts without their dead.
     pub fn seal(&mut self) {
-        let [sealed, open] = self.parts();
-        let parts = [
-            Part {
-                columns: sealed.columns,
-                dead: sealed.dead,
-                lists: self.sealed.sorted(),
-            },
-            Part {
-                columns: open.columns,
-                dead: open.dead,
-                lists: self.open.sorted(),
-            },
-        ];
-        let joined = Sealed::joined(&parts);
-        *self = Self::new(std::mem::take(&mut self.fields), joined);
+        *self = self.sealing().run();
+    }
+
+    /// What it takes to join both parts while this index is in use: the open one is copied, the sealed one never changes.
+    pub fn sealing(&self) -> Sealing {
+        let open = Part {
+            columns: &self.open.columns,
+            dead: &self.open_dead,
+            lists: self.open.sorted(),
+        };
+        Sealing {
+            fields: self.fields.clone(),
+            sealed: Arc::clone(&self.sealed),
+            dead: self.sealed_dead.clone(),
+            open: Sealed::joined(&[open]),
+        }
     }
 
     /// Whether so much changed that it should be sealed again.
     pub fn is_ragged(&self) -> bool {
-        self.open.columns.len().max(self.sealed_dead.len()) > OPEN_DOCS.max(self.sealed.len() / 10)
+        self.has_changed(1)
+    }
+
+    /// Whether so much changed that a search should not go on before it is sealed.
+    pub fn is_overgrown(&self) -> bool {
+        self.has_changed(OVERGROWN_TIMES)
+    }
+
+    fn has_changed(&self, times: usize) -> bool {
+        self.open.columns.len().max(self.sealed_dead.len()) / times > OPEN_DOCS.max(self.sealed.len() / 10)
     }
 
     /// The sealed part.
-    pub fn sealed(&self) -> &Sealed {
+    pub fn sealed(&self) -> &Arc<Sealed> {
         &self.sealed
     }
 

@@ -25,6 +25,7 @@ mod columns;
 mod fields;
 pub mod file;
 mod filter;
+mod fold;
 mod index;
 mod lists;
 mod open;

@@ -1,12 +1,13 @@
 //! How does a text become words?
 //!
-//! Characters are folded (case, accents, compatibility forms), runs of letters and digits are words, and English endings
-//! are cut (Snowball). Scripts that put no spaces between words become single characters and pairs of neighbours. The same
-//! rules hold for records and for questions; only a question may leave out words that say little.
+//! Characters are folded, runs of letters and digits are words, and English endings are cut (Snowball). Scripts that put no
+//! spaces between words, and emoji, become single characters and pairs of neighbours. The same rules hold for records and
+//! for questions; only a question may leave out words that say little.
 
 use rust_stemmers::{Algorithm, Stemmer};
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+
+use super::fold::{fold, is_picture};
 
 /// Longer words are cut: nobody types them, and a blob of letters should not fill the index.
 const LONGEST_WORD_BYTES: usize = 64;
@@ -38,7 +39,7 @@ impl Words {
             return;
         }
         fold(text, &mut self.folded);
-        let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c);
+        let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c) || is_picture(c);
         for run in self.folded.split(|c| !is_part(c)).filter(|run| !run.is_empty()) {
             split_scripts(run, &mut see);
         }
@@ -61,18 +62,6 @@ impl Words {
     }
 }
 
-/// Compatibility forms become plain ones, accents go, case goes. Marks that make another letter of a kana stay.
-fn fold(text: &str, out: &mut String) {
-    let plain = text.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
-    for c in plain.nfc().flat_map(char::to_lowercase) {
-        match c {
-            'ß' => out.push_str("ss"),
-            'ς' => out.push('σ'),
-            c => out.push(c),
-        }
-    }
-}
-
 fn cut(word: &str) -> &str {
     let fits = |&end: &usize| word.is_char_boundary(end);
     let end = (0..=word.len().min(LONGEST_WORD_BYTES)).rev().find(fits).unwrap_or(0);
@@ -83,8 +72,9 @@ fn cut(word: &str) -> &str {
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+        | '\u{3005}'..='\u{3007}' | '\u{302e}'..='\u{302f}' | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}' | '\u{a9e0}'..='\u{a9ff}' | '\u{aa60}'..='\u{aa7f}'
+        | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{1aff0}'..='\u{1b16f}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// Shows the words of a run without separators: pieces of spaced scripts whole, of others each character and each pair.
@@ -93,7 +83,7 @@ fn split_scripts(run: &str, see: &mut impl FnMut(&str)) {
     let mut before: Option<usize> = None;
     for (at, c) in run.char_indices() {
         let end = at + c.len_utf8();
-        if is_unspaced(c) {
+        if is_unspaced(c) || is_picture(c) {
             if let Some(start) = word_start.take() {
                 see(cut(&run[start..at]));
             }
@@ -131,7 +121,7 @@ mod tests {
             ["strass", "οδοσ", "fine", "istanbul"]
         );
         assert_eq!(stems("don't—stop"), stems("don’t stop"));
-        assert!(stems(" .,;\u{1f600} ").is_empty());
+        assert!(stems(" .,;\u{2500}\u{2500}\u{fffd} ").is_empty());
     }
 
     #[test]
@@ -141,6 +131,15 @@ mod tests {
         assert_eq!(stems("Rust言語2"), ["rust", "言", "語", "言語", "2"]);
         assert_eq!(stems("한국"), ["한", "국", "한국"]);
         assert_eq!(stems("नमस्ते दुनिया").len(), 2);
+    }
+
+    #[test]
+    fn a_picture_is_a_word() {
+        assert_eq!(stems("party🎉 at 5"), ["parti", "🎉", "at", "5"]);
+        assert_eq!(stems("👍🏽"), stems("👍"));
+        assert_eq!(stems("👩\u{200d}🚀"), ["👩", "🚀", "👩🚀"]);
+        assert_eq!(stems("🇩🇪")[2], "🇩🇪");
+        assert_eq!(stems("20°C"), ["20", "°", "c"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chronomemory::disk::{Access, CrashDisk, Disk, Identity};
-use chronomemory::error::Result;
+use chronomemory::error::{Error, Result};
 use chronomemory::event::draft::Draft;
 use chronomemory::json::{self, Value};
 use chronomemory::layout::Layout;
@@ -56,7 +56,10 @@ pub fn bare_disk() -> CrashDisk {
     disk
 }
 
-/// All records as text, by id.
+/// What stands for an embedding that is named and not there.
+pub const LOST: &str = "lost";
+
+/// All records as text, by id; and the embeddings of those that have one.
 pub type Model = BTreeMap<String, String>;
 
 pub fn contents(store: &Store) -> Model {
@@ -67,8 +70,11 @@ pub fn contents(store: &Store) -> Model {
     let mut model = model_of(store.query(&everything));
     if !store.spaces().is_empty() {
         for id in ids_of(&model) {
-            let embedding = store.embedding(None, &id).expect("no embedding is half there");
-            model.extend(embedding.map(|bytes| (format!("embedding of {id}"), format!("{bytes:?}"))));
+            let embedding = match store.embedding(None, &id) {
+                Err(Error::Corrupted(_)) => Some(LOST.to_owned()),
+                found => found.expect("a look at a row").map(|bytes| format!("{bytes:?}")),
+            };
+            model.extend(embedding.map(|bytes| (format!("embedding of {id}"), bytes)));
         }
     }
     model

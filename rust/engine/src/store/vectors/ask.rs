@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use super::check::{is_row, row_damage};
 use super::index::RowIndex;
+use super::words::Bound;
+use crate::damage::Damage;
 use crate::disk::{Access, read_upto};
 use crate::error::{At, Error, Result};
+use crate::layout::rows_name;
 use crate::state::unspelled;
 use crate::store::Store;
 
@@ -71,7 +74,7 @@ impl Store {
     /// # Errors
     /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
     pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        let known = self.known_spaces();
+        let mut known = self.known_spaces();
         let index = known.find(space)?;
         let Some(row) = self.state.slot_of(id).and_then(|slot| index.row_of(slot)) else {
             return Ok(None);
@@ -91,7 +94,24 @@ impl Store {
         }
         let is_there = bytes.len() as u64 == bound.stride();
         let damage = row_damage(bound, row, &crate::state::spelled(id), is_there);
+        let bound = bound.clone();
+        self.shelves_of(&mut known, &bound).fail(row);
         Err(Error::Corrupted(Box::new(damage)))
+    }
+
+    /// Hears what was found damaged: such rows are passed over from now on.
+    pub fn note_damage(&self, found: &[Damage]) {
+        let mut known = self.known_spaces();
+        for damage in found.iter().filter(|damage| damage.kind.is_of_row()) {
+            let bounds = known.spaces.spaces.values().map(|index| &index.bound);
+            let of_file = |bound: &&Bound| rows_name(&bound.name, bound.generation) == damage.path;
+            let Some(bound) = bounds.into_iter().find(of_file).cloned() else {
+                continue;
+            };
+            if let Ok(row) = u32::try_from(damage.offset / bound.stride()) {
+                self.shelves_of(&mut known, &bound).fail(row);
+            }
+        }
     }
 
     /// Where the rows of a space lie, and whose they are.

@@ -1,5 +1,6 @@
 //! How does an embedding get into a space?
 
+use super::index::Spaces;
 use super::rows::{is_finite, not_finite};
 use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
 use crate::digest::Hex;
@@ -93,6 +94,33 @@ impl Store {
         })
     }
 
+    /// Takes all embeddings of a space back, and the space with them; gives how many there were. Its rows go with the next
+    /// compaction. The space that is asked when none is named goes only if it is empty, or if `anyway`.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Invalid` if it is in use; and as `commit`.
+    pub fn drop_space(&mut self, name: &str, anyway: bool, now: i64) -> Result<u32> {
+        self.with_lock(now, |store| {
+            let mut draft = Draft::default();
+            let known = store.known_spaces();
+            let index = known.find(Some(name))?;
+            let living = index.living;
+            if living > 0 && known.spaces.choice() == name && !anyway {
+                let reason =
+                    format!("{name:?} is the one that is asked when none is named, and holds {living} embeddings");
+                return Err(Error::invalid("space", reason));
+            }
+            for group in index.groups.keys() {
+                words::write_empty(&mut draft, name, *group)?;
+            }
+            words::write_dropped(&mut draft, name)?;
+            drop(known);
+            store.write(&[&draft], now)?;
+            store.sync_if_due(now)?;
+            Ok(living)
+        })
+    }
+
     /// Says which space is asked when none is named.
     ///
     /// # Errors
@@ -126,12 +154,9 @@ impl Store {
             return Ok((bound.clone(), index.rows));
         }
         check_name(name)?;
-        if let Some(other) = known
-            .spaces
-            .spaces
-            .keys()
-            .find(|other| other.eq_ignore_ascii_case(name))
-        {
+        let Spaces { spaces, dropped, .. } = &known.spaces;
+        let mut others = spaces.keys().chain(dropped.keys()).filter(|other| *other != name);
+        if let Some(other) = others.find(|other| other.eq_ignore_ascii_case(name)) {
             return Err(Error::invalid(
                 "space",
                 format!("{name:?} differs from {other:?} only in case"),
@@ -147,7 +172,7 @@ impl Store {
             name: name.to_owned(),
             model: model.to_owned(),
             dim: attachment.dim,
-            generation: 0,
+            generation: dropped.get(name).map_or(0, |last| last + 1),
         };
         words::write_space(draft, &bound, self.options.recursion_depth)?;
         Ok((bound, 0))

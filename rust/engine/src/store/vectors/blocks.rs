@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::check::{is_row, map_rows};
+use super::check::{is_row, open_rows};
 use super::index::{BLOCK_ROWS, Block};
 use super::marks::Marks;
 use super::words::Bound;
@@ -69,13 +69,22 @@ pub struct Shelves {
 
 #[derive(Default)]
 struct Kept {
-    rows: Option<Arc<Mapping>>,
+    rows: Option<(Arc<dyn DiskFile>, Arc<Mapping>)>,
     marks: Vec<Arc<Marks>>,
     codes: Vec<Codes>,
     /// How many blocks came one by one, at the end, each in a room of its own.
     single: usize,
     /// Slots of the file that were looked at.
     looked: usize,
+}
+
+impl Kept {
+    /// Makes room for marks of so many blocks.
+    fn mark_blocks(&mut self, blocks: usize) {
+        if self.marks.len() < blocks {
+            self.marks.resize_with(blocks, Arc::default);
+        }
+    }
 }
 
 /// Everything that one search works with.
@@ -137,6 +146,14 @@ impl Shelves {
         kept.marks.iter().map(|marks| marks.failed().count()).sum()
     }
 
+    /// Hears that a row was found damaged.
+    pub fn fail(&self, row: u32) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
+        kept.mark_blocks(number + 1);
+        kept.marks[number].fail(place);
+    }
+
     /// Maps the rows and completes the companions.
     ///
     /// # Errors
@@ -145,20 +162,11 @@ impl Shelves {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let stride = self.bound.stride();
         let wanted = u64::from(rows) * stride;
-        let map = match &kept.rows {
-            Some(map) if map.bytes().len() as u64 >= wanted => Arc::clone(map),
-            _ => {
-                let map = Arc::new(map_rows(&*self.disk, &self.layout, &self.bound, wanted)?);
-                kept.rows = Some(Arc::clone(&map));
-                map
-            }
-        };
-        while kept.marks.len() < blocks.len() {
-            kept.marks.push(Arc::default());
-        }
+        let map = self.map(&mut kept, wanted)?;
+        kept.mark_blocks(blocks.len());
         let count = (map.bytes().len() as u64 / stride).min(u64::from(rows)) as usize;
         for row in count..rows as usize {
-            kept.marks[row / BLOCK_ROWS].admit(row % BLOCK_ROWS, || false);
+            kept.marks[row / BLOCK_ROWS].fail(row % BLOCK_ROWS);
         }
         self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
         Ok(Ready {
@@ -167,6 +175,24 @@ impl Shelves {
             codes: kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect(),
             marks: kept.marks.clone(),
         })
+    }
+
+    /// The rows, mapped as far as the file goes. Whoever reads what was cut off a mapped file dies, so its length is asked
+    /// for each time.
+    fn map(&self, kept: &mut Kept, wanted: u64) -> io::Result<Arc<Mapping>> {
+        if let Some((file, map)) = &kept.rows {
+            let mapped = map.bytes().len() as u64;
+            if mapped >= wanted && file.length()? >= mapped {
+                return Ok(Arc::clone(map));
+            }
+        }
+        kept.rows = None;
+        let Some(file) = open_rows(&*self.disk, &self.layout, &self.bound)? else {
+            return Ok(Arc::new(Mapping::nothing()));
+        };
+        let map = Arc::new(file.map(wanted)?);
+        kept.rows = Some((file, Arc::clone(&map)));
+        Ok(map)
     }
 
     /// Makes sure of the codes of all these blocks.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
 use super::read::{Group, Word, read};
 use super::words::{self, Bound, shown};
@@ -12,7 +13,6 @@ use crate::error::{At, Result};
 use crate::layout::{Layout, rows_name};
 use crate::ordered::in_order;
 use crate::state::State;
-use crate::store::loader::Loader;
 
 /// How many rows of a space are reported one by one.
 const MOST_FINDINGS: usize = 100;
@@ -56,15 +56,16 @@ fn bad_among(rows: &[u8], bound: &Bound, group: &Group<'_>) -> Vec<u32> {
 
 /// The rows of a space, as far as the file goes; no rows if there is none.
 pub fn map_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, bytes: u64) -> io::Result<Mapping> {
-    match disk.open(&layout.rows(&bound.name, bound.generation), Access::Read) {
-        Ok(file) => map_file(&*file, bytes),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(Mapping::nothing()),
-        Err(fault) => Err(fault),
-    }
+    open_rows(disk, layout, bound)?.map_or_else(|| Ok(Mapping::nothing()), |file| file.map(bytes))
 }
 
-fn map_file(file: &dyn DiskFile, bytes: u64) -> io::Result<Mapping> {
-    file.map(bytes)
+/// The file of a space's rows, to be read; `None` if there is none.
+pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    match disk.open(&layout.rows(&bound.name, bound.generation), Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Checks every row that a state names.
@@ -137,38 +138,6 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
 
 fn word_in(state: &State, slot: u32) -> Option<Word<'_>> {
     read(state.spelled_id(slot), state.record_in(slot))
-}
-
-/// Where the first commit begins that nobody is known to have synced and that names a row which is not there.
-///
-/// # Errors
-/// What the disk says.
-pub fn first_without_rows(disk: &dyn Disk, layout: &Layout, loader: &Loader, synced: u64) -> io::Result<Option<u64>> {
-    let Some(state) = &loader.state else {
-        return Ok(None);
-    };
-    let recent = loader.said_of_rows.iter().filter(|(start, _)| *start >= synced);
-    for (start, slot) in recent {
-        let word = read(state.spelled_id(*slot), state.record_in(*slot));
-        let Some(Word::Group(group)) = word else { continue };
-        let Some(bound) = bound_of(state, &group.space).filter(|bound| bound.generation == group.generation) else {
-            continue;
-        };
-        let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
-        let rows = map_rows(disk, layout, &bound, end)?;
-        if !bad_among(rows.bytes(), &bound, &group).is_empty() {
-            return Ok(Some(*start));
-        }
-    }
-    Ok(None)
-}
-
-fn bound_of(state: &State, space: &str) -> Option<Bound> {
-    let id = words::space_id(space);
-    match read(id.as_bytes(), state.get(&id)?)? {
-        Word::Space(bound) => Some(bound),
-        _ => None,
-    }
 }
 
 fn nowhere() -> (Bound, Vec<u32>) {

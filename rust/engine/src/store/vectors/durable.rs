@@ -2,7 +2,7 @@
 //!
 //! Before the log is: whoever syncs the log first syncs the files of all rows that the log has come to name since, also of
 //! those that another process wrote. In mode `full` a row is even synced before its event is written. In the others a power
-//! failure may keep an event that nobody has synced and lose its row: then that event is part of the tail.
+//! failure may keep an event that nobody has synced and lose its row: then the record stays, and its embedding is missing.
 
 use std::collections::BTreeSet;
 use std::io;

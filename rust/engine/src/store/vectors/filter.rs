@@ -49,7 +49,7 @@ impl Filter {
     }
 }
 
-/// What was asked: space, kind, status, confidence.
+/// What was asked: the file of the rows, kind, status, confidence.
 type Key = (String, Option<String>, Option<String>, u64);
 
 /// Rows of earlier questions.
@@ -60,7 +60,7 @@ impl Filters {
     /// The rows of a space whose records a query asks for.
     pub fn rows_for(&mut self, store: &Store, index: &RowIndex, query: &Query) -> Result<Arc<Filter>> {
         let key = (
-            index.bound.name.clone(),
+            words::file_name(&index.bound),
             query.kind.clone(),
             query.status.clone(),
             query.min_confidence.to_bits(),

@@ -1,8 +1,8 @@
 //! Which records are nearest to a vector?
 //!
 //! A search holds the store only at its beginning and at its end: in between it works on what it took along, and writers go
-//! on. A row is scored only after its digest was checked. If one fails, the search runs again without it: it may have ruled
-//! out others.
+//! on. A row is scored only after its digest was checked, once, and those that were found are checked again: somebody may
+//! have touched the file since. If one fails, the search runs again without it: it may have ruled out others.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use super::blocks::{BLOCK_GROUPS, Ready, Shelves};
 use super::check::is_row;
 use super::filter::Filter;
 use super::index::{BLOCK_ROWS, Block};
+use super::words::Bound;
 use crate::error::{At, Error, Result};
 use crate::state::{Query, unspelled};
 use crate::store::{Shared, Store};
@@ -73,11 +74,7 @@ impl Store {
         let mut known = self.known_spaces();
         let index = known.find(question.space)?;
         let bound = index.bound.clone();
-        let shelves = match known.shelves.get(&bound.name) {
-            Some(shelves) if shelves.bound == bound => Arc::clone(shelves),
-            _ => Arc::new(Shelves::new(&self.disk, &self.layout, &bound)),
-        };
-        known.shelves.insert(bound.name.clone(), Arc::clone(&shelves));
+        let shelves = self.shelves_of(&mut known, &bound);
         let super::Known { spaces, filters, .. } = &mut *known;
         let index = &spaces.spaces[&bound.name];
         let mut filter = filters.rows_for(self, index, &question.query)?;
@@ -95,6 +92,14 @@ impl Store {
             min_score: question.min_score,
             threads: self.options.threads,
         })
+    }
+
+    /// What is kept of a space in memory.
+    pub(super) fn shelves_of(&self, known: &mut super::Known, bound: &Bound) -> Arc<Shelves> {
+        let kept = known.shelves.get(&bound.name).filter(|shelves| shelves.bound == *bound);
+        let shelves = kept.map_or_else(|| Arc::new(Shelves::new(&self.disk, &self.layout, bound)), Arc::clone);
+        known.shelves.insert(bound.name.clone(), Arc::clone(&shelves));
+        shelves
     }
 
     /// Gives rows the names of their records; `None` if the log was read anew meanwhile, or the rows moved.
@@ -172,12 +177,26 @@ impl Hunt {
         let mut failed = ready.failed();
         loop {
             let found = self.search(&ready, queries, &failed)?;
+            for hit in found.iter().flatten() {
+                self.check_again(&ready, hit.row);
+            }
             let now = ready.failed();
             if now.len() == failed.len() {
                 return Ok(found);
             }
             failed = now;
         }
+    }
+
+    /// Whether a row is still what the log says.
+    pub(super) fn check_again(&self, ready: &Ready, row: u32) -> bool {
+        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
+        let digest = &self.blocks[number].digests[place];
+        let is_good = is_row(ready.rows.bytes(), row, &self.shelves.bound, digest);
+        if !is_good {
+            ready.marks[number].fail(place);
+        }
+        is_good
     }
 
     /// The rows, mapped, and what is known of them.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::read::{Group, Word, read};
-use super::words::{Bound, FIRST_SPACE, group_space};
+use super::words::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
 use crate::state::State;
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
@@ -156,6 +156,8 @@ fn fill(block: &mut Block, length: usize) {
 pub struct Spaces {
     /// The spaces by name.
     pub spaces: BTreeMap<String, RowIndex>,
+    /// Spaces that were dropped, and the generation that each had last: their files may still be there.
+    pub dropped: BTreeMap<String, u64>,
     choice: Option<String>,
     seen: usize,
 }
@@ -176,10 +178,12 @@ impl Spaces {
         let mut moved = false;
         let of_groups = |slot: &u32| group_space(state.spelled_id(*slot)).is_some();
         for slot in fresh.iter().filter(|slot| !of_groups(slot)) {
-            match read(state.spelled_id(*slot), state.record_in(*slot)) {
+            let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
+            match read(id, record) {
                 Some(Word::Space(bound)) => moved |= self.bind(bound),
                 Some(Word::Choice(space)) => self.choice = Some(space),
-                Some(Word::Group(_)) | None => {}
+                Some(Word::Group(_)) => {}
+                None => self.drop(space_name(id), record),
             }
         }
         if moved {
@@ -199,8 +203,16 @@ impl Spaces {
         self.seen = changes.len();
     }
 
+    fn drop(&mut self, name: Option<&str>, record: &[u8]) {
+        if let (Some(name), Some(generation)) = (name, generation_in(record)) {
+            self.spaces.remove(name);
+            self.dropped.insert(name.to_owned(), generation);
+        }
+    }
+
     /// Whether a space that was known before has moved.
     fn bind(&mut self, bound: Bound) -> bool {
+        self.dropped.remove(&bound.name);
         match self.spaces.get_mut(&bound.name) {
             Some(known) if known.bound.generation == bound.generation && known.bound.dim == bound.dim => {
                 known.bound = bound;

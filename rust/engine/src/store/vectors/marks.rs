@@ -6,7 +6,8 @@ use super::index::BLOCK_ROWS;
 
 const WORDS: usize = BLOCK_ROWS / 64;
 
-/// What this process knows of the rows of a block. A row is checked once: what the log names does not change.
+/// What this process knows of the rows of a block. A row that passed once is scored without another check, but checked
+/// again before it is handed out; one that failed stays so.
 #[derive(Debug, Default)]
 pub struct Marks {
     good: [AtomicU64; WORDS],
@@ -19,16 +20,21 @@ impl Marks {
     pub fn admit(&self, place: usize, check: impl FnOnce() -> bool) -> bool {
         let (word, bit) = (place / 64, 1 << (place % 64));
         // Each bit stands for itself, and nothing is published by it.
-        if self.good[word].load(Ordering::Relaxed) & bit != 0 {
-            return true;
-        }
         if self.bad[word].load(Ordering::Relaxed) & bit != 0 {
             return false;
+        }
+        if self.good[word].load(Ordering::Relaxed) & bit != 0 {
+            return true;
         }
         let is_good = check();
         let marks = if is_good { &self.good } else { &self.bad };
         marks[word].fetch_or(bit, Ordering::Relaxed);
         is_good
+    }
+
+    /// Hears that a row failed, whatever was known of it.
+    pub fn fail(&self, place: usize) {
+        self.bad[place / 64].fetch_or(1 << (place % 64), Ordering::Relaxed);
     }
 
     /// The places of rows that failed.
@@ -41,7 +47,7 @@ impl Marks {
         })
     }
 
-    /// Says that whoever made the companion has checked every row.
+    /// Whether no row failed.
     pub fn is_empty(&self) -> bool {
         self.bad.iter().all(|bits| bits.load(Ordering::Relaxed) == 0)
     }

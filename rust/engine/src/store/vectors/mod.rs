@@ -36,7 +36,7 @@ pub use ask::{Matrix, SpaceReport};
 pub use attach::Attachment;
 pub use hunt::{Hunt, Neighbour, Question};
 
-pub(super) use check::{check_rows, first_without_rows};
+pub(super) use check::check_rows;
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
@@ -72,6 +72,8 @@ impl Store {
     fn known_spaces(&self) -> MutexGuard<'_, Known> {
         let mut known = self.vectors.known();
         known.spaces.follow(&self.state);
+        let Known { spaces, shelves, .. } = &mut *known;
+        shelves.retain(|name, _| spaces.spaces.contains_key(name));
         known
     }
 }

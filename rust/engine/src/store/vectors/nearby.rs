@@ -97,6 +97,12 @@ impl Near {
         &self.nearby
     }
 
+    /// Whether the embedding of a record that has a cosine is still what the log says.
+    pub fn check_again(&self, slot: u32) -> bool {
+        let row = self.nearby.hunt.rows_by_slot.get(slot as usize);
+        row.is_some_and(|row| self.nearby.hunt.check_again(&self.ready, *row))
+    }
+
     /// The cosine of a record, whether it is among the best or not; none without an embedding that can be believed.
     pub fn cosine(&self, slot: u32) -> Option<f64> {
         let Nearby { hunt, living, .. } = &self.nearby;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::check::{is_row, map_rows, row_bytes};
 use super::read::{Word, read};
+use super::words::space_name;
 use crate::blocks::Columns;
 use crate::disk::Mapping;
 use crate::error::{At, Result};
@@ -19,10 +20,22 @@ impl Store {
     /// `Io`.
     pub(in crate::store) fn tell_embeddings(&self, columns: &mut Columns) -> Result<()> {
         let changes = self.state.vector_changes();
-        let mut slots = changes.get(columns.embeddings_seen()..).unwrap_or_default().to_vec();
+        let news = changes.get(columns.embeddings_seen()..).unwrap_or_default();
+        let known = self.known_spaces();
+        // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
+        let is_other = |slot: &u32| {
+            let name = space_name(self.state.spelled_id(*slot));
+            let space = name.map(|name| known.spaces.spaces.get(name));
+            space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
+        };
+        let mut slots = news.to_vec();
+        if columns.embeddings_seen() > 0 && news.iter().any(is_other) {
+            *columns = Columns::default();
+            columns.follow(&self.state);
+            slots = changes.to_vec();
+        }
         slots.sort_unstable();
         slots.dedup();
-        let known = self.known_spaces();
         let mut files: HashMap<String, Mapping> = HashMap::new();
         for slot in slots {
             let word = read(self.state.spelled_id(slot), self.state.record_in(slot));

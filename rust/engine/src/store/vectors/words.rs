@@ -90,6 +90,12 @@ pub fn group_id(name: &str, row: u32) -> String {
     format!("{PREFIX}{name}:{row}")
 }
 
+/// The space whose record has this id; `None` if it is no space's.
+pub fn space_name(id: &[u8]) -> Option<&str> {
+    let name = std::str::from_utf8(id).ok()?.strip_prefix(PREFIX)?;
+    check_name(name).is_ok().then_some(name)
+}
+
 /// The space of the group whose record has this id; `None` if it is no group's.
 pub fn group_space(id: &[u8]) -> Option<&str> {
     let (space, row) = std::str::from_utf8(id).ok()?.strip_prefix(PREFIX)?.rsplit_once(':')?;
@@ -103,13 +109,18 @@ pub fn group_row(id: &[u8]) -> Option<u32> {
 
 /// The space and the generation of a group, without reading all of it: its record is canonical and begins with them.
 pub fn file_of<'a>(id: &'a [u8], record: &[u8]) -> Option<(&'a str, u64)> {
-    const KEY: &[u8] = b"\"generation\":";
     let space = group_space(id).filter(|space| check_name(space).is_ok())?;
+    Some((space, generation_in(record)?))
+}
+
+/// The generation that a canonical record of a group or a space begins with.
+pub fn generation_in(record: &[u8]) -> Option<u64> {
+    const KEY: &[u8] = b"\"generation\":";
     let beginning = &record[..record.len().min(BEGINNING_BYTES)];
     let start = memchr::memmem::find(beginning, KEY)? + KEY.len();
     let digits = beginning[start..].iter().take_while(|b| b.is_ascii_digit()).count();
     let generation = std::str::from_utf8(&beginning[start..start + digits]).ok()?;
-    Some((space, generation.parse().ok()?))
+    generation.parse().ok()
 }
 
 /// Puts a space into a draft.
@@ -181,6 +192,15 @@ pub fn write_gone(draft: &mut Draft, name: &str, group: u32, rows: &[u32]) -> Re
 pub fn write_empty(draft: &mut Draft, name: &str, group: u32) -> Result<()> {
     let nothing = [("gone", Value::Null), ("ids", Value::Null), ("sha256", Value::Null)];
     patch(draft, &group_id(name, group), &nothing, Some("tombstone"))
+}
+
+/// Says that a space is no more. Its generation stays: if the name is used again, that is with the next one.
+///
+/// # Errors
+/// `Invalid`.
+pub fn write_dropped(draft: &mut Draft, name: &str) -> Result<()> {
+    let nothing = [("dim", Value::Null), ("model", Value::Null)];
+    patch(draft, &space_id(name), &nothing, Some("tombstone"))
 }
 
 fn patch(draft: &mut Draft, id: &str, data: &[(&str, Value)], status: Option<&str>) -> Result<()> {

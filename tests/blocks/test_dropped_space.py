@@ -1,0 +1,32 @@
+"""Does recall forget the embeddings of a space that was dropped?"""
+
+from __future__ import annotations
+
+import numpy as np
+from chronomemory._core import nearest_blocks
+from chronomemory.blocks import Blocks, sync
+
+QUERY = np.array([1.0, 0.0], dtype="<f4").tobytes()
+
+
+def near(blocks: Blocks, space: str) -> list[str]:
+    (found,) = nearest_blocks(blocks.store.engine, space, QUERY, 2, 9, -1.0)
+    return [name for name, _ in found]
+
+
+def test_a_dropped_space_is_not_recalled(blocks: Blocks) -> None:
+    with blocks.begin() as conn:
+        for name in "ab":
+            sync.insert_block(
+                conn, block_id=name, content=name, category="knowledge", source="test", status="active"
+            )
+    for space in ("one", "two"):
+        blocks.store.attach_many(["block:a", "block:b"], [[1.0, 0.1], [0.5, 1.0]], space=space, model="m")
+    assert near(blocks, "one") == near(blocks, "two") == ["a", "b"]
+    blocks.store.drop_space("one")
+    assert (near(blocks, "one"), near(blocks, "two")) == ([], ["a", "b"])
+    blocks.store.attach("block:b", [1.0, 0.0], space="one", model="m")
+    assert near(blocks, "one") == ["b"]
+    blocks.store.drop_space("one")
+    blocks.store.attach("block:a", [1.0, 0.0], space="one", model="m")
+    assert near(blocks, "one") == ["a"]

@@ -1,0 +1,166 @@
+"""Is a row that somebody touched never scored, never handed out, and always told?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chronomemory import ChronoRecord, ChronoStore, LogCorrupted
+
+DIM = 24
+#: More than a block, so that some rows have a companion and others have none.
+COUNT = 1500
+STRIDE = 4 * DIM
+
+CUT = """
+import os, sys, numpy as np
+from chronomemory import ChronoStore
+with ChronoStore(sys.argv[1]) as store:
+    query = np.ones(int(sys.argv[2]), dtype=np.float32)
+    assert len(store.nearest(query, k=1500)) == 1500
+    os.truncate(store.project_root / ".chronomemory/vectors/default.0.f32", int(sys.argv[3]))
+    found = store.nearest(query, k=1500)
+    assert store.search(vector=query)
+    print(len(found), max(near.row for near in found), store.spaces()[0].damaged)
+"""
+
+
+@pytest.fixture
+def filled(store: ChronoStore) -> ChronoStore:
+    store.upsert_many([ChronoRecord(id=f"R{n}", label=f"number {n}") for n in range(COUNT)])
+    rows = np.random.default_rng(5).standard_normal((COUNT, DIM), dtype=np.float32)
+    store.attach_many([f"R{n}" for n in range(COUNT)], rows, model="m")
+    return store
+
+
+def rows_file(store: ChronoStore) -> Path:
+    return store.project_root / ".chronomemory" / "vectors" / "default.0.f32"
+
+
+def alter(store: ChronoStore, row: int, vector: np.ndarray | None = None) -> None:
+    """Write another vector where a row lies, as somebody might whom nobody asked."""
+    with rows_file(store).open("r+b") as rows:
+        rows.seek(row * STRIDE)
+        rows.write(np.full(DIM, 3, dtype="<f4").tobytes() if vector is None else vector.tobytes())
+
+
+@pytest.mark.parametrize("row", [0, 1023, 1024, COUNT - 1])
+def test_a_row_that_changes_after_a_search_is_never_returned(filled: ChronoStore, row: int) -> None:
+    query = np.ones(DIM, dtype=np.float32)
+    before = filled.nearest(query, k=5)
+    assert len(filled.nearest(query, k=COUNT)) == COUNT  # now every row was checked
+    alter(filled, row)  # and now it would be the nearest of all
+    expected = [near for near in before if near.row != row]
+    assert filled.nearest(query, k=5)[: len(expected)] == expected
+    assert f"R{row}" not in {near.record_id for near in filled.nearest(query, k=COUNT)}
+    assert f"R{row}" not in {hit.id for hit in filled.search(vector=query, limit=COUNT)}
+    assert filled.spaces()[0].damaged == 1
+
+
+def test_words_find_a_record_whose_row_changed_without_its_cosine(filled: ChronoStore) -> None:
+    query = np.ones(DIM, dtype=np.float32)
+    (hit, *_) = filled.search("number 7", query, explain=True)
+    assert hit.id == "R7" and hit.why is not None and hit.why["cosine"] is not None
+    alter(filled, 7)
+    found = {hit.id: hit for hit in filled.search("number 7", query, explain=True)}
+    assert found["R7"].why is not None and found["R7"].why["cosine"] is None
+    assert all(other.why["cosine"] is not None for name, other in found.items() if name != "R7" and other.why)
+
+
+def test_a_look_at_an_embedding_marks_its_row(filled: ChronoStore) -> None:
+    alter(filled, 3)
+    with pytest.raises(LogCorrupted) as caught:
+        filled.embedding("R3")
+    assert (caught.value.damage, caught.value.offset) == ("row-altered", 3 * STRIDE)
+    assert filled.spaces()[0].damaged == 1
+    assert "R3" not in {near.record_id for near in filled.nearest(np.full(DIM, 3), k=COUNT)}
+
+
+def test_verifying_marks_every_damaged_row(filled: ChronoStore) -> None:
+    filled.nearest(np.ones(DIM), k=COUNT)
+    for row in (2, 1400):
+        alter(filled, row)
+    assert [(found.kind, found.offset) for found in filled.verify().damage] == [
+        ("row-altered", 2 * STRIDE),
+        ("row-altered", 1400 * STRIDE),
+    ]
+    assert filled.spaces()[0].damaged == 2
+    found = {near.row for near in filled.nearest(np.ones(DIM), k=COUNT)}
+    assert len(found) == COUNT - 2 and not found & {2, 1400}
+
+
+@pytest.mark.parametrize("rows", [0, 700, 1100])
+def test_a_file_that_was_cut_kills_nobody(filled: ChronoStore, rows: int) -> None:
+    root = filled.project_root
+    filled.close()
+    words = [sys.executable, "-c", CUT.replace("assert store.search", "store.search"), str(root), str(DIM)]
+    done = subprocess.run(
+        [*words, str(rows * STRIDE)], capture_output=True, text=True, check=False, env={**os.environ}
+    )
+    if rows == 0:
+        assert "max()" in done.stderr  # nothing is left to find, and nobody died of a signal
+    else:
+        assert done.stdout.split() == [str(rows), str(rows - 1), str(COUNT - rows)], done.stderr
+    assert done.returncode in (0, 1)
+
+
+def test_rows_can_be_attached_after_a_cut(filled: ChronoStore) -> None:
+    filled.nearest(np.ones(DIM), k=3)
+    os.truncate(rows_file(filled), 100 * STRIDE)
+    filled.attach("R0", np.full(DIM, 2, dtype=np.float32))
+    found = filled.nearest(np.ones(DIM), k=COUNT)
+    assert found[0].record_id == "R0"
+    assert {near.row for near in found} == {*range(1, 100), COUNT}
+    assert filled.spaces()[0].damaged == COUNT - 100
+    with pytest.raises(LogCorrupted):
+        filled.embedding("R200")
+
+
+@pytest.mark.parametrize("lost", ["altered", "cut", "removed"])
+def test_a_backup_with_a_damaged_row_can_be_restored(filled: ChronoStore, lost: str) -> None:
+    if lost == "altered":
+        alter(filled, 9)
+    elif lost == "cut":
+        os.truncate(rows_file(filled), 9 * STRIDE)
+    else:
+        rows_file(filled).unlink()
+    backup = filled.backup()
+    filled.upsert(ChronoRecord(id="later"))
+    filled.attach_many(["later", "R9"], np.ones((2, DIM)))
+    filled.restore(backup)
+    assert filled.get("later") is None
+    assert filled.get("R9") is not None
+    with pytest.raises(LogCorrupted):
+        filled.embedding("R9")
+    assert "R9" not in {near.record_id for near in filled.nearest(np.ones(DIM), k=COUNT)}
+    report = filled.verify()
+    assert not report.valid and {found.kind for found in report.damage} <= {"row-altered", "row-missing"}
+    filled.repair()
+    assert filled.verify().valid
+    assert filled.embedding("R9") is None
+
+
+@pytest.mark.parametrize("name", ["events.wal", "vectors/default.0.f32", "lock"])
+def test_a_pipe_in_place_of_a_file_is_refused(filled: ChronoStore, name: str) -> None:
+    root = filled.project_root
+    filled.close()
+    path = root / ".chronomemory" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    script = """
+import sys, numpy as np
+from chronomemory import ChronoStore
+try:
+    with ChronoStore(sys.argv[1]) as store:
+        store.upsert({"id": "after"})
+        store.nearest(np.ones(24), k=1)
+except OSError as error:
+    print(error)
+"""
+    words = [sys.executable, "-W", "ignore", "-c", script, str(root)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "not a regular file" in done.stdout and path.name in done.stdout, (done.stdout, done.stderr)

@@ -1,0 +1,112 @@
+"""Can a space be dropped, and is nothing of it left where somebody might find it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chronomemory import ChronoRecord, ChronoStore, InvalidRecord, UnknownSpace
+from verdicts import verify_log
+
+DIM = 12
+#: More than a group.
+COUNT = 1100
+
+
+def fill(store: ChronoStore, space: str, value: float = 1.0, dim: int = DIM) -> None:
+    names = [f"R{n}" for n in range(COUNT)]
+    rows = np.full((COUNT, dim), value, dtype=np.float32)
+    rows[:, 0] = np.arange(COUNT)
+    store.attach_many(names, rows, space=space, model=f"m{dim}")
+
+
+@pytest.fixture
+def filled(store: ChronoStore) -> ChronoStore:
+    store.upsert_many([ChronoRecord(id=f"R{n}", label=f"number {n}") for n in range(COUNT)])
+    fill(store, "default")
+    fill(store, "old", 2.0)
+    return store
+
+
+def files(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / ".chronomemory" / "vectors").iterdir())
+
+
+def is_sound(root: Path) -> bool:
+    return bool(verify_log.verify_folder(root)["valid"])
+
+
+def test_a_dropped_space_is_gone(filled: ChronoStore) -> None:
+    root = filled.project_root
+    filled.nearest(np.ones(DIM), space="old")
+    assert filled.drop_space("old") == COUNT
+    assert [space.name for space in filled.spaces()] == ["default"]
+    for ask in (
+        lambda: filled.nearest(np.ones(DIM), space="old"),
+        lambda: filled.search(vector=np.ones(DIM), space="old"),
+        lambda: filled.embedding("R1", space="old"),
+        lambda: filled.matrix(space="old"),
+        lambda: filled.drop_space("old"),
+    ):
+        with pytest.raises(UnknownSpace):
+            ask()
+    assert len(filled.nearest(np.ones(DIM), k=COUNT)) == COUNT
+    assert filled.verify().valid and is_sound(root)
+    filled.compact()
+    assert files(root) == ["default.0.f32"]
+    assert filled.verify().valid and is_sound(root)
+    with ChronoStore(root) as other:
+        assert [space.name for space in other.spaces()] == ["default"]
+
+
+def test_the_one_in_use_is_kept_unless_told(filled: ChronoStore) -> None:
+    with pytest.raises(InvalidRecord, match="asked when none is named"):
+        filled.drop_space("default")
+    assert filled.embedding("R1") is not None
+    filled.use_space("old")
+    assert filled.drop_space("default") == COUNT
+    assert filled.drop_space("old", anyway=True) == COUNT
+    assert filled.spaces() == []
+    with pytest.raises(UnknownSpace):
+        filled.nearest(np.ones(DIM))
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_name_can_be_used_again(filled: ChronoStore, compacted: bool, reopened: bool) -> None:
+    root = filled.project_root
+    before = filled.nearest(np.ones(DIM), k=COUNT, space="old")
+    with ChronoStore(root) as follower:
+        assert follower.nearest(np.ones(DIM), k=COUNT, space="old") == before
+        filled.drop_space("old")
+        if compacted:
+            filled.compact()
+        if reopened:
+            filled.close()
+            filled = ChronoStore(root).open()
+        with pytest.raises(InvalidRecord, match="only in case"):
+            filled.attach("R1", np.ones(3), space="OLD", model="other")
+        filled.attach_many(["R7", "R8"], np.eye(3)[:2], space="old", model="other")
+        for store in (filled, follower):
+            assert [near.record_id for near in store.nearest([1.0, 0.1, 0.0], k=9, space="old")] == [
+                "R7",
+                "R8",
+            ]
+            space = next(space for space in store.spaces() if space.name == "old")
+            assert (space.model, space.dim, space.generation, space.rows) == ("other", 3, 1, 2)
+            assert store.embedding("R1", space="old") is None
+    assert filled.verify().valid and is_sound(root)
+    filled.compact()
+    assert files(root) == ["default.0.f32", "old.1.f32"]
+    filled.close()
+
+
+def test_rows_that_moved_leave_no_filter_behind(filled: ChronoStore) -> None:
+    for name in range(COUNT - 5):
+        filled.detach(f"R{name}", space="old")
+    found = filled.nearest(np.ones(DIM), k=COUNT, space="old")
+    filled.compact()
+    moved = filled.nearest(np.ones(DIM), k=COUNT, space="old")
+    assert [near.record_id for near in moved] == [near.record_id for near in found]
+    assert {near.row for near in moved} == set(range(5))
