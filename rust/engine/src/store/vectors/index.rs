@@ -4,12 +4,14 @@
 //! depend on the order in which groups are met, so the index can be made from a base as well as from a log.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::read::{Group, Word, read};
 use super::words::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
+use crate::ordered::in_order;
 use crate::state::State;
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
@@ -93,14 +95,13 @@ impl RowIndex {
         (row < first + length).then_some(*first)
     }
 
-    fn take(&mut self, state: &State, group: &Group<'_>) {
+    fn take(&mut self, Owned { group, owners }: &Owned<'_>) {
         if group.generation != self.bound.generation {
             return;
         }
         self.groups.insert(group.row, group.ids.len() as u32);
-        for ((row, id), digest) in (group.row..).zip(&group.ids).zip(&group.digests) {
-            let owner = state.slot_spelled(id).unwrap_or(NONE);
-            self.put(row, owner, *digest);
+        for ((row, owner), digest) in (group.row..).zip(owners).zip(&group.digests) {
+            self.put(row, *owner, *digest);
         }
         for row in &group.gone {
             let was_living = self.is_living(*row);
@@ -144,6 +145,25 @@ impl RowIndex {
     }
 }
 
+/// A group, and the slots of its records.
+struct Owned<'a> {
+    group: Group<'a>,
+    owners: Vec<u32>,
+}
+
+impl<'a> Owned<'a> {
+    fn read(state: &'a State, slot: u32) -> Option<Self> {
+        let Some(Word::Group(group)) = read(state.spelled_id(slot), state.record_in(slot)) else {
+            return None;
+        };
+        let owners = group.ids.iter().map(|id| state.slot_spelled(id).unwrap_or(NONE));
+        Some(Self {
+            owners: owners.collect(),
+            group,
+        })
+    }
+}
+
 fn fill(block: &mut Block, length: usize) {
     if block.owners.len() < length {
         block.owners.resize(length, NONE);
@@ -169,7 +189,7 @@ impl Spaces {
     }
 
     /// Takes in what was said since the last time.
-    pub fn follow(&mut self, state: &State) {
+    pub fn follow<'a>(&mut self, state: &'a State, threads: usize) {
         let changes = state.vector_changes();
         if self.seen >= changes.len() {
             return;
@@ -193,13 +213,21 @@ impl Spaces {
         fresh.retain(of_groups);
         fresh.sort_unstable();
         fresh.dedup();
-        for slot in fresh {
-            if let Some(Word::Group(group)) = read(state.spelled_id(slot), state.record_in(slot))
-                && let Some(index) = self.spaces.get_mut(&group.space)
+        // To look up a million owners takes half a second, and a store that is opened has to do that once.
+        let read = |index: u64, owned: &mut Option<Owned<'a>>| {
+            *owned = Owned::read(state, fresh[index as usize]);
+            Ok(())
+        };
+        let outcome = in_order(fresh.len() as u64, threads, read, |owned: &mut Option<Owned<'a>>| {
+            if let Some(owned) = owned
+                && let Some(index) = self.spaces.get_mut(&owned.group.space)
             {
-                index.take(state, &group);
+                index.take(owned);
             }
-        }
+            Ok::<_, io::Error>(true)
+        });
+        // INVARIANT: neither reading nor taking in can fail.
+        debug_assert!(outcome.is_ok());
         self.seen = changes.len();
     }
 

@@ -71,7 +71,7 @@ impl Store {
     /// What is known of all spaces, up to date.
     fn known_spaces(&self) -> MutexGuard<'_, Known> {
         let mut known = self.vectors.known();
-        known.spaces.follow(&self.state);
+        known.spaces.follow(&self.state, self.options.threads);
         let Known { spaces, shelves, .. } = &mut *known;
         shelves.retain(|name, _| spaces.spaces.contains_key(name));
         known
