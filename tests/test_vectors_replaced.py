@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, EmbeddingMismatch, LogCorrupted
+from chronomemory import ChronoRecord, ChronoStore, EmbeddingMismatch, LogCorrupted, vectors
 
 COUNT = 50
 SECONDS = 3.0
@@ -48,8 +48,9 @@ def test_nobody_hears_of_damage_while_files_are_replaced(filled: ChronoStore) ->
     with subprocess.Popen([sys.executable, "-W", "ignore", "-c", REPLACE, *arguments]) as other:
         looks, generations, turn = 0, set(), 0
         while other.poll() is None:
-            found = filled.embedding(NAMES[looks % COUNT])
-            assert found is not None and found.shape == (4,)
+            for name in NAMES[:10]:
+                found = filled.embedding(name)
+                assert found is not None and found.shape == (4,)
             ids, rows = filled.matrix()
             assert len(ids) == len(rows) and {name for name in ids if name} == set(NAMES)
             generations.add(filled.spaces()[0].generation)
@@ -59,6 +60,27 @@ def test_nobody_hears_of_damage_while_files_are_replaced(filled: ChronoStore) ->
                 assert filled.reembed("default", model="n", embed=three, into=f"other{turn}") == COUNT
     assert other.returncode == 0
     assert looks > 20 and len(generations) > 3
+
+
+def test_a_file_that_goes_between_the_look_and_the_map_is_not_missed(
+    filled: ChronoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, looks = vectors.rows_of, []
+
+    def replaced_at_once(*asked: Any, **named: Any) -> Any:
+        found = plain(*asked, **named)
+        if not looks:
+            with ChronoStore(filled.project_root) as other:
+                other.attach_many(NAMES, np.ones((COUNT, 4)))
+                other.compact(keep_history=False)
+            assert not Path(found[0]).exists()
+        looks.append(found[0])
+        return found
+
+    monkeypatch.setattr(vectors, "rows_of", replaced_at_once)
+    ids, rows = filled.matrix()
+    assert len(set(looks)) == 2
+    assert {name for name in ids if name} == set(NAMES) and np.array_equal(rows, np.ones((COUNT, 4)))
 
 
 def test_a_space_of_another_model_is_refused_before_anything(filled: ChronoStore) -> None:
