@@ -362,3 +362,27 @@ def test_a_date_needs_no_time(store: ChronoStore, date: str) -> None:
 def test_a_question_of_very_many_words_is_answered(store: ChronoStore) -> None:
     store.upsert({"id": "A", "label": "word7 and more"})
     assert [hit.id for hit in store.search(" ".join(f"word{number}" for number in range(100_000)))] == ["A"]
+
+
+def test_the_first_field_of_the_list_says_when_it_was(store: ChronoStore) -> None:
+    store.upsert(
+        {
+            "id": "A",
+            "label": "tea",
+            "data": {
+                "date": "2001-01-01",
+                "created_at": "2002-01-01",
+                "timestamp": "2003-01-01",
+                "time": "2004-01-01",
+            },
+        }
+    )
+    store.upsert({"id": "B", "label": "tea", "data": {"time": "2004-02-30", "date": "2001-01-01"}})
+
+    def within(year: int) -> set[str]:
+        first, last = datetime(year, 1, 1, tzinfo=timezone.utc), datetime(year, 12, 31, tzinfo=timezone.utc)
+        return {hit.id for hit in store.search("tea", since=first, until=last)}
+
+    assert [within(year) for year in (2001, 2002, 2003, 2004)] == [{"B"}, set(), set(), {"A"}]
+    store.choose_search_fields(times=["data.timestamp", "data.created_at", "data.date"])
+    assert [within(year) for year in (2001, 2002, 2003, 2004)] == [{"B"}, set(), {"A"}, set()]

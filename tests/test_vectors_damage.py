@@ -61,6 +61,25 @@ def test_a_row_that_changes_after_a_search_is_never_returned(filled: ChronoStore
     assert filled.spaces()[0].damaged == 1
 
 
+@pytest.mark.parametrize("garbage", [0.0, np.nan, "opposite"])
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_a_good_row_that_became_bad_hides_no_other(filled: ChronoStore, garbage: float | str, k: int) -> None:
+    query = np.random.default_rng(9).standard_normal(DIM, dtype=np.float32)
+    everyone = filled.nearest(query, k=COUNT)
+    worst = [near.row for near in everyone[:3]]
+    assert any(row < 1024 for row in worst)
+    for row in worst:  # their companions still say that they are the nearest of all
+        vector = -query if garbage == "opposite" else np.full(DIM, garbage, dtype="<f4")
+        alter(filled, row, vector)
+    assert filled.nearest(query, k=k) == everyone[3 : 3 + k]
+    assert {hit.id for hit in filled.search(vector=query, limit=3, context=False)} == {
+        near.record_id for near in everyone[3:6]
+    }
+    many = np.stack([query] * 20)
+    assert filled.nearest(many, k=k) == [everyone[3 : 3 + k]] * 20
+    assert filled.spaces()[0].damaged == sum(row < 1024 for row in worst)
+
+
 def test_words_find_a_record_whose_row_changed_without_its_cosine(filled: ChronoStore) -> None:
     query = np.ones(DIM, dtype=np.float32)
     (hit, *_) = filled.search("number 7", query, explain=True)

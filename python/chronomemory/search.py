@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.errors import InvalidRecord
+from chronomemory.asked import LAST_SEQ, flag, number, refuse, string_or_none, strings
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
 
 __all__ = ["Hit", "choose_search_fields", "search"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LAST_SEQ = 2**63 - 1
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
@@ -78,26 +77,27 @@ def search(
     """
     if text is None and vector is None:
         raise ValueError("a search needs a text or a vector")
-    if text is not None and not isinstance(text, str):
-        raise InvalidRecord(f"text: a {type(text).__name__} is not a string", field="text")
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= _LAST_SEQ:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= LAST_SEQ:
         raise ValueError(f"limit must be from 0 to 2^63 - 1, not {limit!r}")
     wanted: dict[str, Any] = {
-        "text": text,
+        "text": string_or_none("text", text),
         "vector": None if vector is None else float_rows(vector, (1,))[0],
-        "space": space,
-        "kinds": _names("kind", kind or ()),
+        "space": string_or_none("space", space),
+        "kinds": strings("kind", kind or ()),
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
-        "status": status,
-        "min_confidence": min_confidence,
-        "tags": _names("tags", tags),
+        "status": string_or_none("status", status),
+        "min_confidence": number("min_confidence", min_confidence),
+        "tags": strings("tags", tags),
         "since_us": _micros("since", since),
         "until_us": _micros("until", until),
         "limit": limit,
-        "context": context,
+        "context": flag("context", context),
     }
     where: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
-    return [Hit(record, score, why) for record, score, why in where.search(wanted, explain=explain)]
+    return [
+        Hit(record, score, why)
+        for record, score, why in where.search(wanted, explain=flag("explain", explain))
+    ]
 
 
 def choose_search_fields(
@@ -116,30 +116,33 @@ def choose_search_fields(
     """
     data: dict[str, Any] = {}
     if text is not None:
+        if not isinstance(text, Mapping):
+            raise refuse(f"a {type(text).__name__} gives no weights", "text")
         for path, weight in text.items():
             if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= 100:
-                raise ValueError(f"text[{path!r}]: a weight is a whole number from 1 to 100, not {weight!r}")
-        data["text"] = dict(text)
+                raise refuse(
+                    f"the weight of {path!r} is a whole number from 1 to 100, not {weight!r}", "text"
+                )
+        data["text"] = dict(zip(_paths("text", text), text.values(), strict=True))
     for name, paths in (("tags", tags), ("links", links), ("groups", groups), ("times", times)):
         if paths is not None:
-            data[name] = [paths] if isinstance(paths, str) else list(paths)
+            data[name] = _paths(name, paths)
     choice = ChronoRecord(id=_CHOICE_ID, kind="search_fields", label="", confidence=1.0, data=data)
     store.engine.upsert(choice, _FACE)
 
 
-def _names(field: str, given: str | Iterable[str]) -> list[str]:
-    names = [given] if isinstance(given, str) else list(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidRecord(f"{field}: a {type(name).__name__} is not a string", field=field)
-    return names
+def _paths(field: str, given: Iterable[str]) -> list[str]:
+    paths = strings(field, given)
+    if "" in paths:
+        raise refuse("no field has an empty path", field)
+    return paths
 
 
 def _micros(name: str, moment: datetime | None) -> int | None:
     if moment is None:
         return None
     if not isinstance(moment, datetime):
-        raise InvalidRecord(f"{name}: a {type(moment).__name__} is not a datetime", field=name)
+        raise refuse(f"a {type(moment).__name__} is not a datetime", name)
     if moment.utcoffset() is None:
         raise ValueError(f"{name}={moment!r}: a datetime needs a time zone, e.g. timezone.utc")
     return (moment - _EPOCH) // timedelta(microseconds=1)
@@ -148,4 +151,6 @@ def _micros(name: str, moment: datetime | None) -> int | None:
 def _then(engine: Engine, when: int | datetime) -> EngineView:
     if isinstance(when, datetime):
         return engine.as_of(ts_us=_micros("as_of", when))
-    return engine.as_of(seq=min(max(when, 0), _LAST_SEQ))
+    if isinstance(when, bool) or not isinstance(when, int):
+        raise refuse(f"a {type(when).__name__} is neither a seq nor a datetime", "as_of")
+    return engine.as_of(seq=min(max(when, 0), LAST_SEQ))

@@ -6,8 +6,10 @@ search in it is exact. These functions stand below the store, which offers them 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -21,7 +23,8 @@ from chronomemory._core import embedding as row_of
 from chronomemory._core import matrix as rows_of
 from chronomemory._core import nearest as nearest_rows
 from chronomemory._core import spaces as known_spaces
-from chronomemory.errors import InvalidRecord, UnknownSpace
+from chronomemory.asked import count, number, refuse, string, string_or_none, strings
+from chronomemory.errors import EmbeddingMismatch, InvalidRecord, LogCorrupted, UnknownSpace
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Progress
 
@@ -42,6 +45,7 @@ __all__ = [
 
 #: How many records are embedded and attached at a time.
 _EMBED_AT_ONCE = 256
+_FLOAT_BYTES = 4
 #: What a vector of the caller may be made of.
 _NUMBERS = "fiu"
 
@@ -88,24 +92,20 @@ class Neighbour:
     row: int
 
 
-def _refuse(reason: str, field: str = "vector") -> InvalidRecord:
-    return InvalidRecord(f"{field}: {reason}", field=field, recovery="Correct the value and write it again.")
-
-
 def float_rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
     """Make a contiguous matrix of float32 of what a caller gave; the numbers may not change in size."""
     try:
         given = np.asarray(vectors)
     except ValueError as error:
-        raise _refuse(f"not an array of numbers: {error}") from error
+        raise refuse(f"not an array of numbers: {error}", "vector") from error
     if given.dtype.kind not in _NUMBERS:
-        raise _refuse(f"an array of {given.dtype} holds no numbers")
+        raise refuse(f"an array of {given.dtype} holds no numbers", "vector")
     if given.ndim not in dimensions:
-        raise _refuse(f"{given.ndim} dimensions are not {' or '.join(map(str, dimensions))}")
+        raise refuse(f"{given.ndim} dimensions are not {' or '.join(map(str, dimensions))}", "vector")
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(given, dtype=np.float32)
     if rows is not given and not np.array_equal(np.isfinite(given), np.isfinite(rows)):
-        raise _refuse("a number is too large for float32")
+        raise refuse("a number is too large for float32", "vector")
     return rows[np.newaxis] if rows.ndim == 1 else rows
 
 
@@ -122,7 +122,7 @@ def attach(
     ``model`` names what made the vector. The first embedding binds the space to it and to the
     vector's length; later ones may leave it out.
     """
-    return range(*attach_rows(store.engine, [record_id], float_rows(vector, (1,)), space=space, model=model))
+    return _attach(store, [string("id", record_id)], float_rows(vector, (1,)), space, model)
 
 
 def attach_many(
@@ -139,15 +139,20 @@ def attach_many(
     """
     if isinstance(record_ids, str):
         raise InvalidRecord("ids: one string is no list of ids", field="ids")
-    ids, rows = list(record_ids), float_rows(vectors, (2,))
+    ids, rows = strings("ids", record_ids), float_rows(vectors, (2,))
     if len(ids) != len(rows):
-        raise _refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together")
+        raise refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
+    return _attach(store, ids, rows, space, model)
+
+
+def _attach(store: HasEngine, ids: list[str], rows: Floats, space: str | None, model: str | None) -> range:
+    space, model = string_or_none("space", space), string_or_none("model", model)
     return range(*attach_rows(store.engine, ids, rows, space=space, model=model))
 
 
 def detach(store: HasEngine, record_id: str, *, space: str | None = None) -> bool:
     """Take a record's embedding back; say whether it had one."""
-    return detach_rows(store.engine, [record_id], space=space) > 0
+    return detach_rows(store.engine, [string("id", record_id)], space=string_or_none("space", space)) > 0
 
 
 def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> Floats | None:
@@ -155,7 +160,7 @@ def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> 
 
     A row that is not what the log says is never returned: that is a ``LogCorrupted``.
     """
-    found = row_of(store.engine, record_id, space=space)
+    found = row_of(store.engine, string("id", record_id), space=string_or_none("space", space))
     return None if found is None else np.frombuffer(found, dtype="<f4").astype(np.float32)
 
 
@@ -166,7 +171,7 @@ def spaces(store: HasEngine) -> list[Space]:
 
 def use_space(store: HasEngine, name: str) -> None:
     """Say which space is meant when none is named, for every process from now on."""
-    choose_space(store.engine, name)
+    choose_space(store.engine, string("space", name))
 
 
 def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
@@ -175,19 +180,51 @@ def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
     The log keeps that it was there, and its rows leave the disk with the next ``compact()``. The space
     that is meant when none is named goes only if nobody has an embedding in it, or with ``anyway=True``.
     """
-    return drop_rows(store.engine, name, anyway=anyway)
+    return drop_rows(store.engine, string("space", name), anyway=anyway)
 
 
 def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:
     """Return the rows of a space as they lie on disk, without copying, and the record of each.
 
     The array is a read-only view of the file. A row whose id is None is nobody's embedding any more.
-    Nothing is checked here: ``verify()`` does that.
+    Nothing is checked here but the length of the file: ``verify()`` does that.
     """
-    path, rows, dim, ids = rows_of(store.engine, space=space)
-    if rows == 0:
-        return ids, np.zeros((0, dim), dtype=np.float32)
-    return ids, np.memmap(path, dtype="<f4", mode="r", shape=(rows, dim))
+    tried = None
+    while True:
+        path, rows, dim, ids = rows_of(store.engine, space=string_or_none("space", space))
+        if rows == 0:
+            return ids, np.zeros((0, dim), dtype=np.float32)
+        mapped = _mapped(path, rows, dim)
+        if mapped is not None:
+            return ids, mapped
+        if path == tried:
+            raise _cut(path, rows, dim)
+        # A compaction may have put another file in its place meanwhile; one that is still named is damaged.
+        tried = path
+
+
+def _mapped(path: str, rows: int, dim: int) -> Floats | None:
+    """Map a file of rows that is there and holds all of them."""
+    try:
+        with Path(path).open("rb") as file:
+            if os.fstat(file.fileno()).st_size < rows * dim * _FLOAT_BYTES:
+                return None
+            return np.memmap(file, dtype="<f4", mode="r", shape=(rows, dim))
+    except FileNotFoundError:
+        return None
+
+
+def _cut(path: str, rows: int, dim: int) -> LogCorrupted:
+    file = Path(path)
+    there = file.stat().st_size if file.exists() else 0
+    name = f"{file.parent.name}/{file.name}"
+    return LogCorrupted(
+        f"{name}: it holds {there // (dim * _FLOAT_BYTES)} of the {rows} rows that the log names",
+        path=name,
+        offset=there,
+        damage="row-missing",
+        recovery="nearest() goes on without the others; verify() lists them, repair() takes them back.",
+    )
 
 
 @overload
@@ -235,23 +272,28 @@ def nearest(
     records of all faces included; ``among`` names the only ids that count; ``min_score`` is the least cosine.
     """
     queries = float_rows(vector, (1, 2))
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise _refuse(f"{k!r} is no number of records", "k")
-    if min_score is not None and np.isnan(min_score):
-        raise _refuse("it is not a number", "min_score")
+    if isinstance(among, str):
+        raise refuse("one string is no list of ids", "among")
     found = nearest_rows(
         store.engine,
         queries,
-        k,
-        space=space,
-        kind=kind,
-        status=status or None,
-        min_confidence=min_confidence,
-        among=None if among is None else list(among),
-        min_score=min_score,
+        count("k", k),
+        space=string_or_none("space", space),
+        kind=string_or_none("kind", kind),
+        status=string_or_none("status", status) or None,
+        min_confidence=number("min_confidence", min_confidence),
+        among=None if among is None else strings("among", among),
+        min_score=None if min_score is None else _least(number("min_score", min_score)),
     )
     named = [[Neighbour(*hit) for hit in hits] for hits in found]
     return named if np.ndim(vector) == 2 else named[0]
+
+
+def _least(score: float) -> float:
+    """Return the least float32 that is not below: scores are float32, and none below is wanted."""
+    with np.errstate(over="ignore"):
+        near = np.float32(score)
+    return float(near if float(near) >= score else np.nextafter(near, np.float32(np.inf)))
 
 
 def reembed(
@@ -271,20 +313,29 @@ def reembed(
     alone, so that an interrupted run goes on where it stopped. With ``default=True`` searches that name
     no space go to the new one afterwards.
     """
+    bound = {known.name: known for known in spaces(store)}.get(string("into", into))
+    if bound is not None and bound.model != string("model", model):
+        raise EmbeddingMismatch(
+            f"the space {into!r} holds embeddings of {bound.model!r}, not of {model!r}",
+            space=into,
+            model=bound.model,
+            dim=bound.dim,
+            recovery="Embed into a new space, or drop this one first.",
+        )
     done = _owners(store, into)
-    left = [name for name in matrix(store, space=space)[0] if name is not None and name not in done]
-    count = 0
+    left = [name for name in rows_of(store.engine, space=space)[3] if name is not None and name not in done]
+    added = 0
     for start in range(0, len(left), _EMBED_AT_ONCE):
         names = left[start : start + _EMBED_AT_ONCE]
         records = _living(store, names)
         if records:
             vectors = float_rows(embed([text(record) for record in records]), (2,))
-            count += _attach_living(store, [record.id for record in records], vectors, into, model)
+            added += _attach_living(store, [record.id for record in records], vectors, into, model)
         if progress is not None:
             progress(start + len(names), len(left))
     if default:
         use_space(store, into)
-    return count
+    return added
 
 
 def _living(store: HasEngine, names: Iterable[str]) -> list[ChronoRecord]:
@@ -311,6 +362,6 @@ def _attach_living(
 
 def _owners(store: HasEngine, space: str) -> set[str | None]:
     try:
-        return set(matrix(store, space=space)[0])
+        return set(rows_of(store.engine, space=space)[3])
     except UnknownSpace:
         return set()

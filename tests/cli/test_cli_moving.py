@@ -241,3 +241,53 @@ def test_migrate_brings_json_files_in(run: Run, tmp_path: Path) -> None:
     assert "1 requirement and 0 test cases came in, 0 skipped" in answer.stdout
     assert answer.stderr.count("warning: ") == 2
     assert run("migrate", folder, "--json").document == {"requirements": 0, "testcases": 0, "skipped": 1}
+
+
+def attached(project: Path) -> None:
+    with ChronoStore(project) as store:
+        store.upsert_many([{"id": "A", "label": "a"}, {"id": "B", "label": "b"}])
+        store.attach_many(["A", "B"], [[1.0, 0.0], [0.0, 1.0]], model="m")
+        store.choose_search_fields(tags=["data.topics"])
+
+
+def test_embeddings_are_left_out_and_nothing_is_damaged(run: Run, tmp_path: Path, other: Path) -> None:
+    attached(tmp_path)
+    file = tmp_path / "all.ndjson"
+    answer = run("export", file)
+    assert answer.code == 0
+    assert "2 embeddings left out" in answer.stderr and "backup" in answer.stderr
+    ids = {json.loads(line)["id"] for line in file.read_text(encoding="utf-8").splitlines()}
+    assert ids == {"A", "B", "search:fields"}
+    assert run("import", file, project=other).code == 0
+    assert run("verify", project=other).code == 0
+    assert run("spaces", "--json", project=other).document == {"spaces": []}
+    assert "left out" not in run("export", project=other).stderr
+
+
+def test_what_names_embeddings_of_another_store_is_passed_over(run: Run, tmp_path: Path, other: Path) -> None:
+    attached(tmp_path)
+    attached(other)
+    with ChronoStore(tmp_path) as store:
+        store.attach("A", [1.0, 1.0])
+        lines = [json.dumps(record.to_dict()) for record in store.query(status=None, faces=True)]
+    file = tmp_path / "old.ndjson"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    assert any('"vector:' in line for line in lines)
+    assert run("import", file, "--json", project=other).document["records"] == 3
+    assert run("verify", project=other).code == 0
+    with ChronoStore(other) as store:
+        assert store.embedding("A") is not None and store.nearest([1.0, 0.0])[0].score == 1.0
+
+
+def test_a_history_that_names_embeddings_is_refused_with_the_reason(
+    run: Run, tmp_path: Path, other: Path
+) -> None:
+    attached(tmp_path)
+    file = tmp_path / "log.ndjson"
+    told = run("export", "--history", file)
+    assert told.code == 0 and "2 embeddings" in told.stderr
+    answer = run("import", "--history", file, project=other)
+    assert answer.code == 2
+    assert "rows lie in files beside the log" in answer.stderr and "backup" in answer.stderr
+    assert run("status", "--json", project=other).code == 0
+    assert not (other / ".chronomemory" / "events.wal").exists()

@@ -1,7 +1,8 @@
 """How does everything leave a store, and come back without loss?
 
 Records travel as NDJSON in canonical spelling and in the order in which they came, so that
-export, import and export again give the same bytes. A history travels as the log itself.
+export, import and export again give the same bytes. A history travels as the log itself. Embeddings are
+rows in files beside the log: they travel with backup and restore, and what names them stays here.
 """
 
 from __future__ import annotations
@@ -18,13 +19,24 @@ from chronomemory.layout import log_folder, log_path
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
 
-__all__ = ["bring_history", "bring_records", "history_of", "records_of"]
+__all__ = ["bring_history", "bring_records", "embeddings_in", "history_of", "records_of"]
+
+#: Ids that begin so name rows of embeddings.
+_OF_EMBEDDINGS = "vector:"
+#: Kinds of damage that begin so are found in rows of embeddings, not in the log.
+_OF_ROWS = "row-"
 
 
 def records_of(engine: Engine) -> Iterator[bytes]:
-    """Yield every record as a line, in the order in which they came."""
+    """Yield every record as a line, in the order in which they came, but those that name embeddings."""
     for record in engine.query(status=None, faces=True):
-        yield canonical_json(record.to_dict()) + b"\n"
+        if not record.id.startswith(_OF_EMBEDDINGS):
+            yield canonical_json(record.to_dict()) + b"\n"
+
+
+def embeddings_in(store: ChronoStore) -> int:
+    """Count the embeddings, which do not travel as JSON."""
+    return sum(space.living for space in store.spaces())
 
 
 def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
@@ -42,7 +54,7 @@ def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
 
 
 def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:
-    """Write every record of a file, those of the faces too; say how many there were."""
+    """Write every record of a file, those of the faces too, but what names embeddings; say how many."""
     told = store.engine.ingest(source, progress, faces=True)
     return {"records": told["records"]}
 
@@ -66,6 +78,11 @@ def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -
 
 
 def _refuse_damage(report: VerifyReport, name: str) -> None:
+    if report.damage and all(damage.kind.startswith(_OF_ROWS) for damage in report.damage):
+        raise RefusedError(
+            f"{name} names embeddings, and their rows lie in files beside the log",
+            recovery="Use backup and restore, or import records without --history.",
+        )
     if report.damage:
         first = report.damage[0]
         compacted = report.base in ("missing", "damaged", "unanchored")

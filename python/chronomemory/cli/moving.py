@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from chronomemory.cli.carry import bring_history, bring_records, history_of, records_of
+from chronomemory.cli.carry import bring_history, bring_records, embeddings_in, history_of, records_of
 from chronomemory.cli.options import HERE, STDIN, AsJson, InputFile, InputFiles, Project
 from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, RefusedError, session
@@ -53,8 +53,8 @@ def import_(
 ) -> None:
     """Bring back what export wrote, with nothing lost.
 
-    Records replace those with the same id. With --history the log itself is taken over, after it
-    was verified, and only into a project that has none.
+    Records replace those with the same id; embeddings are not among them. With --history the log
+    itself is taken over, after it was verified, and only into a project that has none.
     """
     with session(project, as_json) as here, _on_disk(file) as source:
         with here.out.progress("importing") as progress:
@@ -81,9 +81,10 @@ def export(
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything as NDJSON: every kind, status and face.
+    """Write all records as NDJSON: every kind, status and face.
 
-    A damaged log is exported as far as it can be read, and the exit code is 1.
+    Embeddings do not travel as JSON: use backup and restore, or embed again. A damaged log is
+    exported as far as it can be read, and the exit code is 1.
     """
     with session(project, as_json) as here:
         if file != STDIN and file.exists() and not force:
@@ -95,6 +96,17 @@ def export(
             here.out.warn(
                 "the log was compacted: it stands on files beside it and cannot be imported alone; "
                 "backup and restore carry everything"
+            )
+        embeddings = embeddings_in(here.store)
+        if embeddings and history:
+            here.out.warn(
+                f"the log names {counted(embeddings, 'embedding')}, whose rows lie in files beside it: "
+                "it cannot be imported alone; backup and restore carry everything"
+            )
+        elif embeddings:
+            here.out.warn(
+                f"{counted(embeddings, 'embedding')} left out: they do not travel as JSON; "
+                "backup and restore carry them"
             )
         lines = history_of(here.store.project_root, report) if history else records_of(here.store.engine)
         if file == STDIN:

@@ -1,6 +1,9 @@
 //! Does a search answer as if every row had been scored, bit for bit?
 
-use chronomemory::vector::{Cpu, Rows, Search};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use chronomemory::vector::{Cpu, Doubt, Rows, Search, search};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -208,6 +211,41 @@ fn when_there_are_many_pieces() {
         };
         let queries = queries(&data, 8000, batch, &mut numbers);
         assert_exact(matrix, &companion, &queries, &asked, "many pieces");
+    }
+}
+
+/// Few candidates are scored one by one, very many in pieces: both ways see it.
+#[test]
+fn a_row_that_is_not_what_its_companion_says_is_told() {
+    let mut numbers = Numbers(11);
+    for (count, near) in [(2000, 3), (20_000, 9000)] {
+        let dim = 16;
+        let query = numbers.vector(dim);
+        let mut data = rows("random", count, dim, &mut numbers);
+        for row in 0..near {
+            let alike: Vec<f32> = query.iter().map(|value| value + 1e-4 * numbers.bell()).collect();
+            data[row * 2 * dim..][..dim].copy_from_slice(&alike);
+        }
+        let companion = companion(Rows::packed(&data, dim).expect("rows"));
+        data[2 * dim..][..dim].fill(0.0);
+        data[4 * dim..][..dim].copy_from_slice(&query.iter().map(|value| -value).collect::<Vec<_>>());
+        let told = Mutex::new(BTreeSet::new());
+        let doubt = |row: u32| {
+            told.lock().expect("nobody panicked").insert(row);
+        };
+        let asked = Search {
+            doubt: Some(Doubt(&doubt)),
+            threads: 2,
+            ..Search::best(3)
+        };
+        let matrix = Rows::packed(&data, dim).expect("rows");
+        let queries = Rows::packed(&query, dim).expect("a query");
+        search(matrix, companion.groups(), queries, &asked).expect("an answer");
+        assert_eq!(
+            told.into_inner().expect("nobody panicked"),
+            BTreeSet::from([2, 4]),
+            "{count} rows"
+        );
     }
 }
 

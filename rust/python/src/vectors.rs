@@ -62,7 +62,7 @@ pub fn embedding<'py>(
     record_id: &str,
     space: Option<&str>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let found = engine.handle.read(py, |store| store.embedding(space, record_id))?;
+    let found = engine.handle.ask(py, |shared| shared.embedding(space, record_id))?;
     Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
 }
 

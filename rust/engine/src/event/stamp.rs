@@ -146,13 +146,18 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
 }
 
-/// The same where people write it: the time of day, or its seconds, may be missing.
+/// The same where people write it: the time of day, or its seconds, may be missing. A day that its month does not have is no
+/// date; in the log it would be one all the same, for what is written there is not judged again.
 pub fn read_short(text: &str) -> Option<i64> {
     let rest = match text.len() {
         10 => "T00:00:00Z",
         16 => ":00Z",
-        _ => return read(text.as_bytes()),
+        _ => "",
     };
+    let day = read(format!("{}T00:00:00Z", text.get(..10)?).as_bytes())?;
+    if !spell(day).starts_with(&text[..10]) {
+        return None;
+    }
     read(format!("{text}{rest}").as_bytes())
 }
 
@@ -170,7 +175,15 @@ mod tests {
         ] {
             assert_eq!(read_short(short), read(b"2020-01-02T00:00:00Z"), "{short}");
         }
-        for other in ["2020-13-02", "20200102", "tomorrow..", "2020-01-02T00:0é"] {
+        for other in [
+            "2020-13-02",
+            "2026-02-30",
+            "2026-02-29T10:00",
+            "2026-04-31T10:00:00Z",
+            "20200102",
+            "tomorrow..",
+            "2020-01-02T00:0é",
+        ] {
             assert_eq!(read_short(other), None, "{other}");
         }
     }

@@ -8,7 +8,7 @@ use memchr::memchr;
 use crate::disk::{Access, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
-use crate::event::faces::face_of;
+use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, Value};
 use crate::ordered::in_order;
 
@@ -160,8 +160,11 @@ fn read_rows(
             .map_err(|fault| Error::invalid("record", format!("not JSON: {fault}")))
             .and_then(|record| {
                 let id = record.get("id").and_then(Value::as_str).filter(|_| faces);
-                let face = id.and_then(|id| face_of(id.as_bytes()));
-                rows.draft.upsert_value(&record, depth, face)
+                match id.and_then(|id| face_of(id.as_bytes())) {
+                    // It names rows that are not in this file, and would take the place of what names those that are here.
+                    Some(VECTORS) => Ok(()),
+                    face => rows.draft.upsert_value(&record, depth, face),
+                }
             });
         if let Err(fault) = outcome {
             rows.refused = Some((line, fault));

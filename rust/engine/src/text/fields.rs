@@ -65,8 +65,8 @@ pub enum Role {
     Link,
     /// A group that the record belongs to, by the number of the field.
     Group(u16),
-    /// When it happened.
-    Time,
+    /// When it happened, by the number of the field: the first that is there counts.
+    Time(u16),
 }
 
 /// What was found in a record.
@@ -79,8 +79,8 @@ pub enum Found<'a> {
     Link(&'a str),
     /// A group: the number of the field, and its value.
     Group(u16, &'a str),
-    /// A moment, in microseconds since 1970.
-    Time(i64),
+    /// The number of the field, and a moment in microseconds since 1970.
+    Time(u16, i64),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -106,7 +106,9 @@ impl Default for Fields {
         (0..)
             .zip(GROUPS)
             .for_each(|(number, path)| fields.add(path, Role::Group(number)));
-        TIMES.iter().for_each(|path| fields.add(path, Role::Time));
+        (0..)
+            .zip(TIMES)
+            .for_each(|(number, path)| fields.add(path, Role::Time(number)));
         fields
     }
 }
@@ -139,8 +141,8 @@ impl Fields {
         for (number, path) in (0..).zip(paths(data, "groups", &GROUPS)) {
             fields.add(&path, Role::Group(number));
         }
-        for path in paths(data, "times", &TIMES) {
-            fields.add(&path, Role::Time);
+        for (number, path) in (0..).zip(paths(data, "times", &TIMES)) {
+            fields.add(&path, Role::Time(number));
         }
         fields
     }
@@ -199,9 +201,9 @@ fn show(role: Role, record: &[u8], start: usize, end: usize, see: &mut dyn FnMut
             Role::Tag => see(Found::Tag(text)),
             Role::Link => see(Found::Link(text)),
             Role::Group(number) => see(Found::Group(number, text)),
-            Role::Time => {
+            Role::Time(number) => {
                 if let Some(micros) = stamp::read_short(text) {
-                    see(Found::Time(micros));
+                    see(Found::Time(number, micros));
                 }
             }
         }),
@@ -216,9 +218,9 @@ fn show(role: Role, record: &[u8], start: usize, end: usize, see: &mut dyn FnMut
             match role {
                 Role::Group(number) => see(Found::Group(number, text)),
                 Role::Text(weight) => see(Found::Text(text, weight)),
-                Role::Time => {
+                Role::Time(number) => {
                     if let Some(seconds) = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite()) {
-                        see(Found::Time((seconds * 1e6) as i64));
+                        see(Found::Time(number, (seconds * 1e6) as i64));
                     }
                 }
                 Role::Tag | Role::Link => {}

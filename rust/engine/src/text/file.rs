@@ -10,7 +10,7 @@ use crate::digest::{Hex, sha256};
 use crate::state::Class;
 
 /// The first bytes; the last one is the version.
-const MAGIC: &[u8; 8] = b"CMTEXT\x00\x02";
+const MAGIC: &[u8; 8] = b"CMTEXT\x00\x03";
 const DIGEST_BYTES: usize = 32;
 
 /// What sealed documents were made of.

@@ -46,7 +46,7 @@ impl Open {
         let doc = self.columns.len() as u32;
         self.counts.clear();
         self.keys.clear();
-        let (mut length, mut time) = (0_u32, NO_TIME);
+        let (mut length, mut time, mut time_field) = (0_u32, NO_TIME, u16::MAX);
         let Self {
             forms,
             stems,
@@ -68,7 +68,8 @@ impl Open {
             Found::Tag(tag) => keys.push(tag_key(tag)),
             Found::Link(id) => keys.push(link_key(id)),
             Found::Group(..) => {}
-            Found::Time(micros) => time = if time == NO_TIME { micros } else { time },
+            Found::Time(number, micros) if number < time_field => (time_field, time) = (number, micros),
+            Found::Time(..) => {}
         });
         for (form, weight) in pending {
             let number = match forms.get(&form) {

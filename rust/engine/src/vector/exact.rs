@@ -23,6 +23,8 @@ pub(super) enum Wanted<'a> {
     Range(Range<u32>),
     /// These, each once.
     Listed(&'a [u32]),
+    /// These, each once, by what one query knows of them.
+    Bounded(&'a [Candidate]),
 }
 
 impl Wanted<'_> {
@@ -30,14 +32,21 @@ impl Wanted<'_> {
         match self {
             Self::Range(range) => range.len(),
             Self::Listed(rows) => rows.len(),
+            Self::Bounded(rows) => rows.len(),
         }
     }
 
     #[inline]
-    fn get(&self, index: usize) -> u32 {
+    fn get(&self, index: usize) -> Candidate {
+        let anything = |row| Candidate {
+            row,
+            lower: i32::MIN,
+            upper: i32::MAX,
+        };
         match self {
-            Self::Range(range) => range.start + index as u32,
-            Self::Listed(rows) => rows[index],
+            Self::Range(range) => anything(range.start + index as u32),
+            Self::Listed(rows) => anything(rows[index]),
+            Self::Bounded(rows) => rows[index],
         }
     }
 }
@@ -62,10 +71,12 @@ pub(super) fn score_all(
                 return tops;
             }
             for index in from..count.min(from + PIECE_ROWS) {
-                let row = wanted.get(index);
-                let Some(floats) = rows.row(row) else { continue };
+                let candidate = wanted.get(index);
+                let Some(floats) = rows.row(candidate.row) else {
+                    continue;
+                };
                 for ((scorer, _), top) in queries.iter().zip(&mut tops) {
-                    top.offer(row, scorer.score(floats));
+                    top.offer(candidate.row, rows.score(scorer, candidate, floats));
                 }
             }
         }
@@ -90,12 +101,12 @@ pub(super) fn score_candidates(
 ) -> Top {
     if candidates.len() <= FEW_CANDIDATES {
         candidates.sort_unstable_by_key(|candidate| (-i64::from(candidate.upper), candidate.row));
-        for Candidate { row, upper } in candidates {
-            if upper < top.bar() {
+        for candidate in candidates {
+            if candidate.upper < top.bar() {
                 break;
             }
-            if let Some(floats) = rows.row(row) {
-                top.offer(row, scorer.score(floats));
+            if let Some(floats) = rows.row(candidate.row) {
+                top.offer(candidate.row, rows.score(scorer, candidate, floats));
             }
         }
         return top;
@@ -106,18 +117,14 @@ pub(super) fn score_candidates(
     let few = (2 * k + FEW_CANDIDATES / 4).min(promising.len() - 1);
     promising.select_nth_unstable_by_key(few, |candidate| -i64::from(candidate.upper));
     let mut trial = Top::new(k, top.bar());
-    for Candidate { row, .. } in &promising[..few] {
-        if let Some(floats) = rows.row(*row) {
-            trial.offer(*row, scorer.score(floats));
+    for candidate in &promising[..few] {
+        if let Some(floats) = rows.row(candidate.row) {
+            trial.offer(candidate.row, rows.score(scorer, *candidate, floats));
         }
     }
     let bar = trial.bar();
-    let listed: Vec<u32> = candidates
-        .iter()
-        .filter(|candidate| candidate.upper >= bar)
-        .map(|candidate| candidate.row)
-        .collect();
-    for found in score_all(rows, &Wanted::Listed(&listed), &[(scorer, bar)], k, threads) {
+    candidates.retain(|candidate| candidate.upper >= bar);
+    for found in score_all(rows, &Wanted::Bounded(&candidates), &[(scorer, bar)], k, threads) {
         top.merge(found);
     }
     top

@@ -1,8 +1,12 @@
-//! May this row be scored? Whoever keeps the rows may know better than to believe all of them.
+//! May this row be scored, and was it what its companion says? Whoever keeps the rows may know better than to believe all
+//! of them.
 
 use std::fmt;
 
 use super::rows::Rows;
+use super::score::Scorer;
+use super::shortlist::Candidate;
+use super::top::rank_of;
 
 /// Asked once for each row before it is scored, by any thread.
 #[derive(Clone, Copy)]
@@ -14,11 +18,23 @@ impl fmt::Debug for Gate<'_> {
     }
 }
 
+/// Told each row whose score lies outside its bounds, by any thread: the row or its companion is wrong, and rows may have
+/// been ruled out that should not. Whoever is told finds out which it is, and asks again without it.
+#[derive(Clone, Copy)]
+pub struct Doubt<'a>(pub &'a (dyn Fn(u32) + Sync));
+
+impl fmt::Debug for Doubt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Doubt")
+    }
+}
+
 /// Rows behind a gate.
 #[derive(Clone, Copy)]
 pub(super) struct Gated<'a> {
     pub(super) rows: Rows<'a>,
     pub(super) gate: Option<Gate<'a>>,
+    pub(super) doubt: Option<Doubt<'a>>,
 }
 
 impl<'a> Gated<'a> {
@@ -32,5 +48,17 @@ impl<'a> Gated<'a> {
             Some(Gate(admits)) if !admits(row) => None,
             _ => Some(self.rows.row(row)),
         }
+    }
+
+    /// The score of a candidate, held against its bounds.
+    #[inline]
+    pub(super) fn score(&self, scorer: &Scorer, candidate: Candidate, floats: &[f32]) -> f32 {
+        let score = scorer.score(floats);
+        if !(candidate.lower..=candidate.upper).contains(&rank_of(score))
+            && let Some(Doubt(tell)) = self.doubt
+        {
+            tell(candidate.row);
+        }
+        score
     }
 }

@@ -13,7 +13,8 @@
 //! 2. [`shortlist`] keeps the others, with their bounds, and raises the bar.
 //! 3. [`exact`] scores what is left from the floats, best bound first, until no bound reaches the k-th best score.
 //!
-//! Bounds are allowed to be wide, never wrong: rows that defeat them cost time and change nothing. A row that has no
+//! Bounds are allowed to be wide, never wrong: rows that defeat them cost time and change nothing. Rows on disk may change
+//! after their companion was made, so every score is held against the bounds that let it through. A row that has no
 //! companion yet is scored from its floats, and so are the few rows that a narrow filter keeps.
 //!
 //! Whoever keeps the rows may hold some of them back: a [`gate`] is asked before a row is scored, and [`mask`]s of a filter can
@@ -38,7 +39,7 @@ mod top;
 
 pub use companion::{Companion, Groups};
 pub use cpu::Cpu;
-pub use gate::Gate;
+pub use gate::{Doubt, Gate};
 pub use mask::Masks;
 pub use rows::{Misfit, Rows};
 pub use search::{Search, search};

@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use super::companion::{GROUP_ROWS, Groups, Loss, group_bytes};
 use super::cpu::Cpu;
 use super::exact::{Wanted, score_all, score_candidates};
-use super::gate::{Gate, Gated};
+use super::gate::{Doubt, Gate, Gated};
 use super::mask::Masks;
 use super::query::Query;
 use super::rows::{Misfit, Rows};
@@ -38,6 +38,8 @@ pub struct Search<'a> {
     /// Which rows may be scored; all if there is none. Rows that it stops still count where rows are ruled out: whoever
     /// stops one asks again with a filter that leaves it out.
     pub gate: Option<Gate<'a>>,
+    /// Who is told of scores that lie outside their bounds; nobody if there is none.
+    pub doubt: Option<Doubt<'a>>,
     /// The least score that counts; any if there is none.
     pub min_score: Option<f32>,
     /// How many threads may be used. Fewer are, where it would not pay.
@@ -55,6 +57,7 @@ impl Search<'_> {
             filter: None,
             masks: None,
             gate: None,
+            doubt: None,
             min_score: None,
             threads: 1,
             cpu: Cpu::best(),
@@ -93,6 +96,7 @@ pub fn search(
         gated: Gated {
             rows,
             gate: search.gate,
+            doubt: search.doubt,
         },
         groups: companion.count().min(rows.count() as usize / GROUP_ROWS),
         companion,

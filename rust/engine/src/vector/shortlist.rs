@@ -9,10 +9,11 @@ const FEW_CANDIDATES: usize = 1024;
 /// Above this many it is asked whether bounds help at all.
 const HOPELESS_CANDIDATES: usize = 4 * FEW_CANDIDATES;
 
-/// A row, and the rank that its score cannot exceed.
+/// A row, and the ranks between which its score must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) row: u32,
+    pub(super) lower: i32,
     pub(super) upper: i32,
 }
 
@@ -54,7 +55,7 @@ impl Shortlist {
             return;
         }
         self.raise(lower);
-        self.kept.push(Candidate { row, upper });
+        self.kept.push(Candidate { row, lower, upper });
         if self.kept.len() >= self.prune_at {
             self.prune(self.bar());
             self.prune_at = FEW_CANDIDATES.max(2 * self.kept.len());

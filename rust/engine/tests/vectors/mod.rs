@@ -1,6 +1,6 @@
 //! Which rows are hard, and what is the right answer for them?
 
-use chronomemory::vector::{Companion, Cpu, Hit, Rows, Search, search};
+use chronomemory::vector::{Companion, Cpu, Doubt, Hit, Rows, Search, search};
 use roaring::RoaringBitmap;
 
 /// A small generator: the same numbers everywhere.
@@ -145,9 +145,14 @@ pub fn companion(rows: Rows<'_>) -> Companion {
     companion
 }
 
-/// Asserts that a search answers every query as brute force does, bit for bit.
+/// Asserts that a search answers every query as brute force does, bit for bit, and doubts no row.
 pub fn assert_exact(rows: Rows<'_>, companion: &Companion, queries: &[f32], asked: &Search<'_>, what: &str) {
     let queries = Rows::packed(queries, rows.dim()).expect("queries");
+    let doubt = |row: u32| panic!("{what}: row {row} is outside its bounds");
+    let asked = &Search {
+        doubt: Some(Doubt(&doubt)),
+        ..*asked
+    };
     let answers = search(rows, companion.groups(), queries, asked).expect("an answer");
     assert_eq!(answers.len(), queries.count() as usize);
     for (number, answer) in (0..).zip(&answers) {

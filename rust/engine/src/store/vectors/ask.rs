@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::check::{is_row, row_damage};
+use super::hunt::MOST_STARTS;
 use super::index::RowIndex;
 use super::words::Bound;
 use crate::damage::Damage;
@@ -10,7 +11,7 @@ use crate::disk::{Access, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::rows_name;
 use crate::state::unspelled;
-use crate::store::Store;
+use crate::store::{Shared, Store};
 
 /// What there is to say about a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +131,26 @@ impl Store {
             rows: index.rows,
             dim: index.bound.dim,
             ids: (0..index.rows).map(name).collect(),
+        })
+    }
+}
+
+impl Shared {
+    /// As [`Store::embedding`]. A compaction may take the file away between the look at the log and the look at the row, so
+    /// damage is told only if a second look, at the log as it is then, finds the same.
+    ///
+    /// # Errors
+    /// As [`Store::embedding`].
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        let mut seen = None;
+        for _ in 0..MOST_STARTS {
+            match self.read(|store| store.embedding(space, id)) {
+                Err(Error::Corrupted(damage)) if seen.as_ref() != Some(&damage) => seen = Some(damage),
+                outcome => return outcome,
+            }
+        }
+        Err(Error::Unsupported {
+            what: "the rows keep being replaced".to_owned(),
         })
     }
 }

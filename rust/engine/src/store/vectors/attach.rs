@@ -9,6 +9,7 @@ use crate::event::draft::Draft;
 use crate::json;
 use crate::state::{Query, unspelled};
 use crate::store::{Committed, Store};
+use crate::text::is_searched;
 
 /// Embeddings of some records, all of one model.
 #[derive(Clone, Copy, Debug)]
@@ -185,6 +186,10 @@ impl Store {
             ..Query::default()
         });
         for id in ids.iter() {
+            if !is_searched(id) {
+                let reason = format!("{:?} keeps the books, and is found by no search", unspelled(id));
+                return Err(Error::invalid("id", reason));
+            }
             match self.state.slot_spelled(id) {
                 None => return Err(Error::invalid("id", format!("there is no record {:?}", unspelled(id)))),
                 Some(slot) if self.state.passes(&tombstones, slot) => {

@@ -1,14 +1,16 @@
 //! Which records are nearest to a vector?
 //!
 //! A search holds the store only at its beginning and at its end: in between it works on what it took along, and writers go
-//! on. A row is scored only after its digest was checked, once, and those that were found are checked again: somebody may
-//! have touched the file since. If one fails, the search runs again without it: it may have ruled out others.
+//! on. A row is scored only after its digest was checked, once, and checked again if it was found, or if its score is not
+//! what its companion allows: somebody may have touched the file since. If one fails, the search runs again without it: it
+//! may have ruled out others. If none fails that should, the companion is wrong, and the search runs again on floats alone.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::blocks::{BLOCK_GROUPS, Ready, Shelves};
+use super::blocks::{BLOCK_GROUPS, Codes, Ready, Shelves};
 use super::check::is_row;
 use super::filter::Filter;
 use super::index::{BLOCK_ROWS, Block};
@@ -16,10 +18,10 @@ use super::words::Bound;
 use crate::error::{At, Error, Result};
 use crate::state::{Query, unspelled};
 use crate::store::{Shared, Store};
-use crate::vector::{Cpu, Gate, Groups, Hit, Rows, Search, search};
+use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
 
 /// How often a search begins anew because the files were replaced under it.
-const MOST_STARTS: usize = 4;
+pub(super) const MOST_STARTS: usize = 4;
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -175,13 +177,17 @@ impl Hunt {
         let path = self.shelves.rows_path();
         let ready = self.ready().at(&path)?;
         let mut failed = ready.failed();
+        let mut by_floats = false;
         loop {
-            let found = self.search(&ready, queries, &failed)?;
+            let is_misled = AtomicBool::new(false);
+            let codes = if by_floats { &[] } else { &ready.codes[..] };
+            let found = self.search(&ready, codes, queries, &failed, &is_misled)?;
             for hit in found.iter().flatten() {
                 self.check_again(&ready, hit.row);
             }
             let now = ready.failed();
-            if now.len() == failed.len() {
+            by_floats |= is_misled.into_inner();
+            if now.len() == failed.len() && (codes.is_empty() || !by_floats) {
                 return Ok(found);
             }
             failed = now;
@@ -204,13 +210,20 @@ impl Hunt {
         self.shelves.ready(&self.blocks, self.rows, self.threads)
     }
 
-    fn search(&self, ready: &Ready, queries: &[f32], failed: &RoaringBitmap) -> Result<Vec<Vec<Hit>>> {
+    fn search(
+        &self,
+        ready: &Ready,
+        codes: &[Codes],
+        queries: &[f32],
+        failed: &RoaringBitmap,
+        is_misled: &AtomicBool,
+    ) -> Result<Vec<Vec<Hit>>> {
         let bound = &self.shelves.bound;
         let misfit = |fault: crate::vector::Misfit| Error::invalid("vector", fault.to_string());
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::invalid("rows", fault.to_string()))?;
         let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
-        let codes: Vec<&[u8]> = ready.codes.iter().map(|codes| codes.bytes(bound.dim)).collect();
+        let codes: Vec<&[u8]> = codes.iter().map(|codes| codes.bytes(bound.dim)).collect();
         let companion = Groups::in_blocks(&codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
         let queries = Rows::packed(queries, bound.dim).map_err(misfit)?;
         let admit = |row: u32| {
@@ -218,9 +231,16 @@ impl Hunt {
             let check = || is_row(bytes, row, bound, &self.blocks[number].digests[place]);
             ready.marks[number].admit(place, check)
         };
+        let doubt = |row: u32| {
+            if self.check_again(ready, row) {
+                is_misled.store(true, Ordering::Relaxed);
+            }
+        };
         let less;
         let (filter, masks) = if failed.is_empty() {
-            let masks = (!self.filter.is_all).then(|| self.filter.masks(companion.count()));
+            // Without codes there is nothing to mask, and masks are kept.
+            let is_masked = !self.filter.is_all && !codes.is_empty();
+            let masks = is_masked.then(|| self.filter.masks(companion.count()));
             ((!self.filter.is_all).then_some(&self.filter.rows), masks)
         } else {
             less = &self.filter.rows - failed;
@@ -231,6 +251,7 @@ impl Hunt {
             filter,
             masks,
             gate: Some(Gate(&admit)),
+            doubt: Some(Doubt(&doubt)),
             min_score: self.min_score,
             threads: self.threads,
             cpu: Cpu::best(),
