@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,7 @@ class TestABatchThatIsNotWritten:
         with pytest.raises(InvalidRecord), blocks.begin() as conn:
             for block_id in "abc":
                 sync.update_block_scoring(conn, block_id, embedding=[0.0, 1.0], embedding_model="m")
-            sync.insert_block(conn, block_id="y" * 100_000, content="d", category="c", source="s")
+            conn.patch("block:a", {"data": {"note": math.nan}})
         with blocks.connect() as conn:
             found = [sync.get_block(conn, block_id)["embedding"] for block_id in "abc"]
         assert found == [embedding_to_bytes([1.0, 0.0]), None, None]

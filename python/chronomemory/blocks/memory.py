@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from chronomemory.blocks import embeddings
-from chronomemory.blocks.asking import Analyser, Answers, Judge, TokenCounter
+from chronomemory.blocks.asking import Analyser, Answers, Judge, KeptAnswers, TokenCounter
 from chronomemory.blocks.checks import (
     check_budget,
     check_count,
@@ -72,6 +72,7 @@ class Memory(Timed):
         self._analyser = analyser
         self._judge = judge
         self._counter = token_counter
+        self._answers = KeptAnswers()
         self._kept = KeptFrames(seconds)
         self.blocks.run(_seed)
 
@@ -102,7 +103,7 @@ class Memory(Timed):
         """Embed what waits in the inbox, compare it with what is known, link it and make it active."""
         if limit is not None:
             check_count("limit", limit, 0)
-        answers = Answers(self._analyser, self._judge, self._counter)
+        answers = Answers(self._analyser, self._judge, self._counter, self._answers)
         return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).run(limit)
 
     def dream(self) -> tuple[ConsolidateResult, CurateResult]:
