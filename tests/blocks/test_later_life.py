@@ -179,6 +179,14 @@ class TestEditing:
             assert sync.get_neighbours(conn, [edited.block_id]) == [other]
             assert sync.get_block(conn, edited.block_id)["status"] == "active"
 
+    def test_it_fades_as_fast_as_outcomes_have_taught(self, memory: Memory) -> None:
+        one = memory.remember("Fact 0").block_id
+        memory.outcome([one], 0.0)
+        assert memory.blocks.store.get(f"block:{one}").data["decay_lambda"] == 0.02
+        edited = memory.edit(one, "Fact 1").block_id
+        memory.consolidate()
+        assert memory.blocks.store.get(f"block:{edited}").data["decay_lambda"] == 0.02
+
     def test_it_keeps_what_was_learned_of_the_old_one(self, memory: Memory) -> None:
         one, other = memory.remember("Fact 0").block_id, memory.remember("Fact 90").block_id
         memory.connect(one, other, 0.6)

@@ -168,7 +168,7 @@ class Arrival:
         data: dict[str, Any] = {
             "reinforcement_count": record.data.get("reinforcement_count", 0) + 1,
             "last_reinforced_at": max(self.hours, record.data.get("last_reinforced_at", 0.0)),
-            "decay_lambda": DecayTier.of(list(tags), record.data["category"]).value,
+            "decay_lambda": _fading(record, tags),
             "token_count": self.answers.tokens(content),
         }
         new_tags = {tag: True for tag in sorted(tags) if tag not in record.data.get("tags", {})}
@@ -216,3 +216,14 @@ class Arrival:
             if score > _CONTRADICTS_ABOVE:
                 self.conn.put(new_contradiction(*pair, score))
                 self.result.contradictions += 1
+
+
+def _fading(record: ChronoRecord, tags: set[str]) -> float:
+    """Return how fast a block fades: as its tags say, and faster in so far as outcomes have taught it."""
+    category = record.data["category"]
+    tier = DecayTier.of(list(tags), category).value
+    if not record.data.get("evidence"):
+        return tier
+    before = DecayTier.of(tags_of(record), category).value
+    faster = max(1.0, float(record.data.get("decay_lambda", before)) / before)
+    return max(tier, min(tier * faster, DecayTier.EPHEMERAL.value))

@@ -121,7 +121,7 @@ class Connection:
         if known is None:
             raise IntegrityError(f"there is no record {record_id!r} to change", recovery="Check the id.")
         if "confidence" in patch:
-            check_within("confidence", patch["confidence"])
+            patch = {**patch, "confidence": check_within("confidence", patch["confidence"])}
         self._changes.append(("patch", (record_id, patch)))
         self._seen[record_id] = replace(
             known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}

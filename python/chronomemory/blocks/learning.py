@@ -32,7 +32,7 @@ _PAST = (
     "summary",
 )
 #: What a block in other words keeps.
-_STANDING = ("evidence", "reinforcement_count")
+_STANDING = ("decay_lambda", "evidence", "reinforcement_count")
 
 
 def drafted(

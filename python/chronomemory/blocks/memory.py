@@ -102,7 +102,7 @@ class Memory(Timed):
     def consolidate(self, limit: int | None = None) -> ConsolidateResult:
         """Embed what waits in the inbox, compare it with what is known, link it and make it active."""
         if limit is not None:
-            check_count("limit", limit, 0)
+            limit = check_count("limit", limit, 0)
         answers = Answers(self._analyser, self._judge, self._counter, self._answers)
         return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).run(limit)
 
@@ -136,7 +136,7 @@ class Memory(Timed):
         expansion: int = EXPANSION,
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking."""
-        check_count("expansion", expansion, 0, MOST_RESULTS)
+        expansion = check_count("expansion", expansion, 0, MOST_RESULTS)
         narrowed: dict[str, Any] = {}
         if tags is not None:
             narrowed["tag_patterns"] = tuple(check_list("tags", tags))
@@ -170,16 +170,15 @@ class Memory(Timed):
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
         budget = asked.token_budget if token_budget is None else check_budget(token_budget)
-        key = (name, query, top_k, budget, token_counter)
+        counter = self._counter if token_counter is None else token_counter
+        key = (name, query, top_k, budget, self._kept.name_of(token_counter))
         known = self._kept.get(key, seq)
         if known is not None:
             return self._told(replace(known, cached=True), explain)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
             question = self._question(conn, vector, query, top_k)
-            result = frame_of(
-                conn, asked, replace(question, budget=budget, counter=token_counter or self._counter)
-            )
+            result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
         after = seq + (self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0)
         if after == self.blocks.store.wal_seq():  # nobody else wrote anything meanwhile
