@@ -29,6 +29,9 @@ __all__ = ["ConsolidateResult", "Consolidation"]
 #: How many blocks are embedded at once, and how many become part of the memory at once.
 _EMBEDDED_BLOCKS, _TOGETHER = 500, 32
 
+#: Something to do in the same batch, at an hour.
+Change = Callable[[Connection, float], object]
+
 
 def embedded(conn: Connection, records: Sequence[ChronoRecord], embedder: Embedder) -> Matrix:
     """Return a vector for each block, embedding each text once; a vector of the same model is kept."""
@@ -94,13 +97,20 @@ class Consolidation:
         elif len(self.failed) - self._failed_before >= _TOGETHER:
             raise next(reversed(self.failed.values()))
 
-    def _take(self, records: Sequence[ChronoRecord], vectors: Matrix) -> None:
+    def take_at_once(self, record: ChronoRecord, change: Change) -> None:
+        """Take in a block that a change puts into the inbox, both in one batch, or neither."""
+        vectors = as_matrix(self.embedder.embed_batch([record.data["content"]]), 1)
+        self._take([record], vectors, change)
+
+    def _take(self, records: Sequence[ChronoRecord], vectors: Matrix, change: Change | None = None) -> None:
         model = self.embedder.model_name
         while True:
             hours = self.hour()
             found = Neighbours(self.blocks.store, model, vectors, least_cosine(self.answers))
 
             def work(conn: Connection, hours: float = hours, found: Neighbours = found) -> ConsolidateResult:
+                if change is not None:
+                    change(conn, hours)
                 arrival = Arrival(conn, hours, model, self.answers)
                 return arrival.run(records, vectors, found.caught_up(conn), self.failed)
 
@@ -109,6 +119,8 @@ class Consolidation:
                 return
             except Unanswered:
                 self._rehearse(work)
+                if change is not None and self.failed:
+                    raise next(iter(self.failed.values())) from None
             except BatchConflict:
                 if len(records) == 1:
                     raise

@@ -24,17 +24,17 @@ from chronomemory.blocks.curation import CurateResult, curate
 from chronomemory.blocks.engine import Blocks, open_blocks
 from chronomemory.blocks.explain import explained
 from chronomemory.blocks.frames import Frame, define_frame, load_frame
-from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.ids import block_key, plain_id
 from chronomemory.blocks.kept import KeptFrames
-from chronomemory.blocks.learning import drafted, edit, forget, learn
+from chronomemory.blocks.learning import EDITED, drafted, edit, forget, learn
 from chronomemory.blocks.outcomes import OutcomeResult, connect, disconnect, note_together, outcome
 from chronomemory.blocks.retrieval import EXPANSION, Question, frame_of, recall
-from chronomemory.blocks.storage.blocks import reinforce_blocks
+from chronomemory.blocks.storage.blocks import reinforce_blocks, tags_of
 from chronomemory.blocks.storage.config import MOST_RESULTS, get_number
 from chronomemory.blocks.storage.seed import SIMULATE, seed_builtin_data, seed_frame
 from chronomemory.blocks.survey import MemoryStatus, listed, survey
 from chronomemory.blocks.timed import Timed
-from chronomemory.blocks.types import FrameResult, LearnResult, ScoredBlock
+from chronomemory.blocks.types import BlockStatus, FrameResult, LearnResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
 from chronomemory.event import WalEvent
 from chronomemory.store import ChronoStore
@@ -103,18 +103,33 @@ class Memory(Timed):
         """Embed what waits in the inbox, compare it with what is known, link it and make it active."""
         if limit is not None:
             limit = check_count("limit", limit, 0)
+        return self._consolidation().run(limit)
+
+    def _consolidation(self) -> Consolidation:
         answers = Answers(self._analyser, self._judge, self._counter, self._answers)
-        return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).run(limit)
+        return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour)
 
     def dream(self) -> tuple[ConsolidateResult, CurateResult]:
         """Consolidate and curate: what to do when nothing else is to be done."""
         return self.consolidate(), self.curate()
 
     def edit(self, block_id: str, content: str) -> LearnResult:
-        """Say a block in other words; the new one waits in the inbox and takes over tags and links."""
-        return self._write(
-            lambda conn: edit(conn, block_id, content, hours=self._clock.tick(conn), session_id=self._session)
-        )
+        """Say a block in other words; the new one takes over tags and links, and waits in the inbox.
+
+        A constitutional block never falls out of ``self``: its new words are consolidated at once.
+        """
+
+        def change(conn: Connection, hours: float) -> LearnResult:
+            return edit(conn, block_id, content, hours=hours, session_id=self._session)
+
+        with self.blocks.connect() as conn:
+            old = conn.record(block_key(check_text("block_id", block_id)))
+        if old is None or old.status != BlockStatus.ACTIVE or "self/constitutional" not in tags_of(old):
+            return self._write(lambda conn: change(conn, self._clock.tick(conn)))
+        category, source = old.data["category"], old.data["source"]
+        new = drafted(content, tags_of(old), category, source, hours=0.0, session_id=None)
+        self._consolidation().take_at_once(new, change)
+        return LearnResult(plain_id(new.id), EDITED)
 
     def forget(self, block_id: str) -> None:
         """Put a block away."""
