@@ -17,7 +17,7 @@ from chronomemory.blocks import embeddings
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, CONFIG, block_key, config_key, plain_id
 from chronomemory.embedders import Matrix
-from chronomemory.errors import LogCorrupted
+from chronomemory.errors import HistoryUnavailable, LogCorrupted
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
 
@@ -57,15 +57,16 @@ class Neighbours:
         self._least = least
         self._seq = store.wal_seq()
         self._known = _mark(Connection(store, writable=False))
-        self._near: Near = nearest_blocks(
-            store.engine, self._space, vectors.tobytes(), vectors.shape[1], _NEIGHBOURS, least
-        )
+        self._near = self._looked(store)
 
     def caught_up(self, conn: Connection) -> Near:
         """Return them with those that have come since; the batch is in conflict with any that come now."""
         if _mark(conn) == self._known:
             return self._near
-        came = self._came(conn)
+        try:
+            came = self._came(conn)
+        except HistoryUnavailable:  # someone has compacted without keeping the events of meanwhile
+            return self._looked(conn.store)
         if not came:
             return self._near
         rows = np.stack(list(came.values()))
@@ -79,6 +80,12 @@ class Neighbours:
             ]
             for at, near in enumerate(self._near)
         ]
+
+    def _looked(self, store: ChronoStore) -> Near:
+        dim = self._vectors.shape[1]
+        return nearest_blocks(
+            store.engine, self._space, self._vectors.tobytes(), dim, _NEIGHBOURS, self._least
+        )
 
     def _came(self, conn: Connection) -> dict[str, np.ndarray]:
         """Return the vectors of the active blocks that something was written about since."""
