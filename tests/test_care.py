@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoError, ChronoRecord, ChronoStore
+from chronomemory.errors import HistoryUnavailable
 
 Contents = Callable[[Path], "dict[str, bytes]"]
 
@@ -97,3 +98,48 @@ def test_restoring_from_nowhere_changes_nothing(
         store.restore(tmp_path / "nowhere")
     assert contents(tmp_path) == before
     assert ids(store.query()) == ["A"]
+
+
+@pytest.mark.parametrize("at_a_line", [True, False])
+def test_a_backup_that_was_cut_off_is_refused(store: ChronoStore, at_a_line: bool) -> None:
+    for number in range(20):
+        store.upsert(ChronoRecord(id=f"R-{number}"))
+    copy = store.backup()
+    log = copy / "events.wal"
+    text = log.read_bytes()
+    end = text.index(b"\n", len(text) // 2) + 1
+    log.write_bytes(text[: end if at_a_line else end + 50])
+    with pytest.raises(ChronoError):
+        store.restore(copy)
+    assert store.record_count() == 20
+
+
+def test_what_changed_is_told_across_compactions(store: ChronoStore) -> None:
+    told = [[store.upsert(ChronoRecord(id="A")).seq], [store.upsert(ChronoRecord(id="B")).seq]]
+    store.upsert_many([ChronoRecord(id="C"), ChronoRecord(id="A")])
+    store.compact()
+    store.upsert(ChronoRecord(id="D"))
+    store.delete("B")
+    store.compact()
+    assert store.changed_since(told[1][0]) == ["B", "C", "A", "D"]
+    assert store.changed_since(told[1][0] + 1) == ["C", "A", "D"]
+    assert store.changed_since(store.wal_seq() + 1) == []
+    store.upsert(ChronoRecord(id="E"))
+    assert store.changed_since(told[0][0]) == ["A", "B", "C", "D", "E"]
+    store.compact(keep_history=False)
+    last = store.wal_seq()
+    with pytest.raises(HistoryUnavailable):
+        store.changed_since(told[0][0])
+    store.upsert(ChronoRecord(id="F"))
+    assert store.changed_since(last) == ["F"]
+
+
+def test_a_lost_archive_is_not_taken_for_an_empty_past(store: ChronoStore) -> None:
+    store.upsert(ChronoRecord(id="A"))
+    store.compact()
+    assert len(store.history("A")) == 1
+    store.close()
+    shutil.rmtree(store.project_root / ".chronomemory" / "archive")
+    for ask in (lambda: store.history("A"), lambda: store.changed_since(1)):
+        with pytest.raises(HistoryUnavailable):
+            ask()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, _core
-from chronomemory.errors import HistoryUnavailable, LogCorrupted
+from chronomemory.errors import HistoryUnavailable, LogCorrupted, StoreClosed
 from chronomemory.query import why_do_we_believe
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -221,3 +223,27 @@ def test_two_restores_in_one_second_keep_both_logs(tmp_path: Path) -> None:
     kept = [path.read_bytes() for path in (tmp_path / ".chronomemory" / "quarantine").iterdir()]
     assert any(b'"id":"B"' in log for log in kept)
     assert any(b'"id":"C"' in log for log in kept)
+
+
+def test_an_exclusive_store_notices_that_its_log_was_replaced(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path, exclusive=True) as store:
+        store.upsert(ChronoRecord(id="A"))
+        log = log_of(tmp_path)
+        shutil.copy(log, log.with_suffix(".copy"))
+        log.with_suffix(".copy").rename(log)
+        time.sleep(0.01)
+        with pytest.raises(OSError, match="reopen"):
+            store.upsert(ChronoRecord(id="B"))
+    with ChronoStore(tmp_path) as store:
+        assert [record.id for record in store.query()] == ["A"]
+
+
+def test_a_store_that_another_thread_closes_at_once_is_used_or_closed(tmp_path: Path) -> None:
+    class Racing(ChronoStore):
+        def _opened(self) -> _core.Engine:
+            engine = super()._opened()
+            self.close()  # as another thread may, just then
+            return engine
+
+    with pytest.raises(StoreClosed):
+        Racing(tmp_path).upsert(ChronoRecord(id="A"))

@@ -84,10 +84,15 @@ class ChronoStore(Door):
 
     def open(self) -> ChronoStore:
         """Open the store unless it is open, and warn of damage or an interrupted write."""
+        self._opened()
+        return self
+
+    def _opened(self) -> Engine:
         with self._turn():
             # INVARIANT: an engine belongs to the process that made it; after a fork the
             # child must not go on with its parent's.
-            if self._engine is None or self._opened_by != os.getpid():
+            engine = self._engine
+            if engine is None or self._opened_by != os.getpid():
                 engine = self._make_engine()
                 try:
                     for complaint in _complaints(self.project_root, engine.findings()):
@@ -96,7 +101,7 @@ class ChronoStore(Door):
                     engine.close()
                     raise
                 self._engine, self._opened_by = engine, os.getpid()
-        return self
+        return engine
 
     def _turn(self) -> threading.Lock:
         """Return the lock of those who open and close; a forked child must not wait for its parent's."""
@@ -150,11 +155,7 @@ class ChronoStore(Door):
     @property
     def engine(self) -> Engine:
         """The open engine: the doorway that the other faces of this package write through."""
-        engine = self._engine
-        if engine is None:
-            engine = self.open()._engine
-            assert engine is not None
-        return engine
+        return self._engine or self._opened()
 
     # Writing.
 
@@ -261,11 +262,11 @@ class ChronoStore(Door):
         return [WalEvent._of_line(line) for line in self.engine.replay(from_seq)]
 
     def history(self, record_id: str) -> list[WalEvent]:
-        """Return every event of one record, oldest first."""
+        """Return every event of one record that was kept, oldest first."""
         return [WalEvent._of_line(line) for line in self.engine.history(record_id)]
 
     def changed_since(self, seq: int) -> list[str]:
-        """Return the ids written at ``seq`` or later, each once."""
+        """Return the ids written at ``seq`` or later, each once, whether or not the log was compacted since."""
         return self.engine.changed_since(seq)
 
     def as_of(self, when: int | datetime) -> StoreView:

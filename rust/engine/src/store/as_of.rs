@@ -11,6 +11,7 @@ use crate::text::Index;
 use crate::verify::{BaseState, Walk};
 use crate::wal::reader::Reading;
 
+use super::changed::why_not_kept;
 use super::load::{Look, examine, settled_seq};
 use super::loader::{Loader, Moment};
 use super::past::{OrDamage, damaged};
@@ -187,10 +188,7 @@ impl Store {
 
 fn unavailable(segment: &Segment, first_seq: u64) -> Error {
     let reason = match &segment.beginning.origin {
-        Origin::Ours(sentinel) => match sentinel.safe_archive() {
-            Some((name, _)) => format!("{name} is not there"),
-            None => "the log was compacted there and its history not kept".to_owned(),
-        },
+        Origin::Ours(sentinel) => why_not_kept(sentinel),
         _ => format!("the base of {} is not there", segment.name),
     };
     Error::HistoryUnavailable { first_seq, reason }

@@ -7,10 +7,12 @@ use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::layout::{LOG, Layout, SNAPSHOT};
+use crate::wal::synced::Synced;
 
 use super::care::{Alone, Turns, remove_backup, take_care};
 use super::compact::sync;
 use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name};
+use super::sync::write_hint;
 use super::{Progress, Store};
 
 /// A copy that is being made while others go on.
@@ -21,6 +23,8 @@ pub struct BackingUp {
     draft: PathBuf,
     /// The log, and how much of it is committed.
     log: Option<(Arc<dyn DiskFile>, u64)>,
+    /// Where the copied log ends, for the hint beside it.
+    reached: Option<Synced>,
     snapshot: Option<Arc<dyn DiskFile>>,
     /// Files of rows, and how many bytes of them the log names.
     rows: Vec<(String, u64)>,
@@ -44,6 +48,11 @@ impl BackingUp {
         self.copy_rows(&disk, &draft)?;
         if let Some((log, end)) = &self.log {
             copy_range(&*disk, &**log, 0..*end, &draft.join(LOG), Some(progress))?;
+        }
+        if let Some(reached) = &self.reached {
+            // Without it a log that was cut off would look like one whose end was never synced.
+            let hint = write_hint(&*disk, &Layout::of_folder(draft.clone()), reached)?;
+            hint.sync().at(&draft)?;
         }
         if let Some(snapshot) = &self.snapshot {
             let length = snapshot.length().at(&draft)?;
@@ -111,6 +120,7 @@ impl Store {
                 target,
                 draft: draft.into(),
                 log: log.map(|log| (Arc::clone(&log.file), log.walk.end)),
+                reached: store.reached(),
                 // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
                 snapshot: store.disk.open(&store.layout.snapshot(), Access::Read).ok(),
                 rows: store.named_rows(),

@@ -51,19 +51,25 @@ impl Store {
         if !self.lock.held {
             self.hold_lock_within(self.options.lock_timeout)?;
             self.lock.since = now;
-        } else if !self.lock.leased && !(0..LEASE_MICROS).contains(&(now - self.lock.since)) {
-            self.look_around()?;
-            self.lock.since = now;
+        } else if !self.lock.leased {
+            self.look_around(now)?;
         }
         self.lock.leased = false;
         self.lock.used = now;
         Ok(rushed)
     }
 
-    /// Whoever keeps the lock for long looks now and then whether someone got past it: nothing of theirs is overwritten.
-    fn look_around(&mut self) -> Result<()> {
+    /// Whoever keeps the lock for long looks whether someone got past it: nothing of theirs is overwritten. Now and then
+    /// it also looks whether the log is still the one at its path.
+    fn look_around(&mut self, now: i64) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        if log.file.length().at(self.layout.log())? != log.walk.end {
+        let path = self.layout.log();
+        let mut is_ours = log.file.length().at(path)? == log.walk.end;
+        if !(0..LEASE_MICROS).contains(&(now - self.lock.since)) {
+            is_ours &= self.disk.status(path).at(path)?.identity == log.identity;
+            self.lock.since = now;
+        }
+        if !is_ours {
             let fault = std::io::Error::other("another process wrote while this store held the lock: reopen the store");
             return Err(Error::io(self.layout.log(), fault));
         }

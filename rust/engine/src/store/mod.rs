@@ -9,6 +9,7 @@ mod archives;
 mod as_of;
 mod backup;
 mod care;
+mod changed;
 mod commit;
 mod compact;
 mod copies;

@@ -8,25 +8,24 @@ use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::{DiskFile, read_upto};
 use crate::error::{At, Error, Result};
-use crate::event::Op;
-use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::origin::{Origin, Sentinel};
-use crate::state::{spelled, unspelled};
+use crate::state::spelled;
 use crate::verify::finding;
 
 use super::Store;
+use super::changed::not_kept;
 use super::shelf::Volume;
 
 /// How much is read at once when neighbouring events are asked for.
 const WINDOW_BYTES: usize = 256 * 1024;
 
 impl Store {
-    /// The lines that speak of a record, oldest first: those of the archives that are there, then those of the live log. The
+    /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
     /// live log has an index in memory, each archive one beside it.
     ///
     /// # Errors
-    /// `Corrupted` if an archive is damaged, `Io`.
+    /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
         let mut lines = Vec::new();
         let spelled = spelled(id);
@@ -49,13 +48,17 @@ impl Store {
         Ok(lines)
     }
 
-    /// The archives that are there, newest first.
+    /// The archives that were kept, newest first.
     fn volumes(&self) -> Result<Vec<Arc<Volume>>> {
         let mut found: Vec<Arc<Volume>> = Vec::new();
         let mut origin = self.log.as_ref().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
             let Some(volume) = self.volume_before(&sentinel)? else {
-                break;
+                match sentinel.archive {
+                    // What nobody wanted to keep is not missed.
+                    None => break,
+                    Some(_) => return Err(not_kept(&sentinel)),
+                }
             };
             origin = Some(volume.beginning.origin.clone());
             found.push(volume);
@@ -82,29 +85,6 @@ impl Store {
             self.each_line(range, |line| lines.push(line.to_vec()))?;
         }
         Ok(lines)
-    }
-
-    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
-    /// those of the faces only if asked for.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
-        let mut seen = std::collections::HashSet::new();
-        let mut ids = Vec::new();
-        for range in self.state.timeline().since(seq) {
-            self.each_line(range, |line| {
-                if let Ok(event) = Event::read(line, Trust::Hashes) {
-                    let id = event.record_id(line);
-                    let asked_for =
-                        matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch) && (faces || face_of(id).is_none());
-                    if asked_for && seen.insert(id.to_vec()) {
-                        ids.push(unspelled(id));
-                    }
-                }
-            })?;
-        }
-        Ok(ids)
     }
 
     fn line_at(&self, index: usize) -> Result<Vec<u8>> {

@@ -4,11 +4,14 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
-use crate::layout::Layout;
+use crate::layout::{LOG, Layout};
+use crate::origin::{Hint, hint_for, read_hint};
 use crate::remembered;
+use crate::verify::finding;
 use crate::wal::synced::Synced;
 
 use super::care::{Alone, Scratch, Turns, take_care};
@@ -123,6 +126,7 @@ pub fn restore(turns: &impl Turns, source: &Layout, now: &dyn Fn() -> i64, progr
     if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
         return Err(Error::Corrupted(Box::new(damage.clone())));
     }
+    check_end(&*disk, source)?;
     if report.events == 0 {
         return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
     }
@@ -134,6 +138,29 @@ pub fn restore(turns: &impl Turns, source: &Layout, now: &dyn Fn() -> i64, progr
     // Bases and archives of the log that was replaced lie beside it now.
     clear_out(turns, Some(&layout.quarantine()), now())?;
     write_snapshot(turns)
+}
+
+/// A chain does not tell that it went on. The hint beside a copy does: it says where the copied log ended.
+fn check_end(disk: &dyn Disk, source: &Layout) -> Result<()> {
+    let path = source.log();
+    let hint = read_hint(disk, source).at(path)?;
+    let Ok(log) = disk.open(path, Access::Read) else {
+        return Ok(());
+    };
+    let length = log.length().at(path)?;
+    match hint_for(hint, &*log, length).at(path)? {
+        Hint::Contradicted(whole) if whole.offset > length => {
+            let reason = format!(
+                "the copy was cut off: it had {} bytes and seq {}",
+                whole.offset, whole.seq
+            );
+            Err(Error::Corrupted(Box::new(Damage {
+                offset: length,
+                ..finding(LOG, DamageKind::Unreadable, reason)
+            })))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Copies the rows of a copy. Where the present log names a file of the same name that holds anything else, its rows move
