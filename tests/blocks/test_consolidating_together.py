@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 from chronomemory.blocks import Memory, MemorySystem, connection, content_hash, sync
-from chronomemory.blocks.neighbours import leave_mark
+from chronomemory.blocks.neighbours import Neighbours, leave_mark
 from chronomemory.embedders import CallableEmbedder
+from chronomemory.embedders.protocol import as_matrix
 from living import angles
 
 ANGLES = CallableEmbedder("angles", angles)
@@ -70,6 +72,19 @@ class TestAnotherProcess:
             overtaken(mine, lambda: arrive(yours, "Other 60"))
             assert mine.consolidate().duplicates == [content_hash("Fact 60")]
             assert mine.status().active == 3
+
+    @pytest.mark.parametrize("keep_history", [True, False])
+    def test_a_compaction_in_between_hides_nothing(self, tmp_path: Path, keep_history: bool) -> None:
+        with Memory(tmp_path, embedder=ANGLES) as mine, Memory(tmp_path) as yours:
+            vectors = as_matrix(angles(["Fact 0", "Fact 180"]), 2)
+            found = Neighbours(mine.blocks.store, "angles", vectors, 0.5)
+            arrive(yours, "Fact 40")
+            yours.blocks.store.compact(keep_history=keep_history)
+            with mine.blocks.connect() as conn:
+                (near,), far = found.caught_up(conn)
+            assert near[0] == content_hash("Fact 40")
+            assert near[1] == pytest.approx(math.cos(math.radians(40)))
+            assert far == []
 
 
 def test_tasks_of_one_system_see_each_other(tmp_path: Path) -> None:
