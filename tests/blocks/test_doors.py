@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import InvalidRecord
-from chronomemory.blocks import IntegrityError, Memory, sync
+from chronomemory.blocks import Frame, IntegrityError, Memory, ScoringWeights, sync
+from chronomemory.blocks.checks import check_finite
 from chronomemory.blocks.storage.secrets import looks_secret
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from chronomemory.record import ChronoRecord
@@ -193,7 +196,20 @@ SECRET_NAMES = [
     "token", "github_token", "githubToken", "private-key", "DB_PASSWD", "passphrase", "refresh_token",
     "AWS_ACCESS_KEY",
 ]  # fmt: skip
+SECRETS += [
+    "gsk_" + "a1B2" * 13, "xai-" + "a1B2" * 20, "pplx-" + "a1b2" * 12, "r8_" + "a1B2" * 9,
+    "nvapi-" + "a1_-" * 16,
+]  # fmt: skip
+SECRET_NAMES += [
+    "openai_key",
+    "OPENAI_KEY",
+    "anthropic_key",
+    "azure_openai_key",
+    "signing-key",
+    "my.groq.key2",
+]
 HARMLESS = [
+    ("sort_key", "name"), ("cache_key", "a"), ("primary_key", "id"), ("openai_model", "small"),
     ("top_k", "5"), ("token_budget", "2000"), ("max_tokens", "800"), ("tokenizer", "cl100k"),
     ("endpoint", "https://example.org:8080/v1"), ("style", "sk-learn"), ("model", "text-embedding-3-small"),
     ("digest", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"), ("monkey", "skating"),
@@ -213,3 +229,95 @@ class TestSecrets:
     @pytest.mark.parametrize(("name", "value"), HARMLESS)
     def test_other_settings_are_not(self, name: str, value: str) -> None:
         assert not looks_secret(name, value)
+
+
+TYPES: dict[str, Call] = {
+    "a link from nowhere": batch(
+        lambda conn, a, b: sync.insert_edge(conn, from_id=None, to_id=b, weight=0.5)
+    ),
+    "a clash with a number": batch(
+        lambda conn, a, b: sync.insert_contradiction(conn, block_a_id=a, block_b_id=3, score=0.5)
+    ),
+    "a clash of nothing": batch(lambda conn, a, b: sync.resolve_contradiction(conn, None, b)),
+    "links that are none": batch(lambda conn, a, b: sync.reinforce_edges(conn, None)),
+    "links of one": batch(lambda conn, a, b: sync.reinforce_edges(conn, [(a,)])),
+    "links of numbers": batch(lambda conn, a, b: sync.reinforce_edges(conn, [(1, 2)])),
+    "an hour that is a word": batch(
+        lambda conn, a, b: sync.get_active_blocks(conn, min_last_reinforced_at="x")
+    ),
+    "a link taken from nothing": lambda m, a, b: m.disconnect(None, b),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TYPES.values(), ids=TYPES)
+def test_what_is_of_another_type_is_refused_by_name(
+    memory: Memory, pair: tuple[str, str], call: Call
+) -> None:
+    with pytest.raises(InvalidRecord):
+        call(memory, *pair)
+
+
+@pytest.mark.parametrize(
+    "rows", [[[math.nan] * 4], [[1.0], [1.0, 2.0]], None, ["x"], np.ones((3, 4)), [[]]], ids=str
+)
+def test_what_an_embedder_may_not_give(tmp_path: Path, rows: Any) -> None:
+    class Odd:
+        model_name = "odd"
+
+        def embed(self, _text: str) -> Any:
+            return None if rows is None else rows[0]
+
+        def embed_batch(self, _texts: Any) -> Any:
+            return rows
+
+    for embedder in (Odd(), CallableEmbedder("odd", lambda texts: rows)):
+        with Memory(tmp_path / type(embedder).__name__, embedder=embedder) as memory:
+            memory.learn("Whales sing")
+            with pytest.raises(InvalidRecord):
+                memory.consolidate()
+            assert memory.status().inbox == 1
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    with Memory(
+        tmp_path,
+        analyser=lambda content: {"alignment": np.float32(0.75)},
+        judge=lambda one, other: np.float32(0.9),
+        token_counter=lambda text: np.int64(7),
+    ) as memory:
+        ids = [memory.remember(f"The cache of the server is {word}").block_id for word in ("warm", "cold")]
+        assert memory.status().contradictions == 1
+        assert [row["confidence"] for row in memory.ls()] == [0.75, 0.75]
+        assert memory.frame("attention", "cache", top_k=np.int64(1)).tokens == 7
+        memory.outcome(ids, np.float32(0.1), np.float64(1.0))
+        with memory.blocks.begin() as conn:
+            sync.update_block_scoring(conn, ids[0], confidence=np.float32(0.5), token_count=np.int32(3))
+            assert sync.get_block(conn, ids[0])["confidence"] == 0.5
+    for wrong in (np.float32("nan"), np.bool_(True), True):
+        with pytest.raises(InvalidRecord):
+            check_finite("weight", wrong)
+
+
+def test_a_counter_need_not_be_hashable(memory: Memory) -> None:
+    class Counter(list[int]):
+        def __call__(self, _text: str) -> int:
+            return 2
+
+    memory.remember("Fact 0", tags=["self/value"])
+    assert [memory.frame("self", token_counter=Counter()).tokens for _ in range(2)] == [2, 2]
+
+
+def test_a_frame_of_similarity_alone_needs_a_query(memory: Memory) -> None:
+    weights = ScoringWeights(similarity=1, confidence=0, recency=0, centrality=0, reinforcement=0)
+    memory.define_frame(Frame(name="alike", weights=weights))
+    memory.remember("Fact 0")
+    for ask in (lambda: memory.recall(frame="alike"), lambda: memory.frame("alike")):
+        with pytest.raises(InvalidRecord, match="query"):
+            ask()
+    assert len(memory.frame("alike", "about 0").blocks) == 1
+
+
+def test_blocks_left_open_make_no_noise_at_exit() -> None:
+    script = "from chronomemory.blocks import open_test_blocks\nblocks = open_test_blocks()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "Exception ignored" not in done.stderr

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from chronomemory import InvalidRecord
-from chronomemory.blocks import Blocks, Memory, embedding_to_bytes, open_blocks, sync
+from chronomemory.blocks import BatchConflict, Blocks, Memory, embedding_to_bytes, open_blocks, sync
 from chronomemory.blocks.embeddings import space_of
 from chronomemory.embedders import CallableEmbedder
 from living import angles
@@ -87,3 +88,31 @@ def test_compaction_and_reopening_keep_them(tmp_path: Path) -> None:
     with open_blocks(tmp_path) as blocks:
         again = Memory(blocks, embedder=CallableEmbedder("one", angles))
         assert again.recall("about 100", top_k=9) == before
+
+
+class TestABatchThatIsNotWritten:
+    """Its embeddings are not either."""
+
+    def test_because_another_writer_came_in_between(self, tmp_path: Path) -> None:
+        with open_blocks(tmp_path) as mine, open_blocks(tmp_path) as yours:
+            insert(mine, "a", [1.0, 0.0], "m")
+            with pytest.raises(BatchConflict), mine.begin() as conn:
+                sync.update_block_scoring(conn, "a", embedding=[0.0, 1.0], embedding_model="m")
+                with yours.begin() as other:
+                    sync.reinforce_blocks(other, ["a"], 1.0)
+            with mine.connect() as conn:
+                assert sync.get_block(conn, "a")["embedding"] == embedding_to_bytes([1.0, 0.0])
+
+    def test_because_the_engine_refuses_it(self, blocks: Blocks) -> None:
+        insert(blocks, "a", [1.0, 0.0], "m")
+        with blocks.begin() as conn:
+            sync.insert_block(conn, block_id="b", content="b", category="c", source="s", status="active")
+            sync.insert_block(conn, block_id="c", content="c", category="c", source="s")
+        with pytest.raises(InvalidRecord), blocks.begin() as conn:
+            for block_id in "abc":
+                sync.update_block_scoring(conn, block_id, embedding=[0.0, 1.0], embedding_model="m")
+            conn.patch("block:a", {"data": {"note": math.nan}})
+        with blocks.connect() as conn:
+            found = [sync.get_block(conn, block_id)["embedding"] for block_id in "abc"]
+        assert found == [embedding_to_bytes([1.0, 0.0]), None, None]
+        assert blocks.store.embedding("block:b", space=space_of("m")) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,6 +179,44 @@ class TestEditing:
             assert sync.get_tags(conn, edited.block_id) == ["a"]
             assert sync.get_neighbours(conn, [edited.block_id]) == [other]
             assert sync.get_block(conn, edited.block_id)["status"] == "active"
+
+    def test_a_constitutional_block_never_falls_out_of_self(self, memory: Memory) -> None:
+        one = memory.remember("Never lie 0", ["self/constitutional"]).block_id
+        edited = memory.edit(one, "Do not ever lie 1")
+        assert (edited.block_id, edited.status) == (content_hash("Do not ever lie 1"), "edited")
+        assert memory.frame("self").guaranteed == (edited.block_id,)
+        assert block(memory, "Never lie 0")["archive_reason"] == "superseded"
+        assert block(memory, "Do not ever lie 1")["embedding"] is not None
+        assert memory.edit(edited.block_id, "Never lie 0").block_id == one
+        assert memory.frame("self").guaranteed == (one,)
+        assert memory.edit(one, "NEVER LIE 0").block_id == one
+        assert memory.frame("self").guaranteed == (one,)
+        for wrong in ("", "  ", 3):
+            with pytest.raises(InvalidRecord):
+                memory.edit(one, wrong)
+        assert memory.status().inbox == 0
+
+    def test_not_even_if_nobody_can_say_what_the_new_words_are(self, tmp_path: Path) -> None:
+        def analyse(content: str) -> dict[str, Any]:
+            if "poison" in content:
+                raise TimeoutError("cannot parse")
+            return {}
+
+        with Memory(tmp_path, analyser=analyse) as memory:
+            one = memory.remember("Never lie to people", ["self/constitutional"]).block_id
+            seq = memory.blocks.store.wal_seq()
+            with pytest.raises(TimeoutError):
+                memory.edit(one, "A poison pill")
+            assert memory.blocks.store.wal_seq() == seq
+            assert memory.frame("self").guaranteed == (one,)
+
+    def test_it_fades_as_fast_as_outcomes_have_taught(self, memory: Memory) -> None:
+        one = memory.remember("Fact 0").block_id
+        memory.outcome([one], 0.0)
+        assert memory.blocks.store.get(f"block:{one}").data["decay_lambda"] == 0.02
+        edited = memory.edit(one, "Fact 1").block_id
+        memory.consolidate()
+        assert memory.blocks.store.get(f"block:{edited}").data["decay_lambda"] == 0.02
 
     def test_it_keeps_what_was_learned_of_the_old_one(self, memory: Memory) -> None:
         one, other = memory.remember("Fact 0").block_id, memory.remember("Fact 90").block_id

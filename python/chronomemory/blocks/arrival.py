@@ -7,19 +7,20 @@ that is a little weaker than it could be, or one that is not shown.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from chronomemory.blocks import embeddings
-from chronomemory.blocks.asking import Answers
+from chronomemory.blocks.asking import Answers, NoAnswer
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.curation import is_permanent
 from chronomemory.blocks.ids import block_key, contradiction_key, edge_key, plain_id
 from chronomemory.blocks.learning import archive
 from chronomemory.blocks.negation import one_denies
+from chronomemory.blocks.neighbours import Near, leave_mark, unit_rows
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.storage.contradictions import new_contradiction
 from chronomemory.blocks.storage.edges import FORMING, new_edge
@@ -27,7 +28,7 @@ from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.embedders import Matrix
 from chronomemory.record import ChronoRecord
 
-__all__ = ["Arrival", "ConsolidateResult", "Near", "least_cosine"]
+__all__ = ["Arrival", "ConsolidateResult", "least_cosine"]
 
 #: So alike is the same; so alike says the same better.
 SAME, BETTER = 0.95, 0.90
@@ -37,9 +38,6 @@ _JUDGED_FROM, _CONTRADICTS_ABOVE = 0.40, 0.80
 _BY_MEANING, _BY_TAGS, _BY_CATEGORY, _BY_TIME = 0.55, 0.20, 0.15, 0.10
 _OTHER_CATEGORY, _TIME_HOURS = 0.30, 8.0
 _LINK_FROM, _LINK_COSINE, _LINKS = 0.45, 0.50, 5
-
-#: For each newcomer the active blocks that are like it, with the cosine.
-Near = list[list[tuple[str, float]]]
 
 
 @dataclass(slots=True)
@@ -78,21 +76,28 @@ class Arrival:
     answers: Answers
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
 
-    def run(self, records: Sequence[ChronoRecord], vectors: Matrix, near: Near) -> ConsolidateResult:
-        """Take them in one after the other, and say what became of them."""
-        norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-        unit = vectors / np.where(norms > 0, norms, 1.0)
+    def run(
+        self, records: Sequence[ChronoRecord], vectors: Matrix, near: Near, left_out: Container[str] = ()
+    ) -> ConsolidateResult:
+        """Take them in one after the other, but those that are left out, and say what became of them."""
+        unit = unit_rows(vectors)
         among = np.clip(unit @ unit.T, -1.0, 1.0)
         promoted = np.zeros(len(records), dtype=bool)
         least = least_cosine(self.answers)
         for at, record in enumerate(records):
-            newcomer = self.conn.record(record.id)
+            newcomer = None if record.id in left_out else self.conn.record(record.id)
             if newcomer is None or newcomer.status != BlockStatus.INBOX:
                 continue
             others = {block_id: float(cosine) for block_id, cosine in near[at]}
             alike: list[int] = np.nonzero(promoted & (among[at] >= least))[0].tolist()
             others |= {plain_id(records[n].id): float(among[at, n]) for n in alike}
-            promoted[at] = self.take(newcomer, vectors[at], others)
+            try:
+                promoted[at] = self.take(newcomer, vectors[at], others)
+            except NoAnswer as nothing:
+                nothing.about = record.id
+                raise
+        if promoted.any():
+            leave_mark(self.conn)
         return self.result
 
     def take(self, record: ChronoRecord, vector: np.ndarray, others: dict[str, float]) -> bool:
@@ -163,7 +168,7 @@ class Arrival:
         data: dict[str, Any] = {
             "reinforcement_count": record.data.get("reinforcement_count", 0) + 1,
             "last_reinforced_at": max(self.hours, record.data.get("last_reinforced_at", 0.0)),
-            "decay_lambda": DecayTier.of(list(tags), record.data["category"]).value,
+            "decay_lambda": _fading(record, tags),
             "token_count": self.answers.tokens(content),
         }
         new_tags = {tag: True for tag in sorted(tags) if tag not in record.data.get("tags", {})}
@@ -211,3 +216,14 @@ class Arrival:
             if score > _CONTRADICTS_ABOVE:
                 self.conn.put(new_contradiction(*pair, score))
                 self.result.contradictions += 1
+
+
+def _fading(record: ChronoRecord, tags: set[str]) -> float:
+    """Return how fast a block fades: as its tags say, and faster in so far as outcomes have taught it."""
+    category = record.data["category"]
+    tier = DecayTier.of(list(tags), category).value
+    if not record.data.get("evidence"):
+        return tier
+    before = DecayTier.of(tags_of(record), category).value
+    faster = max(1.0, float(record.data.get("decay_lambda", before)) / before)
+    return max(tier, min(tier * faster, DecayTier.EPHEMERAL.value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
@@ -30,7 +31,8 @@ E = TypeVar("E", bound=Enum)
 def check_finite(name: str, value: float, *, least: float = -math.inf) -> float:
     """Return a number that the log may carry, or refuse it."""
     try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)  # those of NumPy too
+        number = float(value) if is_number else math.nan
     except OverflowError:  # a whole number beyond all floats
         number = math.inf
     if not math.isfinite(number) or number < least:
@@ -41,15 +43,17 @@ def check_finite(name: str, value: float, *, least: float = -math.inf) -> float:
 
 def check_within(name: str, value: float, least: float = 0.0, most: float = 1.0) -> float:
     """Return a number between two others, or refuse it."""
-    if not least <= check_finite(name, value) <= most:
+    number = check_finite(name, value)
+    if not least <= number <= most:
         raise InvalidRecord(f"{name}: {value!r} is not within {least:g} and {most:g}", field=name)
-    return float(value)
+    return number
 
 
 def check_count(name: str, value: int, least: int, most: int | None = None) -> int:
     """Return a whole number that is not too small and not too large, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise InvalidRecord(f"{name}: {value!r} is not a whole number", field=name)
+    value = int(value)
     if value < least or (most is not None and value > most):
         reach = f"at least {least}" if most is None else f"within {least} and {most:,}"
         raise InvalidRecord(f"{name}: {value} is not {reach}", field=name)

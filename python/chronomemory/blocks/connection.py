@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
@@ -62,7 +62,6 @@ class Connection:
         self._watched: set[str] = set()
         #: Embeddings by record, each with its space and model.
         self._attached: dict[str, tuple[Vector, str, str]] = {}
-        self._born: set[str] = set()
 
     # Reading.
 
@@ -111,8 +110,7 @@ class Connection:
     def put(self, record: ChronoRecord) -> None:
         """Write a whole record."""
         self._check_writable()
-        if self.record(record.id) is None:
-            self._born.add(record.id)
+        self._watched.add(record.id)
         self._changes.append(("upsert", record))
         self._seen[record.id] = record
 
@@ -123,7 +121,7 @@ class Connection:
         if known is None:
             raise IntegrityError(f"there is no record {record_id!r} to change", recovery="Check the id.")
         if "confidence" in patch:
-            check_within("confidence", patch["confidence"])
+            patch = {**patch, "confidence": check_within("confidence", patch["confidence"])}
         self._changes.append(("patch", (record_id, patch)))
         self._seen[record_id] = replace(
             known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}
@@ -147,15 +145,26 @@ class Connection:
         found = self._attached.get(record_id)
         return None if found is None else found[0]
 
-    def _attach(self, *, new: bool) -> None:
-        """Write the embeddings of records that are there already, or of those that are new."""
+    def _attach(self, ids: Iterable[str]) -> None:
+        """Write the embeddings of some records."""
         of_space: dict[tuple[str, str, int], list[str]] = {}
-        for record_id, (vector, space, model) in self._attached.items():
-            if (record_id in self._born) == new:
-                of_space.setdefault((space, model, len(vector)), []).append(record_id)
-        for (space, model, _), ids in of_space.items():
-            rows = np.stack([self._attached[record_id][0] for record_id in ids])
-            self.store.attach_many(ids, rows, space=space, model=model)
+        for record_id in ids:
+            vector, space, model = self._attached[record_id]
+            of_space.setdefault((space, model, len(vector)), []).append(record_id)
+        for (space, model, _), members in of_space.items():
+            rows = np.stack([self._attached[record_id][0] for record_id in members])
+            self.store.attach_many(members, rows, space=space, model=model)
+
+    def _arriving(self) -> set[str]:
+        """Return the records that wait in the inbox, and have nothing yet that an embedding would replace."""
+        known = {space.name for space in self.store.spaces()}
+        arriving = set()
+        for record_id, (_, space, _) in self._attached.items():
+            found = self.store.engine.get(record_id)
+            waits = found is not None and found.status == "inbox"
+            if waits and (space not in known or self.store.embedding(record_id, space=space) is None):
+                arriving.add(record_id)
+        return arriving
 
     def _check_spaces(self) -> None:
         """Refuse vectors that their space cannot hold before anything is written."""
@@ -173,17 +182,19 @@ class Connection:
         """Write everything as one batch, unless another writer changed what this batch has looked at."""
         if not self._changes:
             return
+        arriving: set[str] = set()
         if self._attached:
-            # A block that is there gets its vector first: if the rest is never written, it waits
-            # in the inbox with a vector, and not active without one.
             self._check_spaces()
-            self._attach(new=False)
+            # A block of the inbox gets its vector first: after a crash it waits with a vector that nobody
+            # looks at, and is not active without one. What has a vector keeps it until the batch is written.
+            arriving = self._arriving()
+            self._attach(arriving)
         if not write_unless_changed(self.store.engine, self._changes, FACE, self._since, list(self._watched)):
             raise BatchConflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
             )
-        self._attach(new=True)
+        self._attach(record_id for record_id in self._attached if record_id not in arriving)
         if self._echo:
             for verb, what in self._changes:
                 _LOG.info("%s %s", verb, what)

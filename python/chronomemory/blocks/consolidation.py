@@ -2,7 +2,8 @@
 
 Each block of the inbox is embedded once, compared with what is active, linked, and promoted; or it turns out
 to be known already. Blocks are taken in small batches, each of them atomic, so an interrupted consolidation
-goes on where it stopped, and what takes its time is done before a batch begins.
+goes on where it stopped, and what takes its time is done before a batch begins. What became active meanwhile
+is caught up with in the batch. A block whose questions nobody answers stays where it is; the others go on.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chronomemory._core import nearest_blocks
 from chronomemory.blocks import embeddings
-from chronomemory.blocks.arrival import Arrival, ConsolidateResult, Near, least_cosine
-from chronomemory.blocks.asking import Answers, Unanswered
+from chronomemory.blocks.arrival import Arrival, ConsolidateResult, least_cosine
+from chronomemory.blocks.asking import Answers, NoAnswer, Unanswered
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
+from chronomemory.blocks.neighbours import Neighbours
 from chronomemory.embedders import Embedder, Matrix
 from chronomemory.embedders.protocol import as_matrix
 from chronomemory.record import ChronoRecord
@@ -27,8 +28,9 @@ __all__ = ["ConsolidateResult", "Consolidation"]
 
 #: How many blocks are embedded at once, and how many become part of the memory at once.
 _EMBEDDED_BLOCKS, _TOGETHER = 500, 32
-#: How many neighbours of a newcomer are looked at.
-_NEIGHBOURS = 64
+
+#: Something to do in the same batch, at an hour.
+Change = Callable[[Connection, float], object]
 
 
 def embedded(conn: Connection, records: Sequence[ChronoRecord], embedder: Embedder) -> Matrix:
@@ -64,36 +66,61 @@ class Consolidation:
     write: Callable[[Callable[[Connection], ConsolidateResult], float], ConsolidateResult]
     hour: Callable[[], float]
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
+    #: The blocks that stay in the inbox, and why.
+    failed: dict[str, Exception] = field(default_factory=dict)
+    _succeeded: int = 0
+    _failed_before: int = 0
 
     def run(self, limit: int | None = None) -> ConsolidateResult:
-        """Take in what waits, or so much of it."""
+        """Take in what waits, or so much of it; what went wrong with some of it is told at the end."""
         while limit is None or self.result.processed < limit:
             most = _EMBEDDED_BLOCKS if limit is None else min(_EMBEDDED_BLOCKS, limit - self.result.processed)
-            records = self.blocks.store.engine.query(kind=BLOCK, status="inbox", limit=most)
+            waiting = self.blocks.store.engine.query(
+                kind=BLOCK, status="inbox", limit=most + len(self.failed)
+            )
+            records = [record for record in waiting if record.id not in self.failed][:most]
             if not records:
                 break
             with self.blocks.connect() as conn:
                 vectors = embedded(conn, records, self.embedder)
             for start in range(0, len(records), _TOGETHER):
                 self._take(records[start : start + _TOGETHER], vectors[start : start + _TOGETHER])
+                self._check_that_some_succeed()
+        for error in self.failed.values():
+            raise error
         return self.result
 
-    def _take(self, records: Sequence[ChronoRecord], vectors: Matrix) -> None:
+    def _check_that_some_succeed(self) -> None:
+        """A model that is down is not asked about everything that waits."""
+        if self.result.processed > self._succeeded:
+            self._succeeded, self._failed_before = self.result.processed, len(self.failed)
+        elif len(self.failed) - self._failed_before >= _TOGETHER:
+            raise next(reversed(self.failed.values()))
+
+    def take_at_once(self, record: ChronoRecord, change: Change) -> None:
+        """Take in a block that a change puts into the inbox, both in one batch, or neither."""
+        vectors = as_matrix(self.embedder.embed_batch([record.data["content"]]), 1)
+        self._take([record], vectors, change)
+
+    def _take(self, records: Sequence[ChronoRecord], vectors: Matrix, change: Change | None = None) -> None:
+        model = self.embedder.model_name
         while True:
             hours = self.hour()
-            near = self._near(vectors)
+            found = Neighbours(self.blocks.store, model, vectors, least_cosine(self.answers))
 
-            def work(conn: Connection, hours: float = hours, near: Near = near) -> ConsolidateResult:
-                return Arrival(conn, hours, self.embedder.model_name, self.answers).run(
-                    records, vectors, near
-                )
+            def work(conn: Connection, hours: float = hours, found: Neighbours = found) -> ConsolidateResult:
+                if change is not None:
+                    change(conn, hours)
+                arrival = Arrival(conn, hours, model, self.answers)
+                return arrival.run(records, vectors, found.caught_up(conn), self.failed)
 
             try:
                 self.result.add(self.write(work, CONFLICT_SECONDS if len(records) == 1 else 0.0))
                 return
             except Unanswered:
-                with self.answers.asking():
-                    work(Connection(self.blocks.store, writable=True))  # a rehearsal: it is never written
+                self._rehearse(work)
+                if change is not None and self.failed:
+                    raise next(iter(self.failed.values())) from None
             except BatchConflict:
                 if len(records) == 1:
                     raise
@@ -103,13 +130,12 @@ class Consolidation:
                 self._take(records[half:], vectors[half:])
                 return
 
-    def _near(self, vectors: Matrix) -> Near:
-        """Return the active neighbours of each vector; found before a batch begins, as it takes its time."""
-        return nearest_blocks(
-            self.blocks.store.engine,
-            embeddings.space_of(self.embedder.model_name),
-            vectors.tobytes(),
-            vectors.shape[1],
-            _NEIGHBOURS,
-            least_cosine(self.answers),
-        )
+    def _rehearse(self, work: Callable[[Connection], ConsolidateResult]) -> None:
+        """Put the questions of a batch, by one that is never written; what nobody answers is left out."""
+        while True:
+            try:
+                with self.answers.asking():
+                    work(Connection(self.blocks.store, writable=True))
+                return
+            except NoAnswer as nothing:
+                self.failed[nothing.about] = nothing.error

@@ -7,6 +7,7 @@ import random
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -110,6 +111,8 @@ def open_test_blocks() -> Blocks:
     head_file = Path(folder.name) / "head"
     blocks = Blocks(ChronoStore(folder.name, durability="off", head_file=head_file), owned=True)
     blocks._folder = folder
+    # At exit the latest comes first: the store is let go before its folder is taken away.
+    weakref.finalize(blocks, blocks.store.close)
     return blocks
 
 

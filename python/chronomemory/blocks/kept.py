@@ -25,6 +25,15 @@ class KeptFrames:
         self._frames: dict[Hashable, tuple[float, FrameResult]] = {}
         self._look = threading.Lock()
 
+    @staticmethod
+    def name_of(counter: object) -> Hashable:
+        """Return what stands for a counter in what was asked; for one without a hash, something new."""
+        try:
+            hash(counter)
+        except TypeError:
+            return object()
+        return counter
+
     def get(self, asked: Hashable, seq: int) -> FrameResult | None:
         """Return a frame that is still right at this seq, and not too old."""
         with self._look:

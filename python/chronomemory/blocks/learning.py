@@ -17,9 +17,10 @@ from chronomemory.blocks.types import BlockStatus, DecayTier, Edge, LearnResult
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 
-__all__ = ["edit", "forget", "learn", "return_to_inbox"]
+__all__ = ["EDITED", "drafted", "edit", "forget", "learn", "return_to_inbox"]
 
 CREATED, DUPLICATE, REACTIVATED = "created", "duplicate_rejected", "reactivated"
+EDITED = "edited"
 
 #: What a block that was put away and is learned again does not keep.
 _PAST = (
@@ -32,7 +33,7 @@ _PAST = (
     "summary",
 )
 #: What a block in other words keeps.
-_STANDING = ("evidence", "reinforcement_count")
+_STANDING = ("decay_lambda", "evidence", "reinforcement_count")
 
 
 def drafted(
@@ -110,7 +111,7 @@ def edit(
     new_id = plain_id(record.id)
     if new_id == block_id:
         conn.patch(old.id, {"data": {"content": content}})
-        return LearnResult(block_id, "edited")
+        return LearnResult(block_id, EDITED)
     links, contradictions = shown_edges(conn, [block_id]), open_contradictions(conn, [block_id])
     known = conn.record(record.id)
     if known is None:
@@ -132,7 +133,7 @@ def edit(
         pair = Edge.canonical(new_id, _other_end(contradiction, block_id, ("block_a_id", "block_b_id")))
         conn.put(new_contradiction(*pair, contradiction.data["score"]))
     archive(conn, block_id, "superseded", superseded_by=new_id)
-    return LearnResult(new_id, "edited")
+    return LearnResult(new_id, EDITED)
 
 
 def _other_end(pair: ChronoRecord, block_id: str, names: tuple[str, str]) -> str:

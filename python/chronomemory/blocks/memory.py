@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from chronomemory.blocks import embeddings
-from chronomemory.blocks.asking import Analyser, Answers, Judge, TokenCounter
+from chronomemory.blocks.asking import Analyser, Answers, Judge, KeptAnswers, TokenCounter
 from chronomemory.blocks.checks import (
     check_budget,
     check_count,
@@ -24,17 +24,17 @@ from chronomemory.blocks.curation import CurateResult, curate
 from chronomemory.blocks.engine import Blocks, open_blocks
 from chronomemory.blocks.explain import explained
 from chronomemory.blocks.frames import Frame, define_frame, load_frame
-from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.ids import block_key, plain_id
 from chronomemory.blocks.kept import KeptFrames
-from chronomemory.blocks.learning import drafted, edit, forget, learn
+from chronomemory.blocks.learning import EDITED, drafted, edit, forget, learn
 from chronomemory.blocks.outcomes import OutcomeResult, connect, disconnect, note_together, outcome
 from chronomemory.blocks.retrieval import EXPANSION, Question, frame_of, recall
-from chronomemory.blocks.storage.blocks import reinforce_blocks
+from chronomemory.blocks.storage.blocks import reinforce_blocks, tags_of
 from chronomemory.blocks.storage.config import MOST_RESULTS, get_number
 from chronomemory.blocks.storage.seed import SIMULATE, seed_builtin_data, seed_frame
 from chronomemory.blocks.survey import MemoryStatus, listed, survey
 from chronomemory.blocks.timed import Timed
-from chronomemory.blocks.types import FrameResult, LearnResult, ScoredBlock
+from chronomemory.blocks.types import BlockStatus, FrameResult, LearnResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
 from chronomemory.event import WalEvent
 from chronomemory.store import ChronoStore
@@ -72,6 +72,7 @@ class Memory(Timed):
         self._analyser = analyser
         self._judge = judge
         self._counter = token_counter
+        self._answers = KeptAnswers()
         self._kept = KeptFrames(seconds)
         self.blocks.run(_seed)
 
@@ -101,19 +102,34 @@ class Memory(Timed):
     def consolidate(self, limit: int | None = None) -> ConsolidateResult:
         """Embed what waits in the inbox, compare it with what is known, link it and make it active."""
         if limit is not None:
-            check_count("limit", limit, 0)
-        answers = Answers(self._analyser, self._judge, self._counter)
-        return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).run(limit)
+            limit = check_count("limit", limit, 0)
+        return self._consolidation().run(limit)
+
+    def _consolidation(self) -> Consolidation:
+        answers = Answers(self._analyser, self._judge, self._counter, self._answers)
+        return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour)
 
     def dream(self) -> tuple[ConsolidateResult, CurateResult]:
         """Consolidate and curate: what to do when nothing else is to be done."""
         return self.consolidate(), self.curate()
 
     def edit(self, block_id: str, content: str) -> LearnResult:
-        """Say a block in other words; the new one waits in the inbox and takes over tags and links."""
-        return self._write(
-            lambda conn: edit(conn, block_id, content, hours=self._clock.tick(conn), session_id=self._session)
-        )
+        """Say a block in other words; the new one takes over tags and links, and waits in the inbox.
+
+        A constitutional block never falls out of ``self``: its new words are consolidated at once.
+        """
+
+        def change(conn: Connection, hours: float) -> LearnResult:
+            return edit(conn, block_id, content, hours=hours, session_id=self._session)
+
+        with self.blocks.connect() as conn:
+            old = conn.record(block_key(check_text("block_id", block_id)))
+        if old is None or old.status != BlockStatus.ACTIVE or "self/constitutional" not in tags_of(old):
+            return self._write(lambda conn: change(conn, self._clock.tick(conn)))
+        category, source = old.data["category"], old.data["source"]
+        new = drafted(content, tags_of(old), category, source, hours=0.0, session_id=None)
+        self._consolidation().take_at_once(new, change)
+        return LearnResult(plain_id(new.id), EDITED)
 
     def forget(self, block_id: str) -> None:
         """Put a block away."""
@@ -135,7 +151,7 @@ class Memory(Timed):
         expansion: int = EXPANSION,
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking."""
-        check_count("expansion", expansion, 0, MOST_RESULTS)
+        expansion = check_count("expansion", expansion, 0, MOST_RESULTS)
         narrowed: dict[str, Any] = {}
         if tags is not None:
             narrowed["tag_patterns"] = tuple(check_list("tags", tags))
@@ -169,16 +185,15 @@ class Memory(Timed):
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
         budget = asked.token_budget if token_budget is None else check_budget(token_budget)
-        key = (name, query, top_k, budget, token_counter)
+        counter = self._counter if token_counter is None else token_counter
+        key = (name, query, top_k, budget, self._kept.name_of(token_counter))
         known = self._kept.get(key, seq)
         if known is not None:
             return self._told(replace(known, cached=True), explain)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
             question = self._question(conn, vector, query, top_k)
-            result = frame_of(
-                conn, asked, replace(question, budget=budget, counter=token_counter or self._counter)
-            )
+            result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
         after = seq + (self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0)
         if after == self.blocks.store.wal_seq():  # nobody else wrote anything meanwhile

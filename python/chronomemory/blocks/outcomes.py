@@ -45,8 +45,9 @@ def outcome(
     conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, hours: float
 ) -> OutcomeResult:
     """Tell blocks how it went: 1 is good, 0 is bad; ``weight`` is how much it says."""
-    check_within("signal", signal)
-    if check_within("weight", weight, 0.0, _HEAVIEST_OUTCOME) == 0.0:
+    signal = check_within("signal", signal)
+    weight = check_within("weight", weight, 0.0, _HEAVIEST_OUTCOME)
+    if weight == 0.0:
         raise InvalidRecord("weight: an outcome of weight 0 says nothing", field="weight")
     heard: dict[str, float] = {}
     unknown = []
@@ -60,7 +61,7 @@ def outcome(
         alpha = record.confidence * strength + signal * weight
         beta = (1.0 - record.confidence) * strength + (1.0 - signal) * weight
         heard[block_id] = min(1.0, max(0.0, alpha / (alpha + beta)))
-        data: dict[str, Any] = {"evidence": evidence + float(weight)}
+        data: dict[str, Any] = {"evidence": evidence + weight}
         if signal < _BAD_BELOW:
             fading = record.data.get("decay_lambda", DEFAULT_LAMBDA)
             data["decay_lambda"] = max(fading, min(2.0 * fading, DecayTier.EPHEMERAL.value))
@@ -77,7 +78,7 @@ def connect(conn: Connection, one: str, other: str, weight: float, *, hours: flo
     pair = Edge.canonical(check_text("from_id", one), check_text("to_id", other))
     if pair.from_id == pair.to_id:
         raise InvalidRecord("a block cannot be linked to itself", field="to_id")
-    check_within("weight", weight)
+    weight = check_within("weight", weight)
     for block_id in pair:
         if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
             raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
@@ -91,7 +92,8 @@ def connect(conn: Connection, one: str, other: str, weight: float, *, hours: flo
 
 def disconnect(conn: Connection, one: str, other: str) -> bool:
     """Take the link of two blocks away; say whether there was one."""
-    known = conn.record(edge_key(*Edge.canonical(one, other)))
+    pair = Edge.canonical(check_text("from_id", one), check_text("to_id", other))
+    known = conn.record(edge_key(*pair))
     if known is None or known.status == FORMING:
         return False
     conn.delete(known.id)

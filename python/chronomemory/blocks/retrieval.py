@@ -16,7 +16,7 @@ from chronomemory.blocks.embeddings import space_of
 from chronomemory.blocks.frames import Frame
 from chronomemory.blocks.ids import block_key
 from chronomemory.blocks.storage.blocks import tags_of
-from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock
+from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
 from chronomemory.embedders import Vector
 
 __all__ = ["EXPANSION", "Question", "frame_of", "recall"]
@@ -41,6 +41,11 @@ class Question:
     counter: TokenCounter | None = None
 
 
+def _weights(frame: Frame, question: Question) -> ScoringWeights:
+    """Return what counts: without a query not similarity."""
+    return frame.weights if question.vector is not None else frame.weights.without_similarity()
+
+
 def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
     filters = frame.filters
     vector = question.vector
@@ -60,7 +65,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "diversify": question.diversify,
         "exploration": question.exploration,
         "frame": whole,
-        "budget": None if question.counter else question.budget,
+        "budget": None if question.counter is not None else question.budget,
     }
 
 
@@ -94,12 +99,14 @@ def _results(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> list[ScoredBl
 
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
+    _weights(frame, question)  # a question that cannot be answered is refused here too
     told = recall_blocks(conn.store.engine, _asked(frame, question, whole=False))
     return _results(conn, told["results"])
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     """Return a rendered frame: guarantees first, then contradictions, then the budget."""
+    weights = _weights(frame, question)
     told = recall_blocks(conn.store.engine, _asked(frame, question, whole=True))
     blocks = _results(conn, told["results"])
     dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
@@ -124,7 +131,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
         dropped=tuple(dropped),
         tokens=sum(block.tokens for block in blocks),
         token_budget=question.budget,
-        weights=frame.weights if question.vector is not None else frame.weights.without_similarity(),
+        weights=weights,
     )
     if result.overflow:
         warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")

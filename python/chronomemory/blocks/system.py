@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
@@ -138,12 +139,14 @@ class MemorySystem:
 
     @asynccontextmanager
     async def session(self, task_type: str = "general") -> AsyncIterator[str]:
-        """Open a session, in which time passes, for the length of a block."""
-        session_id = await self._call(self.memory.begin_session, task_type)
+        """Be in a session, in which time passes, for the length of a block; tasks share one."""
+        entry = _Entry(self.memory, task_type)
         try:
+            session_id = await self._call(entry.enter)
             yield session_id
         finally:
-            await self._call(self.memory.end_session)
+            # Neither a task that is cancelled at the door nor one that is cancelled twice stays inside.
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, entry.leave))
 
     async def ls(self, **options: Any) -> list[dict[str, Any]]:
         """Return blocks as dicts; the options are those of ``Memory.ls``."""
@@ -156,3 +159,30 @@ class MemorySystem:
     async def history(self, block_id: str) -> list[WalEvent]:
         """Return every event of a block, oldest first."""
         return await self._call(self.memory.history, block_id)
+
+
+class _Entry:
+    """One way into a session: a thread goes on entering when its task has been cancelled."""
+
+    def __init__(self, memory: Memory, task_type: str) -> None:
+        self._memory = memory
+        self._task_type = task_type
+        self._turn = threading.Lock()
+        self._inside = self._over = False
+
+    def enter(self) -> str:
+        """Enter, unless the task has left already."""
+        with self._turn:
+            if self._over:
+                raise asyncio.CancelledError
+            session_id = self._memory.enter_session(self._task_type)
+            self._inside = True
+            return session_id
+
+    def leave(self) -> None:
+        """Leave if it is inside, and let it never come in again."""
+        with self._turn:
+            self._over = True
+            if self._inside:
+                self._inside = False
+                self._memory.leave_session()

@@ -26,6 +26,9 @@ class Timed:
         self.blocks = blocks
         self._clock = Clock(seconds)
         self._session: str | None = None
+        #: How many have entered the session, and who may come or go.
+        self._inside = 0
+        self._door = threading.Lock()
         #: The tick of a batch is confirmed before the next one begins. Nothing slow is done meanwhile.
         self._turn = threading.RLock()
 
@@ -66,12 +69,27 @@ class Timed:
 
     @contextmanager
     def session(self, task_type: str = "general") -> Iterator[str]:
-        """Open a session for the length of a block."""
-        session_id = self.begin_session(task_type)
+        """Be in a session for the length of a block; those who are in it at a time share one."""
+        session_id = self.enter_session(task_type)
         try:
             yield session_id
         finally:
-            self.end_session()
+            self.leave_session()
+
+    def enter_session(self, task_type: str = "general") -> str:
+        """Join the session that others have entered, or open one, and return its id."""
+        with self._door:
+            joined = self._session if self._inside else None
+            session_id = self.begin_session(task_type) if joined is None else joined
+            self._inside += 1
+            return session_id
+
+    def leave_session(self) -> None:
+        """Leave a session that was entered; the last one ends it."""
+        with self._door:
+            self._inside -= 1
+            if not self._inside:
+                self.end_session()
 
     def active_hours(self) -> float:
         """Return how late it is."""

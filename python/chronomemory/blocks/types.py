@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from chronomemory.errors import InvalidRecord
+
 __all__ = [
     "ArchiveReason",
     "BlockStatus",
@@ -98,7 +100,7 @@ class ScoringWeights(BaseModel):
         """Return the weights for when nothing was asked: the others share what similarity had."""
         rest = 1.0 - self.similarity
         if rest <= _SUM_TOLERANCE:
-            raise ValueError("a frame that only looks at similarity needs a query")
+            raise InvalidRecord("query: a frame that only looks at similarity needs one", field="query")
         shares = [weight / sum(self.as_tuple()[1:]) for weight in self.as_tuple()[1:]]
         names = ("confidence", "recency", "centrality", "reinforcement")
         return ScoringWeights(similarity=0.0, **dict(zip(names, shares, strict=True)))

@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from chronomemory.errors import InvalidRecord
+
 __all__ = ["Embedder", "Matrix", "Vector", "as_matrix"]
 
 Vector = npt.NDArray[np.float32]
@@ -28,13 +30,20 @@ class Embedder(Protocol):
 
 def as_matrix(rows: object, texts: int) -> Matrix:
     """Return what an embedder gave as a matrix with a row for each text, or say what is wrong with it."""
-    given = np.asarray(rows)
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # rows of different lengths
+        raise _refused("rows that make no matrix") from None
     if given.ndim != 2 or given.shape[0] != texts or (texts and not given.shape[1]):
-        raise ValueError(f"an embedder gave an array of shape {given.shape} for {texts} texts")
+        raise _refused(f"an array of shape {given.shape} for {texts} texts")
     if given.dtype.kind not in "fiu":
-        raise ValueError(f"an embedder gave {given.dtype} instead of numbers")
+        raise _refused(f"{given.dtype} instead of numbers")
     with np.errstate(over="ignore"):  # too large for float32 is told below
         matrix = np.ascontiguousarray(given, dtype=np.float32)
     if not np.isfinite(matrix).all():
-        raise ValueError("an embedder gave a vector with a component that is not finite")
+        raise _refused("a vector with a component that is not finite")
     return matrix
+
+
+def _refused(given: str) -> InvalidRecord:
+    return InvalidRecord(f"an embedder gave {given}", field="embedding")

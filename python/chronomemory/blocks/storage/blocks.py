@@ -188,6 +188,7 @@ def _active(conn: Connection, cut_off: float | None) -> list[ChronoRecord]:
     found = conn.records(BLOCK, "active")
     if cut_off is None:
         return found
+    check_finite("min_last_reinforced_at", cut_off)
     return [record for record in found if record.data.get("last_reinforced_at", 0.0) > cut_off]
 
 
@@ -207,7 +208,9 @@ def update_block_status(
     """Move a block to another status; only an archived one has a reason."""
     known_block(conn, block_id)
     status = check_one_of("status", status, BlockStatus).value
-    reason = archive_reason and check_one_of("archive_reason", archive_reason, ArchiveReason).value
+    reason = None
+    if archive_reason is not None:
+        reason = check_one_of("archive_reason", archive_reason, ArchiveReason).value
     if reason is not None and status != "archived":
         raise InvalidRecord("archive_reason: only an archived block has one", field="archive_reason")
     conn.patch(block_key(block_id), {"status": status, "data": {"archive_reason": reason}})

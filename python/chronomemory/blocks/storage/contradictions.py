@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chronomemory._core import block_contradictions
-from chronomemory.blocks.checks import check_within, one_by_one
+from chronomemory.blocks.checks import check_text, check_within, one_by_one
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
@@ -82,7 +82,8 @@ def _is_open(conn: Connection, record: ChronoRecord) -> bool:
 
 def resolve_contradiction(conn: Connection, block_a_id: str, block_b_id: str) -> None:
     """Settle a contradiction, its blocks in either order; IntegrityError if there is none."""
-    key = contradiction_key(*Edge.canonical(block_a_id, block_b_id))
+    pair = Edge.canonical(check_text("block_a_id", block_a_id), check_text("block_b_id", block_b_id))
+    key = contradiction_key(*pair)
     if conn.record(key) is None:
         raise IntegrityError(
             f"{block_a_id!r} and {block_b_id!r} are not known to contradict each other",

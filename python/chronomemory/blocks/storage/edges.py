@@ -7,10 +7,11 @@ few sessions to count.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from chronomemory._core import block_links
-from chronomemory.blocks.checks import check_finite, check_within, one_by_one
+from chronomemory.blocks.checks import check_finite, check_list, check_text, check_within, one_by_one
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import EDGE, block_key, edge_key
@@ -35,7 +36,7 @@ USE_BONUS = 0.10
 
 def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -> None:
     """Refuse a pair in the wrong order, or of blocks that are not there."""
-    if not one < other:
+    if not check_text(names[0], one) < check_text(names[1], other):
         raise InvalidRecord(
             f"{names[0]}: {one!r} must sort before {other!r}",
             field=names[0],
@@ -113,7 +114,7 @@ def reinforce_edges(
     conn: Connection, edge_pairs: list[tuple[str, str]], current_active_hours: float | None = None
 ) -> None:
     """Count one more use of each link, given in canonical order; links that are not there are passed over."""
-    for pair in dict.fromkeys((one, other) for one, other in edge_pairs):
+    for pair in _checked_pairs(edge_pairs):
         record = conn.record(edge_key(*pair))
         if record is None or record.status == FORMING:
             continue
@@ -121,6 +122,17 @@ def reinforce_edges(
         if current_active_hours is not None:
             data["last_active_hours"] = check_finite("current_active_hours", current_active_hours)
         conn.patch(record.id, {"data": data})
+
+
+def _checked_pairs(edge_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return pairs of ids each once, or refuse what is none."""
+    if isinstance(edge_pairs, str | bytes) or not isinstance(edge_pairs, Iterable):
+        raise InvalidRecord(f"edge_pairs: a list is needed, not {edge_pairs!r}", field="edge_pairs")
+    pairs = [check_list("edge_pairs", pair) for pair in edge_pairs]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise InvalidRecord(f"edge_pairs: {pair!r} is no pair", field="edge_pairs")
+    return list(dict.fromkeys((one, other) for one, other in pairs))
 
 
 def edge_strength(record: ChronoRecord) -> float:

@@ -1,0 +1,88 @@
+"""Do those who are in a session at the same time share it, and does one that is cancelled leave none open?"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from chronomemory.blocks import Memory, MemorySystem, sync
+
+
+def open_sessions(memory: Memory) -> int:
+    return memory.blocks.store.engine.count(kind="session", status="active")
+
+
+def test_the_last_one_ends_it(memory: Memory) -> None:
+    first, second = memory.session("one"), memory.session("other")
+    session_id = first.__enter__()
+    assert second.__enter__() == session_id
+    first.__exit__(None, None, None)
+    assert open_sessions(memory) == 1
+    with memory.session() as third:
+        assert third == session_id
+    second.__exit__(None, None, None)
+    assert open_sessions(memory) == 0
+    with memory.session() as fourth:
+        assert fourth != session_id
+
+
+def test_one_that_was_ended_meanwhile_is_opened_anew(memory: Memory) -> None:
+    with memory.session() as one:
+        memory.end_session()
+        with memory.session() as other:
+            assert other != one
+        with memory.blocks.connect() as conn:
+            assert sync.get_active_session(conn)["id"] == other
+    assert open_sessions(memory) == 0
+
+
+def test_tasks_do_not_end_the_session_of_each_other(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with MemorySystem(tmp_path) as system:
+            left = asyncio.Event()
+
+            async def short() -> str:
+                async with system.session() as session_id:
+                    await asyncio.sleep(0.02)
+                left.set()
+                return session_id
+
+            async def long() -> str:
+                async with system.session() as session_id:
+                    await left.wait()
+                    assert (await system.status()).session is not None
+                return session_id
+
+            one, other = await asyncio.gather(short(), long())
+            assert one == other
+            assert open_sessions(system.memory) == 0
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_a_cancelled_entry_leaves_none_open(tmp_path: Path, steps: int) -> None:
+    async def live() -> None:
+        async with MemorySystem(tmp_path) as system:
+
+            async def use() -> None:
+                async with system.session():
+                    await asyncio.sleep(10)
+
+            for turn in range(8):
+                task = asyncio.create_task(use())
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                if turn % 2:
+                    await asyncio.sleep(0)
+                    task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            await system.status()
+            async with system.session():
+                pass
+            assert open_sessions(system.memory) == 0
+
+    asyncio.run(live())
