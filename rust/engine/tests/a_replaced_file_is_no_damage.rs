@@ -1,89 +1,46 @@
 //! Is a row found that another process moves to another file between two looks, and is damage told all the same?
 
+mod around;
 mod scenario;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chronomemory::disk::{Access, CrashDisk, Disk, DiskFile, LockFile, Status};
+use around::{Around, Twist};
+use chronomemory::disk::{CrashDisk, Disk};
 use chronomemory::error::Error;
 use chronomemory::options::{Durability, Options};
-use chronomemory::store::{Attachment, Shared, Store};
-use scenario::{Action, DIM, START, draft, fresh_disk, layout, open, vector};
+use chronomemory::store::{Shared, Store};
+use scenario::{Action, START, attach_to, draft, fresh_disk, layout, open, vector};
 
-/// A disk on which another process compacts right before rows are opened for the first time.
-struct HastyDisk {
-    inner: CrashDisk,
-    is_due: AtomicBool,
-}
+/// Another process compacts right before rows are opened for the first time.
+#[derive(Clone)]
+struct Haste(Arc<AtomicBool>);
 
-impl Disk for HastyDisk {
-    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
-        if path.extension().is_some_and(|end| end == "f32") && self.is_due.swap(false, Ordering::Relaxed) {
-            let mut other = open(&self.inner, Durability::Full).expect("open");
+impl Twist for Haste {
+    fn before(&self, disk: &CrashDisk, path: &Path) {
+        if path.extension().is_some_and(|end| end == "f32") && self.0.swap(false, Ordering::Relaxed) {
+            let mut other = open(disk, Durability::Full).expect("open");
             attach(&mut other, 2);
             other.compact(false, START, &mut |_, _| {}).expect("a compaction");
-            assert!(!self.inner.exists(path));
+            assert!(!disk.exists(path));
         }
-        self.inner.open(path, access)
-    }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        self.inner.create(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_dir(path)
-    }
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.link(from, to)
-    }
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.create_dir(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.sync_dir(path)
-    }
-    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(path)
-    }
-    fn status(&self, path: &Path) -> io::Result<Status> {
-        self.inner.status(path)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.inner.exists(path)
-    }
-    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
-        self.inner.lock_file(path)
     }
 }
 
 fn attach(store: &mut Store, n: u32) {
-    let (ids, rows) = (["R1".to_owned()], vector(n));
-    let attachment = Attachment {
-        space: None,
-        model: Some("a model"),
-        dim: DIM,
-        ids: &ids,
-        rows: &rows,
-    };
-    store.attach(&attachment, START).expect("an embedding");
+    attach_to(store, &["R1".to_owned()], n, START).expect("an embedding");
 }
 
 fn reader(inner: &CrashDisk, is_due: bool) -> Shared {
-    let disk = HastyDisk {
+    let twist = Haste(Arc::default());
+    let disk = Around {
         inner: inner.clone(),
-        is_due: AtomicBool::new(false),
+        twist: twist.clone(),
     };
-    let disk = Arc::new(disk);
-    let store = Store::open(disk.clone(), layout(), Options::default(), &mut |_, _| {}).expect("open");
-    disk.is_due.store(is_due, Ordering::Relaxed);
+    let store = Store::open(Arc::new(disk), layout(), Options::default(), &mut |_, _| {}).expect("open");
+    twist.0.store(is_due, Ordering::Relaxed);
     Shared::new(store)
 }
 

@@ -6,19 +6,11 @@ use chronomemory::disk::{Access, CrashDisk, Disk};
 use chronomemory::error::Error;
 use chronomemory::options::Durability;
 use chronomemory::state::Query;
-use chronomemory::store::{Attachment, Question, Store};
-use scenario::{Action, DIM, START, draft, fresh_disk, layout, open, vector};
+use chronomemory::store::{Question, Store};
+use scenario::{Action, DIM, START, attach_to, draft, fresh_disk, layout, open, vector};
 
 fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::error::Result<()> {
-    let (ids, rows) = ([id.to_owned()], vector(n));
-    let attachment = Attachment {
-        space: None,
-        model: Some("a model"),
-        dim: DIM,
-        ids: &ids,
-        rows: &rows,
-    };
-    store.attach(&attachment, START).map(|_| ())
+    attach_to(store, &[id.to_owned()], n, START)
 }
 
 fn bytes(n: u32) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Threads that write at the same time in mode `full`: do they share syncs, and is each told the truth?
 
+mod around;
 mod scenario;
 mod slow;
 
@@ -7,24 +8,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use around::Around;
 use chronomemory::event::draft::Draft;
 use chronomemory::options::{Durability, Options};
 use chronomemory::store::{Shared, Store};
 use scenario::{START, contents, fresh_disk, layout, record};
-use slow::SlowDisk;
+use slow::Slow;
 
 const THREADS: usize = 16;
 const EACH: usize = 20;
 
-fn slow_disk(delay: Duration) -> SlowDisk {
-    SlowDisk {
+fn slow_disk(delay: Duration) -> Around<Slow> {
+    Around {
         inner: fresh_disk(),
-        delay,
-        syncs: Arc::new(AtomicU64::new(0)),
+        twist: Slow {
+            delay,
+            syncs: Arc::new(AtomicU64::new(0)),
+        },
     }
 }
 
-fn open(disk: &SlowDisk) -> Shared {
+fn open(disk: &Around<Slow>) -> Shared {
     let options = Options {
         durability: Durability::Full,
         ..Options::default()
@@ -45,7 +49,7 @@ fn sixteen_threads_need_a_fraction_of_the_syncs_and_lose_nothing() {
     let disk = slow_disk(Duration::from_millis(2));
     let store = open(&disk);
     put(&store, "first").expect("a write");
-    let before = disk.syncs.load(Ordering::Relaxed);
+    let before = disk.twist.syncs.load(Ordering::Relaxed);
     let began = Instant::now();
     let mut seqs: Vec<u64> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..THREADS)
@@ -62,7 +66,7 @@ fn sixteen_threads_need_a_fraction_of_the_syncs_and_lose_nothing() {
             .flat_map(|writer| writer.join().expect("a thread"))
             .collect()
     });
-    let (together, syncs) = (began.elapsed(), disk.syncs.load(Ordering::Relaxed) - before);
+    let (together, syncs) = (began.elapsed(), disk.twist.syncs.load(Ordering::Relaxed) - before);
     seqs.sort_unstable();
     seqs.dedup();
     assert_eq!(seqs.len(), THREADS * EACH, "every commit has a seq of its own");

@@ -346,6 +346,15 @@ impl Question<'_> {
         self.sieves[usize::from(doc >= self.index.sealed.len() as u32)].passes(own)
     }
 
+    /// What is asked of one part.
+    pub(super) fn asked_of(&self, part: usize) -> Vec<Asked<'_>> {
+        let asked = self.words.iter().map(|word| Asked {
+            weight: word.weight,
+            list: word.lists[part],
+        });
+        asked.collect()
+    }
+
     /// The best documents and their scores, best first; of equals the older record.
     pub fn best(&self, limit: usize) -> Vec<(u32, f64)> {
         if limit == 0 {
@@ -353,14 +362,7 @@ impl Question<'_> {
         }
         let mut best: BinaryHeap<Ranked> = BinaryHeap::new();
         for (at, part) in self.index.parts().iter().enumerate() {
-            let asked: Vec<Asked<'_>> = self
-                .words
-                .iter()
-                .map(|word| Asked {
-                    weight: word.weight,
-                    list: word.lists[at],
-                })
-                .collect();
+            let asked = self.asked_of(at);
             let reached = |best: &BinaryHeap<Ranked>| match best.peek() {
                 Some(worst) if best.len() == limit => worst.score,
                 _ => 0.0,

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use super::index::Question;
 use super::lists::Cursor;
-use super::sweep::{Asked, SLACK, sweep};
+use super::sweep::{SLACK, sweep};
 
 impl Question<'_> {
     /// The best documents that are wanted, best first, with their scores rounded to single precision. `wanted` gets a slot
@@ -23,14 +23,7 @@ impl Question<'_> {
             return best;
         }
         for (at, part) in self.index.parts().iter().enumerate() {
-            let asked: Vec<Asked<'_>> = self
-                .words
-                .iter()
-                .map(|word| Asked {
-                    weight: word.weight,
-                    list: word.lists[at],
-                })
-                .collect();
+            let asked = self.asked_of(at);
             let bar = |best: &[(T, f32)]| match best.last() {
                 Some(worst) if best.len() == limit => worst.1 / SLACK,
                 _ => 0.0,

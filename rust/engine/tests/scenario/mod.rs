@@ -98,12 +98,17 @@ fn attach(store: &mut Store, n: u32, now: i64) -> Result<()> {
     };
     let mut ids = ids_of(&model_of(store.query(&active)));
     ids.truncate(1 + n as usize % 4);
-    let rows: Vec<f32> = (0..ids.len() as u32).flat_map(|i| vector(n + i)).collect();
+    attach_to(store, &ids, n, now)
+}
+
+/// Gives records the vectors from number `n` on.
+pub fn attach_to(store: &mut Store, ids: &[String], n: u32, now: i64) -> Result<()> {
+    let rows: Vec<f32> = (n..).take(ids.len()).flat_map(vector).collect();
     let attachment = Attachment {
         space: None,
         model: Some("a model"),
         dim: DIM,
-        ids: &ids,
+        ids,
         rows: &rows,
     };
     store.attach(&attachment, now).map(|_| ())

@@ -1,72 +1,33 @@
-//! What if a sync took its time? A disk that counts them and makes each one wait.
+//! What if a sync took its time? Every one is counted and made to wait.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chronomemory::disk::{Access, CrashDisk, Disk, DiskFile, Identity, LockFile, Status};
+use chronomemory::disk::{DiskFile, Identity};
 
-/// A disk in memory whose files are slow to sync.
+use crate::around::Twist;
+
+/// Files are slow to sync.
 #[derive(Clone)]
-pub struct SlowDisk {
-    pub inner: CrashDisk,
+pub struct Slow {
     pub delay: Duration,
     pub syncs: Arc<AtomicU64>,
 }
 
-impl SlowDisk {
-    fn slow(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+impl Twist for Slow {
+    fn hand_out(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         Arc::new(SlowFile {
             inner: file,
-            disk: self.clone(),
+            slow: self.clone(),
         })
-    }
-}
-
-impl Disk for SlowDisk {
-    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
-        self.inner.open(path, access).map(|file| self.slow(file))
-    }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        self.inner.create(path).map(|file| self.slow(file))
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_dir(path)
-    }
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.link(from, to)
-    }
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.create_dir(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.sync_dir(path)
-    }
-    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(path)
-    }
-    fn status(&self, path: &Path) -> io::Result<Status> {
-        self.inner.status(path)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.inner.exists(path)
-    }
-    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
-        self.inner.lock_file(path)
     }
 }
 
 struct SlowFile {
     inner: Arc<dyn DiskFile>,
-    disk: SlowDisk,
+    slow: Slow,
 }
 
 impl DiskFile for SlowFile {
@@ -80,8 +41,8 @@ impl DiskFile for SlowFile {
         self.inner.truncate(length)
     }
     fn sync(&self) -> io::Result<()> {
-        self.disk.syncs.fetch_add(1, Ordering::Relaxed);
-        std::thread::sleep(self.disk.delay);
+        self.slow.syncs.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(self.slow.delay);
         self.inner.sync()
     }
     fn length(&self) -> io::Result<u64> {

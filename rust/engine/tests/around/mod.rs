@@ -1,0 +1,65 @@
+//! What if a disk did one thing differently? A disk in memory that tells someone what is opened.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use chronomemory::disk::{Access, CrashDisk, Disk, DiskFile, LockFile, Status};
+
+/// Does that one thing.
+pub trait Twist: Send + Sync {
+    /// Before a file is opened.
+    fn before(&self, _disk: &CrashDisk, _path: &Path) {}
+
+    /// What to hand out for a file.
+    fn hand_out(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        file
+    }
+}
+
+/// A disk in memory with a twist.
+#[derive(Clone)]
+pub struct Around<T> {
+    pub inner: CrashDisk,
+    pub twist: T,
+}
+
+impl<T: Twist> Disk for Around<T> {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
+        self.twist.before(&self.inner, path);
+        self.inner.open(path, access).map(|file| self.twist.hand_out(file))
+    }
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.inner.create(path).map(|file| self.twist.hand_out(file))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_dir(path)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.link(from, to)
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.create_dir(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_dir(path)
+    }
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(path)
+    }
+    fn status(&self, path: &Path) -> io::Result<Status> {
+        self.inner.status(path)
+    }
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
+        self.inner.lock_file(path)
+    }
+}
