@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isnan
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def string(field: str, given: object) -> str:
     try:
         given.encode()
     except UnicodeEncodeError as error:
-        raise refuse("it holds half of a surrogate pair", field) from error
+        raise refuse(f"the character at {error.start} is half of a surrogate pair", field) from None
     return given
 
 
@@ -65,9 +65,9 @@ def number(field: str, given: object) -> float:
 
 def count(field: str, given: object) -> int:
     """Take a whole number from zero on."""
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= LAST_SEQ:
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) <= LAST_SEQ:
         raise refuse(f"{str(given)[:40]} is no number of records", field)
-    return given
+    return int(given)
 
 
 def flag(field: str, given: object) -> bool:

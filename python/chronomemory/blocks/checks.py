@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.asked import refuse, string
 
 __all__ = [
     "check_budget",
@@ -37,7 +37,7 @@ def check_finite(name: str, value: float, *, least: float = -math.inf) -> float:
         number = math.inf
     if not math.isfinite(number) or number < least:
         at_least = "" if least == -math.inf else f" of at least {least:g}"
-        raise InvalidRecord(f"{name}: {value!r} is not a finite number{at_least}", field=name)
+        raise refuse(f"{value!r} is not a finite number{at_least}", name)
     return number
 
 
@@ -45,18 +45,18 @@ def check_within(name: str, value: float, least: float = 0.0, most: float = 1.0)
     """Return a number between two others, or refuse it."""
     number = check_finite(name, value)
     if not least <= number <= most:
-        raise InvalidRecord(f"{name}: {value!r} is not within {least:g} and {most:g}", field=name)
+        raise refuse(f"{value!r} is not within {least:g} and {most:g}", name)
     return number
 
 
 def check_count(name: str, value: int, least: int, most: int | None = None) -> int:
     """Return a whole number that is not too small and not too large, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InvalidRecord(f"{name}: {value!r} is not a whole number", field=name)
+        raise refuse(f"{value!r} is not a whole number", name)
     value = int(value)
     if value < least or (most is not None and value > most):
         reach = f"at least {least}" if most is None else f"within {least} and {most:,}"
-        raise InvalidRecord(f"{name}: {value} is not {reach}", field=name)
+        raise refuse(f"{value} is not {reach}", name)
     return value
 
 
@@ -67,17 +67,10 @@ def check_budget(tokens: int) -> int:
 
 def check_text(name: str, value: str, *, empty: bool = True) -> str:
     """Return a text that can be written down, or refuse it."""
-    if not isinstance(value, str):
-        raise InvalidRecord(f"{name}: a {type(value).__name__} is not a string", field=name)
-    if not empty and not value:
-        raise InvalidRecord(f"{name}: it must not be empty", field=name)
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as fault:
-        raise InvalidRecord(
-            f"{name}: the character at {fault.start} is half of a surrogate pair", field=name
-        ) from None
-    return value
+    text = string(name, value)
+    if not empty and not text:
+        raise refuse("it must not be empty", name)
+    return text
 
 
 def check_tag(tag: str) -> str:
@@ -88,7 +81,7 @@ def check_tag(tag: str) -> str:
 def check_list(name: str, values: Iterable[str]) -> list[str]:
     """Return several texts; a lone one is refused, since it would be taken apart into its letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidRecord(f"{name}: a list is needed, not {values!r}", field=name)
+        raise refuse(f"a list is needed, not {values!r}", name)
     return [check_text(name, value) for value in values]
 
 
@@ -103,4 +96,4 @@ def check_one_of(name: str, value: str, choices: type[E]) -> E:
         return choices(value)
     except ValueError:
         known = ", ".join(str(item.value) for item in choices)
-        raise InvalidRecord(f"{name}: {value!r} is not one of {known}", field=name) from None
+        raise refuse(f"{value!r} is not one of {known}", name) from None
