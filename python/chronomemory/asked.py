@@ -47,7 +47,13 @@ def strings(field: str, given: object) -> list[str]:
         return [string(field, given)]
     if not isinstance(given, Iterable):
         raise refuse(f"a {type(given).__name__} is not a list of strings", field)
-    return [string(field, one) for one in given]
+    many = list(given)
+    try:
+        # All at once: a million ids would take a sixth of a second one by one.
+        "".join(many).encode()
+    except (TypeError, UnicodeEncodeError):
+        return [string(field, one) for one in many]
+    return many
 
 
 def number(field: str, given: object) -> float:

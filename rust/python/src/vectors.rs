@@ -1,10 +1,10 @@
 //! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
 
 use chronomemory::state::Query;
-use chronomemory::store::{Attachment, Question};
+use chronomemory::store::{Attachment, Ids, Question};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::engine::Engine;
 use crate::enter::invalid;
@@ -19,6 +19,15 @@ fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult
     }
 }
 
+/// The ids in a list, without a string of its own for each.
+fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
+    let mut ids = Ids::with_capacity(list.len());
+    for id in list {
+        ids.push(id.cast::<PyString>()?.to_str()?);
+    }
+    Ok(ids)
+}
+
 /// Gives records embeddings, all or none: the first seq and the one after the last.
 #[pyfunction]
 #[pyo3(signature = (engine, ids, matrix, *, space=None, model=None))]
@@ -26,7 +35,7 @@ fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult
 pub fn attach(
     py: Python<'_>,
     engine: &Engine,
-    ids: Vec<String>,
+    ids: &Bound<'_, PyList>,
     matrix: PyReadonlyArray2<'_, f32>,
     space: Option<&str>,
     model: Option<&str>,
@@ -36,7 +45,7 @@ pub fn attach(
         space,
         model,
         dim,
-        ids: &ids,
+        ids: &ids_in(ids)?,
         rows,
     };
     let committed = engine

@@ -108,7 +108,7 @@ pub fn attach_to(store: &mut Store, ids: &[String], n: u32, now: i64) -> Result<
         space: None,
         model: Some("a model"),
         dim: DIM,
-        ids,
+        ids: &ids.iter().collect(),
         rows: &rows,
     };
     store.attach(&attachment, now).map(|_| ())

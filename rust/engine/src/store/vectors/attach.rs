@@ -1,15 +1,12 @@
 //! How does an embedding get into a space?
 
+use super::ids::Ids;
 use super::index::Spaces;
-use super::rows::{is_finite, not_finite};
+use super::rows::{Ahead, is_finite, not_finite};
 use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
-use crate::digest::Hex;
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
-use crate::json;
-use crate::state::{Query, unspelled};
 use crate::store::{Committed, Store};
-use crate::text::is_searched;
 
 /// Embeddings of some records, all of one model.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +18,7 @@ pub struct Attachment<'a> {
     /// How many components each has.
     pub dim: usize,
     /// The records.
-    pub ids: &'a [String],
+    pub ids: &'a Ids,
     /// The vectors, end to end.
     pub rows: &'a [f32],
 }
@@ -45,17 +42,25 @@ impl Store {
     pub fn attach_unsynced(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
         check(attachment)?;
         self.with_lock(now, |store| {
-            let mut draft = Draft::default();
-            let (bound, first) = store.bound_for(attachment, &mut draft)?;
-            let ids = Spelled::of(attachment.ids);
-            store.check_records(&ids)?;
+            let mut space = Draft::default();
+            let (bound, first) = store.bound_for(attachment, &mut space)?;
+            attachment.ids.check(&store.state, store.options.threads)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
                 return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
             }
-            let digests = store.write_rows(&bound, first, attachment)?;
-            store.draft_groups(&mut draft, &bound, first, (&ids, &digests))?;
+            let path = store.layout.rows(&bound.name, bound.generation);
+            let file = store.rows_file(&bound)?;
+            let ahead = Ahead::of(&file, store.syncs_at_all());
             let said = store.state.vector_changes().len();
-            let committed = store.write(&[&draft], now)?;
+            let committed = std::thread::scope(|scope| {
+                let groups = store.write_rows((&bound, first), attachment, (scope, &ahead))?;
+                if store.syncs_every_commit() {
+                    store.hear(file.sync().and_then(|()| ahead.outcome()), &path)?;
+                }
+                let parts: Vec<&Draft> = std::iter::once(&space).chain(&groups).collect();
+                store.write(&parts, now)
+            })?;
+            store.hear(ahead.outcome(), &path)?;
             if store.syncs_every_commit() {
                 if store.unsynced.rows == said {
                     store.unsynced.rows = store.state.vector_changes().len();
@@ -178,72 +183,6 @@ impl Store {
         words::write_space(draft, &bound, self.options.recursion_depth)?;
         Ok((bound, 0))
     }
-
-    fn check_records(&self, ids: &Spelled) -> Result<()> {
-        let tombstones = self.state.sieve(&Query {
-            status: Some("tombstone".to_owned()),
-            faces: true,
-            ..Query::default()
-        });
-        for id in ids.iter() {
-            if !is_searched(id) {
-                let reason = format!("{:?} keeps the books, and is found by no search", unspelled(id));
-                return Err(Error::invalid("id", reason));
-            }
-            match self.state.slot_spelled(id) {
-                None => return Err(Error::invalid("id", format!("there is no record {:?}", unspelled(id)))),
-                Some(slot) if self.state.passes(&tombstones, slot) => {
-                    return Err(Error::invalid(
-                        "id",
-                        format!("the record {:?} is deleted", unspelled(id)),
-                    ));
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn draft_groups(
-        &self,
-        draft: &mut Draft,
-        bound: &Bound,
-        mut row: u32,
-        (ids, digests): (&Spelled, &[Hex]),
-    ) -> Result<()> {
-        let mut ids = ids.iter();
-        for digests in digests.chunks(GROUP_ROWS) {
-            let rows: Vec<(&[u8], &Hex)> = ids.by_ref().zip(digests).collect();
-            words::write_group(draft, bound, row, &rows, self.options.recursion_depth)?;
-            row += digests.len() as u32;
-        }
-        Ok(())
-    }
-}
-
-/// Ids as they stand between quotes in canonical JSON, end to end.
-struct Spelled {
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Spelled {
-    fn of(ids: &[String]) -> Self {
-        let mut text = Vec::with_capacity(ids.iter().map(|id| id.len() + 2).sum());
-        let mut ends = Vec::with_capacity(ids.len());
-        for id in ids {
-            json::write_string(id, &mut text);
-            ends.push(text.len());
-        }
-        Self { text, ends }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(&0).chain(&self.ends);
-        starts
-            .zip(&self.ends)
-            .map(|(start, end)| &self.text[start + 1..end - 1])
-    }
 }
 
 fn check(attachment: &Attachment<'_>) -> Result<()> {
@@ -259,11 +198,9 @@ fn check(attachment: &Attachment<'_>) -> Result<()> {
         ));
     }
     // More are looked at when they are copied: reading all of them twice takes longer than writing garbage.
-    let few = attachment.ids.iter().take(GROUP_ROWS);
-    for (id, row) in few.zip(attachment.rows.chunks_exact(attachment.dim)) {
-        if !is_finite(row) {
-            return Err(not_finite(id));
-        }
+    let mut few = attachment.rows.chunks_exact(attachment.dim).take(GROUP_ROWS);
+    match few.position(|row| !is_finite(row)) {
+        Some(odd) => Err(not_finite(&attachment.ids.shown(odd))),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -21,6 +21,7 @@ mod durable;
 mod filter;
 mod generation;
 mod hunt;
+mod ids;
 mod index;
 mod marks;
 mod nearby;
@@ -35,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use ask::{Matrix, SpaceReport};
 pub use attach::Attachment;
 pub use hunt::{Hunt, Neighbour, Question};
+pub use ids::Ids;
 
 pub(super) use check::check_rows;
 pub(super) use durable::DirtyRows;

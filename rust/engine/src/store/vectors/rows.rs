@@ -1,17 +1,23 @@
 //! How do rows reach their file?
 //!
-//! Some are hashed while others are written, and of a large attachment the first are on disk before the last are written.
+//! Several threads copy, check, hash and write them, a few at a time while they are in the cache, and spell the groups that
+//! name them. Of a large attachment the first rows are on disk before the last are written, and the rest follow while the
+//! log takes the groups.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope};
 
 use super::attach::Attachment;
-use super::words::{Bound, GROUP_ROWS};
-use crate::digest::{Hex, sha256};
+use super::words::{self, Bound, GROUP_ROWS};
+use crate::digest::{Hex, sha256_each};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
+use crate::event::draft::Draft;
+use crate::options::Durability;
 use crate::ordered::in_order;
 use crate::store::Store;
 
@@ -20,102 +26,150 @@ const EXPONENT: u32 = 0x7f80_0000;
 /// A large attachment is synced each time so much was written, while more is written: nobody has to wait for all of it at
 /// the end.
 const AHEAD_BYTES: u64 = 64 * 1024 * 1024;
+/// So much is copied, hashed and written before the next is looked at: it stays in the cache of one core meanwhile.
+const AT_ONCE_BYTES: usize = 192 * 1024;
 
-/// Some rows as they lie on disk.
-#[derive(Default)]
-struct Piece {
-    bytes: Vec<u8>,
-    digests: Vec<Hex>,
-    /// The first row that is not finite.
-    odd: Option<usize>,
-}
-
-/// A sync that runs while more is written: one at a time.
-#[derive(Default)]
-struct Ahead {
+/// A sync that runs while other work is done: one at a time.
+pub(super) struct Ahead {
+    file: Arc<dyn DiskFile>,
+    wanted: bool,
     runs: AtomicBool,
     failed: Mutex<Option<io::Error>>,
 }
 
 impl Ahead {
-    /// Whether none is running; then one is from now on.
-    fn begin(&self) -> bool {
-        !self.runs.swap(true, Ordering::Relaxed)
-    }
-
-    fn end(&self, outcome: io::Result<()>) {
-        if let Err(fault) = outcome {
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+    /// Of this file; if nobody wants it synced, nothing ever happens.
+    pub(super) fn of(file: &Arc<dyn DiskFile>, wanted: bool) -> Self {
+        Self {
+            file: Arc::clone(file),
+            wanted,
+            runs: AtomicBool::new(false),
+            failed: Mutex::default(),
         }
-        self.runs.store(false, Ordering::Relaxed);
     }
 
-    fn outcome(self) -> io::Result<()> {
-        let failed = self.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// Begins one, unless one is running.
+    fn begin<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> bool {
+        if !self.wanted || self.runs.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let sync = || {
+            if let Err(fault) = self.file.sync() {
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+            }
+            self.runs.store(false, Ordering::Relaxed);
+        };
+        if Builder::new().spawn_scoped(scope, sync).is_err() {
+            self.runs.store(false, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// What became of those that ended.
+    pub(super) fn outcome(&self) -> io::Result<()> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         failed.map_or(Ok(()), Err)
     }
 }
 
-impl Store {
-    /// Puts rows behind those that the log names, hashing some while others are written.
-    pub(super) fn write_rows(&mut self, bound: &Bound, first: u32, attachment: &Attachment<'_>) -> Result<Vec<Hex>> {
-        let file = self.rows_file(bound)?;
-        let path = self.layout.rows(&bound.name, bound.generation);
-        let (dim, each) = (bound.dim, GROUP_ROWS * bound.dim);
-        let mut digests = Vec::with_capacity(attachment.ids.len());
-        let mut offset = u64::from(first) * bound.stride();
-        let work = |index: u64, piece: &mut Piece| {
-            let start = index as usize * each;
-            let floats = &attachment.rows[start..attachment.rows.len().min(start + each)];
+/// What a thread makes of the rows of one group.
+#[derive(Default)]
+struct Piece {
+    floats: Vec<f32>,
+    digests: Vec<[u8; 32]>,
+    group: Draft,
+    refused: Option<Error>,
+}
+
+/// Where rows go.
+struct Target<'a> {
+    file: &'a dyn DiskFile,
+    bound: &'a Bound,
+    first: u32,
+    depth: i64,
+}
+
+impl Target<'_> {
+    /// Writes the rows of one group, and spells it.
+    fn write(&self, attachment: &Attachment<'_>, number: usize, piece: &mut Piece) -> io::Result<()> {
+        let dim = self.bound.dim;
+        let start = number * GROUP_ROWS;
+        let end = attachment.ids.len().min(start + GROUP_ROWS);
+        let each = (AT_ONCE_BYTES / (4 * dim)).max(1) * dim;
+        let mut offset = (u64::from(self.first) + start as u64) * self.bound.stride();
+        piece.digests.clear();
+        for floats in attachment.rows[start * dim..end * dim].chunks(each) {
             // From here on only this copy counts, whatever becomes of the caller's memory.
-            piece.bytes.clear();
-            if cfg!(target_endian = "little") {
-                piece.bytes.extend_from_slice(bytemuck::cast_slice(floats));
-            } else {
-                piece.bytes.extend(floats.iter().flat_map(|value| value.to_le_bytes()));
+            piece.floats.clear();
+            piece.floats.extend_from_slice(floats);
+            if !is_finite(&piece.floats) {
+                let odd = piece.floats.chunks_exact(dim).position(|row| !is_finite(row));
+                let row = start + piece.digests.len() + odd.unwrap_or_default();
+                piece.refused = Some(not_finite(&attachment.ids.shown(row)));
+                return Ok(());
             }
-            let odd = floats.chunks_exact(dim).position(|row| !is_finite(row));
-            piece.odd = odd.map(|row| index as usize * GROUP_ROWS + row);
-            piece.digests.clear();
-            piece.digests.extend(piece.bytes.chunks_exact(4 * dim).map(sha256));
-            Ok(())
+            let bytes = as_on_disk(&piece.floats);
+            sha256_each(&bytes, 4 * dim, &mut piece.digests);
+            self.file.write_at(&bytes, offset)?;
+            offset += bytes.len() as u64;
+        }
+        let digests: Vec<Hex> = piece.digests.iter().map(Hex::spell).collect();
+        let rows: Vec<(&[u8], &Hex)> = attachment.ids.spelled(start..end).zip(&digests).collect();
+        let row = self.first + start as u32;
+        piece.refused = words::write_group(&mut piece.group, self.bound, row, &rows, self.depth).err();
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Puts rows behind those that the log names; gives the groups that name them.
+    pub(super) fn write_rows<'scope>(
+        &self,
+        (bound, first): (&Bound, u32),
+        attachment: &Attachment<'_>,
+        (scope, ahead): (&'scope Scope<'scope, '_>, &'scope Ahead),
+    ) -> Result<Vec<Draft>> {
+        let target = Target {
+            file: &*ahead.file,
+            bound,
+            first,
+            depth: self.options.recursion_depth,
         };
-        let pieces = attachment.ids.len().div_ceil(GROUP_ROWS) as u64;
-        let (ahead, mut odd) = (Ahead::default(), None);
-        std::thread::scope(|scope| {
-            let mut unsynced = 0;
-            in_order(pieces, self.options.threads, work, |piece: &mut Piece| {
-                odd = piece.odd;
-                if odd.is_some() {
-                    return Ok::<bool, io::Error>(false);
-                }
-                file.write_at(&piece.bytes, offset)?;
-                offset += piece.bytes.len() as u64;
-                unsynced += piece.bytes.len() as u64;
-                if unsynced >= AHEAD_BYTES && ahead.begin() {
+        let pieces = attachment.ids.len().div_ceil(GROUP_ROWS);
+        let mut groups = Vec::with_capacity(pieces);
+        let mut refused = None;
+        let mut unsynced = 0;
+        in_order(
+            pieces as u64,
+            self.options.threads,
+            |number, piece| target.write(attachment, number as usize, piece),
+            |piece: &mut Piece| {
+                refused = piece.refused.take();
+                groups.push(std::mem::take(&mut piece.group));
+                unsynced += piece.digests.len() as u64 * bound.stride();
+                if unsynced >= AHEAD_BYTES && ahead.begin(scope) {
                     unsynced = 0;
-                    let sync = || ahead.end(file.sync());
-                    if std::thread::Builder::new().spawn_scoped(scope, sync).is_err() {
-                        ahead.end(Ok(()));
-                    }
                 }
-                digests.extend_from_slice(&piece.digests);
-                Ok(true)
-            })
-        })
-        .at(&path)?;
-        self.hear(ahead.outcome(), &path)?;
-        if let Some(row) = odd {
-            return Err(not_finite(&attachment.ids[row]));
+                Ok::<bool, io::Error>(refused.is_none())
+            },
+        )
+        .at(&self.layout.rows(&bound.name, bound.generation))?;
+        if let Some(refused) = refused {
+            return Err(refused);
         }
-        if self.syncs_every_commit() {
-            self.hear(file.sync(), &path)?;
+        if pieces as u64 * GROUP_ROWS as u64 * bound.stride() >= AHEAD_BYTES {
+            ahead.begin(scope);
         }
-        Ok(digests)
+        Ok(groups)
+    }
+
+    /// Whether anybody waits for rows to be on disk.
+    pub(super) fn syncs_at_all(&self) -> bool {
+        self.options.durability != Durability::Off
     }
 
     /// After a sync of rows that failed nobody may rely on the disk.
-    fn hear(&mut self, outcome: io::Result<()>, path: &Path) -> Result<()> {
+    pub(super) fn hear(&mut self, outcome: io::Result<()>, path: &Path) -> Result<()> {
         if let Err(fault) = &outcome {
             self.poison(&fault.to_string());
         }
@@ -139,13 +193,21 @@ impl Store {
 }
 
 /// Whether every component is a number.
-pub fn is_finite(row: &[f32]) -> bool {
-    // The largest exponent decides, and integers are compared many at a time.
-    let exponents = row.iter().map(|value| value.to_bits() & EXPONENT);
-    exponents.fold(0, u32::max) != EXPONENT
+pub(super) fn is_finite(row: &[f32]) -> bool {
+    // Without a way out the compiler compares many at a time.
+    let is_odd = |value: &f32| value.to_bits() & EXPONENT == EXPONENT;
+    !row.iter().fold(false, |odd, value| odd | is_odd(value))
+}
+
+fn as_on_disk(floats: &[f32]) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        Cow::Borrowed(bytemuck::cast_slice(floats))
+    } else {
+        floats.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
 }
 
 /// A vector that is refused.
-pub fn not_finite(id: &str) -> Error {
+pub(super) fn not_finite(id: &str) -> Error {
     Error::invalid("vector", format!("the vector of {id:?} is not finite"))
 }
