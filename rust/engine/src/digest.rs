@@ -75,6 +75,11 @@ impl std::fmt::Debug for Hex {
     }
 }
 
+/// Spells bytes, two digits each.
+pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend(bytes.iter().flat_map(|byte| DIGIT_PAIRS[usize::from(*byte)]));
+}
+
 /// SHA-256 of one run of bytes.
 pub fn sha256(bytes: &[u8]) -> Hex {
     Hex::spell(&Sha256::digest(bytes).into())

@@ -9,6 +9,11 @@ pub const LOG: &str = "events.wal";
 /// The snapshot's name inside the folder.
 pub const SNAPSHOT: &str = "snapshot.json";
 
+/// What the names of files of rows end with.
+pub const ROWS_SUFFIX: &str = ".f32";
+/// And those of the codes derived from them.
+pub const CODES_SUFFIX: &str = ".i8";
+
 /// The paths of one store.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -111,7 +116,12 @@ impl Layout {
 
     /// The same rows in eight bits a component.
     pub fn companion(&self, space: &str, generation: u64) -> PathBuf {
-        self.indexes().join("vectors").join(format!("{space}.{generation}.i8"))
+        self.companions().join(format!("{space}.{generation}{CODES_SUFFIX}"))
+    }
+
+    /// Where those are.
+    pub fn companions(&self) -> PathBuf {
+        self.indexes().join("vectors")
     }
 
     /// Sealed parts of the text index.
@@ -153,7 +163,7 @@ pub fn base_name(sha256: &str) -> String {
 
 /// The name of a file of rows relative to the folder.
 pub fn rows_name(space: &str, generation: u64) -> String {
-    format!("vectors/{space}.{generation}.f32")
+    format!("vectors/{space}.{generation}{ROWS_SUFFIX}")
 }
 
 /// An archive's name relative to the folder.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{JoinHandle, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use chronomemory::error::{Error, Result};
 use chronomemory::store::{Needs, Shared, Syncing, seal_text};
 
 use crate::handle::now;
@@ -191,7 +192,7 @@ fn sync(store: &Shared, wishes: &Wishes) {
 }
 
 /// Lets another thread wait for the disk: someone has to end leases meanwhile.
-fn wait_for_disk(store: &Shared, wishes: &Wishes, syncing: &Syncing) -> std::io::Result<()> {
+fn wait_for_disk(store: &Shared, wishes: &Wishes, syncing: &Syncing) -> Result<()> {
     let here = std::thread::current();
     std::thread::scope(|scope| {
         let wait = || {
@@ -205,9 +206,10 @@ fn wait_for_disk(store: &Shared, wishes: &Wishes, syncing: &Syncing) -> std::io:
                     std::thread::park_timeout(LEASE_LOOK);
                     is_given_back(store, wishes);
                 }
+                let died = || std::io::Error::other("the thread that waits for the disk died");
                 waiting
                     .join()
-                    .unwrap_or_else(|_| Err(std::io::Error::other("the thread that waits for the disk died")))
+                    .unwrap_or_else(|_| Err(Error::io(syncing.path(), died())))
             }
             Err(_) => {
                 store.tending().leave_alone(true);

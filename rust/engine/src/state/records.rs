@@ -72,6 +72,8 @@ pub struct State {
     face_changes: Vec<u32>,
     /// The slots of what is said about embeddings, in the order it was said.
     pub(super) vectors: Vec<u32>,
+    /// Those of them that name rows, and do not only take some back.
+    pub(super) rows_named: Vec<u32>,
 }
 
 /// All records as they were at one moment, in insertion order.
@@ -231,11 +233,13 @@ impl State {
         let found = self.find(known.id);
         let slot = match known.op {
             Op::Upsert | Op::Migrate => {
-                if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
+                let slot = if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
                     self.put(found, known.id, known.record, known.fields)
                 } else {
                     self.put_value(found, known.id, parsed(known.record))
-                }
+                };
+                self.may_name_rows(slot, known.id);
+                slot
             }
             Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
                 Some(slot) => {
@@ -339,6 +343,12 @@ impl State {
         number
     }
 
+    fn may_name_rows(&mut self, slot: u32, id: &[u8]) {
+        if face_of(id) == Some(VECTORS) {
+            self.rows_named.push(slot);
+        }
+    }
+
     fn replace(&mut self, number: u32, new: Slot) -> u32 {
         let old = &mut self.slots[number as usize];
         self.arena.forget(old.at);
@@ -393,7 +403,8 @@ impl State {
 impl Taker for State {
     fn take(&mut self, record: &[u8], fields: RecordSpans) {
         if let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) {
-            self.put(self.find(id), id, record, fields);
+            let slot = self.put(self.find(id), id, record, fields);
+            self.may_name_rows(slot, id);
         }
     }
 

@@ -53,6 +53,11 @@ impl State {
         &self.vectors
     }
 
+    /// The same without what only takes embeddings back.
+    pub fn rows_named(&self) -> &[u32] {
+        &self.rows_named
+    }
+
     /// A query, ready to be asked of single slots. It is good until the state changes.
     pub fn sieve(&self, query: &Query) -> Sieve {
         Sieve {

@@ -129,12 +129,17 @@ fn is_draft(name: &str) -> bool {
 
 fn remove_drafts(disk: &dyn Disk, folder: &Path) -> Result<()> {
     for name in disk.list(folder).at(folder)? {
-        if is_draft(&name) {
-            let path = folder.join(name);
+        let path = folder.join(&name);
+        // A folder in this place is somebody else's.
+        if is_draft(&name) && !is_folder(disk, &path) {
             disk.remove(&path).at(&path)?;
         }
     }
     Ok(())
+}
+
+pub(super) fn is_folder(disk: &dyn Disk, path: &Path) -> bool {
+    disk.exists(path) && disk.list(path).is_ok()
 }
 
 /// Removes a backup that was not finished: its folder, and the folders in it.

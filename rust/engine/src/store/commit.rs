@@ -1,6 +1,5 @@
 //! How does a change become part of the log?
 
-use std::io;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -33,7 +32,7 @@ impl Group {
     ///
     /// # Errors
     /// What the disk says; [`Store::end_group`] must hear of it.
-    pub fn run(&self) -> io::Result<()> {
+    pub fn run(&self) -> Result<()> {
         self.syncing.as_ref().map_or(Ok(()), Syncing::run)
     }
 }
@@ -130,7 +129,7 @@ impl Store {
     ///
     /// # Errors
     /// What the sync said: none of the group is acknowledged then.
-    pub fn end_group(&mut self, group: Group, synced: io::Result<()>, now: i64) -> Result<Vec<Result<Committed>>> {
+    pub fn end_group(&mut self, group: Group, synced: Result<()>, now: i64) -> Result<Vec<Result<Committed>>> {
         let told = match &group.syncing {
             Some(syncing) => self.end_sync(syncing, synced),
             None => Ok(()),

@@ -86,11 +86,7 @@ impl Store {
         self.report = report;
         self.state = loader.state.unwrap_or_default();
         self.vectors = vectors::Vectors::default();
-        self.unsynced.rows = if is_synced {
-            self.state.vector_changes().len()
-        } else {
-            0
-        };
+        self.unsynced.rows = if is_synced { self.state.rows_named().len() } else { 0 };
         self.unsynced.reading += 1;
         self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
         self.find_standing()

@@ -20,6 +20,7 @@ use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
 
 use super::care::{Scratch, Turns};
+use super::copies::free_name;
 use super::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -208,7 +209,6 @@ impl Store {
 
 /// Removes garbage, or puts it aside, one file at a time: nobody waits for more than one.
 pub(super) fn clear_out(turns: &impl Turns, aside: Option<&Path>, now: i64) -> Result<()> {
-    // Whoever looks after the store is alone with that: no file can be named meanwhile that is not named now.
     let garbage = turns.turn(|store| store.garbage())?;
     let disk = turns.turn(|store| Ok(Arc::clone(&store.disk)))?;
     for file in garbage {
@@ -217,9 +217,19 @@ pub(super) fn clear_out(turns: &impl Turns, aside: Option<&Path>, now: i64) -> R
         turns.turn(|store| {
             // What is derived is not worth keeping.
             let aside = aside.filter(|_| !file.starts_with(store.layout.indexes()));
-            store.with_lock(now, |store| match (aside, file.file_name()) {
-                (Some(folder), Some(name)) => store.disk.rename(&file, &folder.join(name)).at(&file),
-                _ => store.disk.remove(&file).at(&file),
+            store.with_lock(now, |store| {
+                // Bases and archives are only named by whoever looks after the store. Rows are named by every writer: now
+                // that the lock is held and the log read to its end, it shows whether one has done so since.
+                if store.names_rows(&file) {
+                    return Ok(());
+                }
+                match (aside, file.file_name()) {
+                    (Some(folder), Some(name)) => {
+                        let kept = free_name(&*store.disk, folder, &name.to_string_lossy())?;
+                        store.disk.rename(&file, &kept).at(&file)
+                    }
+                    _ => store.disk.remove(&file).at(&file),
+                }
             })
         })?;
     }

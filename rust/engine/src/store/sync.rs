@@ -1,6 +1,7 @@
 //! When is a write safe from a power failure?
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,20 +23,26 @@ const UNSYNCED_MICROS: i64 = 1_000_000;
 /// A sync that runs while others go on writing.
 pub struct Syncing {
     file: Arc<dyn DiskFile>,
+    path: PathBuf,
     reached: Option<Synced>,
     written: u64,
     rows: Option<DirtyRows>,
 }
 
 impl Syncing {
+    /// The log that is synced.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Waits until the disk has everything that was written before the sync was started.
     ///
     /// # Errors
-    /// What the disk says; the store must hear of it.
-    pub fn run(&self) -> io::Result<()> {
+    /// `Io`; the store must hear of it.
+    pub fn run(&self) -> Result<()> {
         // What the log names must be there when the log is.
         self.rows.as_ref().map_or(Ok(()), DirtyRows::sync)?;
-        self.file.sync()
+        self.file.sync().at(&self.path)
     }
 }
 
@@ -74,6 +81,7 @@ impl Store {
             .filter(|_| self.unsynced_bytes() > 0 && self.poisoned.is_none())?;
         Some(Syncing {
             file: Arc::clone(&log.file),
+            path: self.layout.log().to_owned(),
             reached: self.reached(),
             written: self.unsynced.written,
             rows: self.dirty_rows(),
@@ -84,7 +92,7 @@ impl Store {
     ///
     /// # Errors
     /// What the sync said.
-    pub fn end_sync(&mut self, syncing: &Syncing, outcome: io::Result<()>) -> Result<()> {
+    pub fn end_sync(&mut self, syncing: &Syncing, outcome: Result<()>) -> Result<()> {
         self.note_sync(outcome, syncing.written, syncing.rows.as_ref())?;
         // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
         let Some(reached) = syncing.reached else {
@@ -143,7 +151,7 @@ impl Store {
         let outcome = rows
             .as_ref()
             .map_or(Ok(()), DirtyRows::sync)
-            .and_then(|()| log.file.sync());
+            .and_then(|()| log.file.sync().at(self.layout.log()));
         self.note_sync(outcome, self.unsynced.written, rows.as_ref())?;
         if let Some(reached) = self.reached() {
             self.remember(&reached);
@@ -151,10 +159,10 @@ impl Store {
         Ok(())
     }
 
-    fn note_sync(&mut self, outcome: io::Result<()>, written: u64, rows: Option<&DirtyRows>) -> Result<()> {
+    fn note_sync(&mut self, outcome: Result<()>, written: u64, rows: Option<&DirtyRows>) -> Result<()> {
         if let Err(fault) = outcome {
             self.poison(&fault.to_string());
-            return Err(Error::io(self.layout.log(), fault));
+            return Err(fault);
         }
         self.unsynced.syncs += 1;
         if let Some(rows) = rows {

@@ -250,12 +250,15 @@ impl Disk for CrashDisk {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        let world = self.world();
-        Ok(world
+        let mut world = self.world();
+        if !world.has_folder(path) && world.find(path).is_ok() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let names = world
             .folders
             .get(path)
-            .map(|folder| folder.live.keys().cloned().collect())
-            .unwrap_or_default())
+            .map(|folder| folder.live.keys().cloned().collect());
+        Ok(names.unwrap_or_default())
     }
 
     fn status(&self, path: &Path) -> io::Result<Status> {

@@ -51,7 +51,7 @@ impl Store {
             let path = store.layout.rows(&bound.name, bound.generation);
             let file = store.rows_file(&bound)?;
             let ahead = Ahead::of(&file, store.syncs_at_all());
-            let said = store.state.vector_changes().len();
+            let said = store.state.rows_named().len();
             let committed = std::thread::scope(|scope| {
                 let groups = store.write_rows((&bound, first), attachment, (scope, &ahead))?;
                 if store.syncs_every_commit() {
@@ -63,7 +63,7 @@ impl Store {
             store.hear(ahead.outcome(), &path)?;
             if store.syncs_every_commit() {
                 if store.unsynced.rows == said {
-                    store.unsynced.rows = store.state.vector_changes().len();
+                    store.unsynced.rows = store.state.rows_named().len();
                 }
                 store.sync_if_due(now)?;
             }

@@ -4,28 +4,33 @@
 //! those that another process wrote. In mode `full` a row is even synced before its event is written. In the others a power
 //! failure may keep an event that nobody has synced and lose its row: then the record stays, and its embedding is missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::check::bad_rows;
 use super::index::RowIndex;
 use super::read::{Word, read};
 use super::words::{self, Bound, write_gone};
-use crate::disk::{Access, Disk};
+use crate::digest::write_hex;
+use crate::disk::{Access, Disk, read_upto};
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp;
 use crate::store::Store;
-use crate::store::copies::{copy_range, free_name};
+use crate::store::care::Scratch;
+use crate::store::copies::{copy_range, free_name, with_suffix};
+
+/// So much is written at a time.
+const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Files of rows that the disk may not have yet.
 pub struct DirtyRows {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     files: Vec<PathBuf>,
-    /// So much of what was said about embeddings is covered, as the log was read that time.
+    /// So much of what names rows is covered, as the log was read that time.
     reached: usize,
     reading: u64,
 }
@@ -34,20 +39,19 @@ impl DirtyRows {
     /// Waits until the disk has them.
     ///
     /// # Errors
-    /// What the disk says.
-    pub fn sync(&self) -> io::Result<()> {
-        for file in &self.files {
-            match self.disk.open(file, Access::Read) {
-                Ok(file) => file.sync()?,
+    /// `Io`.
+    pub fn sync(&self) -> Result<()> {
+        for path in &self.files {
+            match self.disk.open(path, Access::Read) {
                 // A compaction moved these rows, and synced them.
                 Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
-                Err(fault) => return Err(fault),
+                opened => opened.and_then(|file| file.sync()).at(path)?,
             }
         }
         if self.files.is_empty() {
             Ok(())
         } else {
-            self.disk.sync_dir(&self.folder)
+            self.disk.sync_dir(&self.folder).at(&self.folder)
         }
     }
 }
@@ -55,8 +59,8 @@ impl DirtyRows {
 impl Store {
     /// What must be synced before the log may be.
     pub(in crate::store) fn dirty_rows(&self) -> Option<DirtyRows> {
-        let changes = self.state.vector_changes();
-        let fresh = changes.get(self.unsynced.rows..).filter(|fresh| !fresh.is_empty())?;
+        let named = self.state.rows_named();
+        let fresh = named.get(self.unsynced.rows..).filter(|fresh| !fresh.is_empty())?;
         let names: BTreeSet<(&str, u64)> = fresh
             .iter()
             .filter_map(|slot| words::file_of(self.state.spelled_id(*slot), self.state.record_in(*slot)))
@@ -68,7 +72,7 @@ impl Store {
             disk: Arc::clone(&self.disk),
             folder: self.layout.vectors(),
             files: files.collect(),
-            reached: changes.len(),
+            reached: named.len(),
             reading: self.unsynced.reading,
         })
     }
@@ -85,56 +89,67 @@ impl Store {
         let mut slots: Vec<u32> = self.state.vector_changes().to_vec();
         slots.sort_unstable();
         slots.dedup();
-        let quarantine = self.layout.quarantine();
         let mut draft = Draft::default();
-        let mut lost = 0;
-        {
-            let known = self.known_spaces();
-            for slot in slots {
-                let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
-                let Some(Word::Group(group)) = word else {
-                    continue;
-                };
-                let of_space = |index: &&RowIndex| index.bound.generation == group.generation;
-                let Some(index) = known.spaces.spaces.get(&group.space).filter(of_space) else {
-                    continue;
-                };
-                let rows = bad_rows(&*self.disk, &self.layout, &index.bound, &group)?;
-                if !rows.is_empty() {
-                    self.keep_rows(&quarantine, &index.bound, &rows, now)?;
-                    write_gone(&mut draft, &group.space, group.row, &rows)?;
-                    lost += rows.len();
-                }
+        let mut lost: BTreeMap<String, Vec<(u32, Vec<u8>)>> = BTreeMap::new();
+        let known = self.known_spaces();
+        for slot in slots {
+            let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
+            let Some(Word::Group(group)) = word else {
+                continue;
+            };
+            let of_space = |index: &&RowIndex| index.bound.generation == group.generation;
+            let Some(index) = known.spaces.spaces.get(&group.space).filter(of_space) else {
+                continue;
+            };
+            let rows = bad_rows(&*self.disk, &self.layout, &index.bound, &group)?;
+            if !rows.is_empty() {
+                write_gone(&mut draft, &group.space, group.row, &rows)?;
+                let id = |row: u32| group.ids[(row - group.row) as usize].to_vec();
+                let these = rows.into_iter().map(|row| (row, id(row)));
+                lost.entry(group.space.clone()).or_default().extend(these);
             }
         }
+        for (space, rows) in &lost {
+            self.keep_rows(&known.spaces.spaces[space].bound, rows, now)?;
+        }
+        drop(known);
         if !draft.is_empty() {
             self.write(&[&draft], now)?;
         }
-        Ok(lost)
+        Ok(lost.values().map(Vec::len).sum())
     }
 
-    /// Keeps what rows hold, as far as they are there.
-    fn keep_rows(&self, quarantine: &Path, bound: &Bound, rows: &[u32], now: i64) -> Result<()> {
+    /// Keeps what rows hold, as far as they are there: a line for each.
+    fn keep_rows(&self, bound: &Bound, rows: &[(u32, Vec<u8>)], now: i64) -> Result<()> {
         let path = self.layout.rows(&bound.name, bound.generation);
         let file = match self.disk.open(&path, Access::Read) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.at(&path)?,
         };
-        self.make_folder(quarantine, self.layout.folder())?;
-        let length = file.length().at(&path)?;
-        for row in rows {
-            let start = u64::from(*row) * bound.stride();
-            let range = start.min(length)..(start + bound.stride()).min(length);
-            let name = format!("{}-{}-row-{row}", stamp::spell_name(now), words::file_name(bound));
-            copy_range(
-                &*self.disk,
-                &*file,
-                range,
-                &free_name(&*self.disk, quarantine, &name)?,
-                None,
-            )?;
+        let quarantine = self.layout.quarantine();
+        self.make_folder(&quarantine, self.layout.folder())?;
+        let name = format!("{}-{}-rows.jsonl", stamp::spell_name(now), words::file_name(bound));
+        let target = free_name(&*self.disk, &quarantine, &name)?;
+        let scratch = Scratch::at(&self.disk, with_suffix(&target, ".tmp"));
+        let kept = self.disk.create(scratch.path()).at(scratch.path())?;
+        let (mut bytes, mut lines, mut written) = (Vec::new(), Vec::new(), 0);
+        for (number, (row, id)) in rows.iter().enumerate() {
+            bytes.clear();
+            let offset = u64::from(*row) * bound.stride();
+            read_upto(&*file, &mut bytes, offset, bound.stride() as usize).at(&path)?;
+            lines.extend_from_slice(b"{\"bytes\":\"");
+            write_hex(&bytes, &mut lines);
+            lines.extend_from_slice(b"\",\"id\":\"");
+            lines.extend_from_slice(id);
+            lines.extend_from_slice(format!("\",\"row\":{row}}}\n").as_bytes());
+            if lines.len() >= BUFFER_BYTES || number + 1 == rows.len() {
+                kept.write_at(&lines, written).at(scratch.path())?;
+                written += lines.len() as u64;
+                lines.clear();
+            }
         }
-        self.disk.sync_dir(quarantine).at(quarantine)
+        kept.sync().at(scratch.path())?;
+        scratch.name(&target)
     }
 
     /// After a failed sync: copies all rows into fresh files, which the disk must take.

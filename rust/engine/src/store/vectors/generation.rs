@@ -4,19 +4,20 @@
 //! space has moved: a commit like any other, so everybody who follows the log moves along. The old file is garbage from then
 //! on, and removed once the log that named it is retired.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::check::{map_rows, row_bytes};
 use super::index::RowIndex;
-use super::words::{self, Bound, GROUP_ROWS, write_empty, write_gone, write_group, write_space};
+use super::words::{self, Bound, GROUP_ROWS, is_file_of_space, write_empty, write_gone, write_groups, write_space};
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, PACE_BYTES};
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
-use crate::layout::Layout;
+use crate::layout::{CODES_SUFFIX, Layout, ROWS_SUFFIX};
 use crate::store::Store;
-use crate::store::care::{Scratch, Turns};
+use crate::store::care::{Scratch, Turns, is_folder};
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;
@@ -151,6 +152,7 @@ impl Store {
         let depth = self.options.recursion_depth;
         write_space(draft, new, depth)?;
         let mut first = 0;
+        let mut firsts = BTreeSet::new();
         for old_rows in rows.chunks(GROUP_ROWS) {
             let entry = |row: &u32| {
                 let id = index.owner_of(*row).map(|owner| self.state.spelled_id(owner));
@@ -159,48 +161,48 @@ impl Store {
             };
             let entries: Vec<(&[u8], Hex)> = old_rows.iter().filter_map(entry).collect();
             let entries: Vec<(&[u8], &Hex)> = entries.iter().map(|(id, digest)| (*id, digest)).collect();
-            write_group(draft, new, first, &entries, depth)?;
+            let groups = write_groups(draft, new, first, &entries, depth)?;
             // Taken back while the others were copied.
             let gone = (first..).zip(old_rows).filter(|(_, row)| index.gone.contains(**row));
             let gone: Vec<u32> = gone.map(|(row, _)| row).collect();
-            if !gone.is_empty() {
-                write_gone(draft, &new.name, first, &gone)?;
+            let group_of = |row: &u32| groups.iter().rfind(|group| *group <= row);
+            for rows in gone.chunk_by(|a, b| group_of(a) == group_of(b)) {
+                write_gone(draft, &new.name, group_of(&rows[0]).copied().unwrap_or(first), rows)?;
             }
+            firsts.extend(groups);
             first += old_rows.len() as u32;
         }
-        for group in index
-            .groups
-            .keys()
-            .filter(|group| **group >= first || !group.is_multiple_of(GROUP_ROWS as u32))
-        {
+        for group in index.groups.keys().filter(|group| !firsts.contains(group)) {
             write_empty(draft, &new.name, *group)?;
         }
         Ok(())
     }
 
-    /// Files of rows, and what is derived from them, that the log does not name.
+    /// Files of rows, and what is derived from them, that the log does not name. Others may have named some since.
     pub(in crate::store) fn unnamed_rows(&self) -> Result<Vec<PathBuf>> {
-        let known = self.known_spaces();
-        let bounds = || known.spaces.spaces.values().map(|index| &index.bound);
-        let rows: Vec<_> = bounds()
-            .map(|bound| self.layout.rows(&bound.name, bound.generation))
-            .collect();
-        let codes: Vec<_> = bounds()
-            .map(|bound| self.layout.companion(&bound.name, bound.generation))
-            .collect();
         let mut found = Vec::new();
-        for (folder, named) in [
-            (self.layout.vectors(), rows),
-            (self.layout.indexes().join("vectors"), codes),
+        for (folder, suffix) in [
+            (self.layout.vectors(), ROWS_SUFFIX),
+            (self.layout.companions(), CODES_SUFFIX),
         ] {
             for name in self.disk.list(&folder).at(&folder)? {
-                let path = folder.join(name);
-                if !named.contains(&path) {
+                let path = folder.join(&name);
+                // What is not called as we call ours is somebody else's, and so is a folder.
+                if is_file_of_space(&name, suffix) && !is_folder(&*self.disk, &path) && !self.names_rows(&path) {
                     found.push(path);
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Whether a file holds rows that the log names, or what is derived from them.
+    pub(in crate::store) fn names_rows(&self, path: &Path) -> bool {
+        let known = self.known_spaces();
+        let mut bounds = known.spaces.spaces.values().map(|index| &index.bound);
+        bounds.any(|Bound { name, generation, .. }| {
+            path == self.layout.rows(name, *generation) || path == self.layout.companion(name, *generation)
+        })
     }
 
     /// The files of rows that the log names, and how many bytes of each.

@@ -116,7 +116,7 @@ impl Target<'_> {
         let digests: Vec<Hex> = piece.digests.iter().map(Hex::spell).collect();
         let rows: Vec<(&[u8], &Hex)> = attachment.ids.spelled(start..end).zip(&digests).collect();
         let row = self.first + start as u32;
-        piece.refused = words::write_group(&mut piece.group, self.bound, row, &rows, self.depth).err();
+        piece.refused = words::write_groups(&mut piece.group, self.bound, row, &rows, self.depth).err();
         Ok(())
     }
 }

@@ -10,11 +10,14 @@ use crate::event::draft::{Draft, RawField};
 use crate::event::draft_value::defaults;
 use crate::event::faces::VECTORS;
 use crate::json::{self, Value};
+use crate::layout::ROWS_SUFFIX;
 use crate::state::unspelled;
 use crate::vector::rows::LARGEST_DIM;
 
 /// How many rows one event names at most.
 pub const GROUP_ROWS: usize = 1024;
+/// How long its ids may be together, unless it is only one: patches are to fit in too.
+const GROUP_ID_BYTES: usize = 4 * 1024 * 1024;
 /// What begins every id of this face.
 const PREFIX: &str = "vector:";
 /// The id of the record that names the space to ask when none is named; no space has an empty name.
@@ -77,7 +80,15 @@ pub fn check_dim(dim: usize) -> Result<()> {
 
 /// The name of the file that holds the rows of a space, within `vectors/`.
 pub fn file_name(bound: &Bound) -> String {
-    format!("{}.{}.f32", bound.name, bound.generation)
+    format!("{}.{}{ROWS_SUFFIX}", bound.name, bound.generation)
+}
+
+/// Whether a file of this name is one of a space.
+pub fn is_file_of_space(name: &str, suffix: &str) -> bool {
+    let parts = name.strip_suffix(suffix).and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(space, generation)| {
+        check_name(space).is_ok() && !generation.is_empty() && generation.bytes().all(|b| b.is_ascii_digit())
+    })
 }
 
 /// The id of the record that binds a space.
@@ -138,7 +149,35 @@ pub fn write_space(draft: &mut Draft, space: &Bound, depth: i64) -> Result<()> {
     })
 }
 
-/// Puts a group into a draft. Ids are given as they stand between quotes.
+/// Puts rows into a draft, in groups that fit into lines however long the ids are; gives the first row of each group. Ids
+/// are given as they stand between quotes.
+///
+/// # Errors
+/// `Invalid` if an id is too long for any line.
+pub fn write_groups(
+    draft: &mut Draft,
+    space: &Bound,
+    mut row: u32,
+    mut rows: &[(&[u8], &Hex)],
+    depth: i64,
+) -> Result<Vec<u32>> {
+    let mut firsts = Vec::with_capacity(1);
+    while !rows.is_empty() {
+        let mut bytes = 0;
+        let fits = |(id, _): &&(&[u8], &Hex)| {
+            bytes += id.len();
+            bytes <= GROUP_ID_BYTES
+        };
+        let count = rows.iter().take(GROUP_ROWS).take_while(fits).count().max(1);
+        let (these, others) = rows.split_at(count);
+        write_group(draft, space, row, these, depth)?;
+        firsts.push(row);
+        (row, rows) = (row + count as u32, others);
+    }
+    Ok(firsts)
+}
+
+/// Puts one group into a draft.
 ///
 /// # Errors
 /// `Invalid` if the line would be too long.

@@ -1,0 +1,118 @@
+//! Do rows stay that somebody attaches while another looks after the store, also into a space that is just born?
+
+mod scenario;
+
+use std::cell::{Cell, RefCell};
+
+use chronomemory::disk::{CrashDisk, Disk};
+use chronomemory::error::Result;
+use chronomemory::layout::Layout;
+use chronomemory::options::Durability;
+use chronomemory::store::{self, Attachment, Store, Turns};
+use scenario::{Action, DIM, START, draft, fresh_disk, layout, open, vector};
+
+/// Another process attaches into a space of its own before one of the turns.
+struct Beside<'a> {
+    disk: &'a CrashDisk,
+    store: RefCell<Store>,
+    turns: Cell<usize>,
+    at: usize,
+}
+
+impl Turns for Beside<'_> {
+    fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.turns.set(self.turns.get() + 1);
+        if self.turns.get() == self.at {
+            let mut other = open(self.disk, Durability::Full)?;
+            attach(&mut other, "born-beside", self.at as u32)?;
+            other.close()?;
+        }
+        act(&mut self.store.borrow_mut())
+    }
+}
+
+fn attach(store: &mut Store, space: &str, n: u32) -> Result<()> {
+    let attachment = Attachment {
+        space: Some(space),
+        model: Some("a model"),
+        dim: DIM,
+        ids: &["R1"].into_iter().collect(),
+        rows: &vector(n),
+    };
+    store.attach(&attachment, START).map(|_| ())
+}
+
+fn filled() -> CrashDisk {
+    let disk = fresh_disk();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    store.commit(&draft(&Action::Batch(1)), START).expect("records");
+    for n in 0..4 {
+        attach(&mut store, "default", n).expect("an embedding");
+    }
+    store.close().expect("close");
+    disk
+}
+
+/// Lets somebody attach before every turn of a long task, one at a time.
+fn beside_every_turn(prepare: fn() -> CrashDisk, task: fn(&Beside<'_>) -> Result<()>) {
+    let mut at = 1;
+    loop {
+        let disk = prepare();
+        let store = open(&disk, Durability::Full).expect("open");
+        let beside = Beside {
+            disk: &disk,
+            store: RefCell::new(store),
+            turns: Cell::new(0),
+            at,
+        };
+        task(&beside).expect("the task ends well");
+        let turns = beside.turns.get();
+        beside.store.into_inner().close().expect("close");
+        if turns < at {
+            assert!(at > 4, "there were hardly any turns");
+            return;
+        }
+        let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("a look at the files");
+        assert!(report.damage.is_empty(), "before turn {at}: {:?}", report.damage);
+        at += 1;
+    }
+}
+
+#[test]
+fn of_a_compaction() {
+    beside_every_turn(filled, |beside| {
+        store::compact(beside, true, &|| START, &mut |_, _| {}).map(|_| ())
+    });
+}
+
+#[test]
+fn of_a_repair() {
+    let prepare = || {
+        let disk = filled();
+        let path = layout().rows("default", 0);
+        let rows = disk.open(&path, chronomemory::disk::Access::Write).expect("rows");
+        rows.write_at(b"damage", 3 * 4 * DIM as u64).expect("a write");
+        rows.sync().expect("a sync");
+        disk
+    };
+    beside_every_turn(prepare, |beside| {
+        store::repair(beside, &|| START, &mut |_, _| {}).map(|_| ())
+    });
+}
+
+#[test]
+fn of_a_restore() {
+    let prepare = || {
+        let disk = filled();
+        let mut store = open(&disk, Durability::Full).expect("open");
+        store.backup(START, &mut |_, _| {}).expect("a backup");
+        store.close().expect("close");
+        disk
+    };
+    beside_every_turn(prepare, |beside| {
+        let backups = layout().backups();
+        let name = beside.disk.list(&backups).expect("a list").remove(0);
+        let source = Layout::of_folder(backups.join(name));
+        store::restore(beside, &source, &|| START, &mut |_, _| {})
+    });
+}
