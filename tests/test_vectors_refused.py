@@ -55,7 +55,7 @@ def test_what_is_deleted_while_it_is_embedded_anew_is_left_out(bound: Path) -> N
 
 
 class TestOneOfThousands:
-    """A large lot is looked at by several threads; it is still all or nothing, and the first fault is named."""
+    """Several threads look at a large lot; it is still all or nothing, and the first fault is named."""
 
     COUNT = 20_000
 

@@ -6,18 +6,38 @@ at or written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from math import isnan
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from chronomemory.errors import InvalidRecord
 
-__all__ = ["LAST_SEQ", "count", "flag", "number", "refuse", "string", "string_or_none", "strings"]
+__all__ = [
+    "LAST_SEQ",
+    "Floats",
+    "count",
+    "flag",
+    "floats",
+    "function",
+    "number",
+    "refuse",
+    "string",
+    "string_or_none",
+    "strings",
+]
+
+Floats = npt.NDArray[np.float32]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: The greatest whole number that the engine counts to.
 LAST_SEQ = 2**63 - 1
+#: What an array of numbers may be made of.
+_NUMBERS = "fiu"
 
 
 def refuse(reason: str, field: str) -> InvalidRecord:
@@ -71,8 +91,13 @@ def number(field: str, given: object) -> float:
 
 def count(field: str, given: object) -> int:
     """Take a whole number from zero on."""
-    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) <= LAST_SEQ:
-        raise refuse(f"{str(given)[:40]} is no number of records", field)
+    if isinstance(given, bool) or not isinstance(given, Integral):
+        raise refuse(f"a {type(given).__name__} is not a whole number", field)
+    if int(given) > LAST_SEQ:
+        # Not shown: Python spells no number of more than 4,300 digits.
+        raise refuse("it is too large", field)
+    if int(given) < 0:
+        raise refuse("it is below zero", field)
     return int(given)
 
 
@@ -81,3 +106,52 @@ def flag(field: str, given: object) -> bool:
     if not isinstance(given, bool | np.bool_):
         raise refuse(f"a {type(given).__name__} is neither True nor False", field)
     return bool(given)
+
+
+def function(field: str, given: _Function) -> _Function:
+    """Take what can be called."""
+    if not callable(given):
+        raise refuse(f"a {type(given).__name__} is not a function", field)
+    return given
+
+
+def floats(field: str, given: object, dimensions: tuple[int, ...]) -> Floats:
+    """Take numbers as an array that the engine can read where it lies; none may become infinite by that."""
+    array = _array(field, given)
+    if array.dtype.kind not in _NUMBERS:
+        raise refuse(f"an array of {array.dtype} holds no numbers", field)
+    if array.ndim not in dimensions:
+        raise refuse(f"{array.ndim} dimensions are not {' or '.join(map(str, dimensions))}", field)
+    with np.errstate(over="ignore"):
+        rows: Floats = np.require(array, np.float32, ["C_CONTIGUOUS", "ALIGNED"])
+    if rows is not array and not np.array_equal(np.isfinite(array), np.isfinite(rows)):
+        raise refuse("a number is too large for float32", field)
+    return rows
+
+
+def _array(field: str, given: object) -> npt.NDArray[Any]:
+    _refuse_masked(field, given)
+    try:
+        array = np.asarray(given)
+        if array.dtype == object and array.ndim > 0:
+            # As NumPy reads a list of the same: whole numbers, or the rows that a table keeps in a column.
+            _refuse_masked(field, listed := array.tolist())
+            array = np.asarray(listed)
+        if array.dtype != object:
+            return array
+        for one in array.flat:
+            # NumPy would cast these too, but None to "not a number" and a text to what it spells.
+            if isinstance(one, bool) or not isinstance(one, Real | Decimal):
+                raise refuse(f"a {type(one).__name__} is not a number", field)
+        return array.astype(np.float64)
+    except InvalidRecord:
+        raise
+    except (OverflowError, ValueError) as error:
+        raise refuse(f"not an array of numbers: {error}", field) from error
+
+
+def _refuse_masked(field: str, given: object) -> None:
+    """Masks are lost in an array of another kind, and what they hide would pass for numbers."""
+    for one in given if isinstance(given, list | tuple) else (given,):
+        if isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one):
+            raise refuse("some of the numbers are masked", field)

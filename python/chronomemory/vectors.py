@@ -7,6 +7,7 @@ search in it is exact. These functions stand below the store, which offers them 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,8 +24,19 @@ from chronomemory._core import embedding as row_of
 from chronomemory._core import matrix as rows_of
 from chronomemory._core import nearest as nearest_rows
 from chronomemory._core import spaces as known_spaces
-from chronomemory.asked import count, number, refuse, string, string_or_none, strings
-from chronomemory.errors import EmbeddingMismatch, InvalidRecord, LogCorrupted, UnknownSpace
+from chronomemory.asked import (
+    Floats,
+    count,
+    flag,
+    floats,
+    function,
+    number,
+    refuse,
+    string,
+    string_or_none,
+    strings,
+)
+from chronomemory.errors import InvalidRecord, LogCorrupted, UnknownSpace
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Progress
 
@@ -46,10 +58,8 @@ __all__ = [
 #: How many records are embedded and attached at a time.
 _EMBED_AT_ONCE = 256
 _FLOAT_BYTES = 4
-#: What a vector of the caller may be made of.
-_NUMBERS = "fiu"
-
-Floats = npt.NDArray[np.float32]
+#: An id that can never have an embedding: it keeps the books of this face.
+_NOBODY = "vector::default"
 
 
 class HasEngine(Protocol):
@@ -93,20 +103,8 @@ class Neighbour:
 
 
 def float_rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
-    """Make a contiguous matrix of float32 of what a caller gave; the numbers may not change in size."""
-    try:
-        given = np.asarray(vectors)
-    except ValueError as error:
-        raise refuse(f"not an array of numbers: {error}", "vector") from error
-    if given.dtype.kind not in _NUMBERS:
-        raise refuse(f"an array of {given.dtype} holds no numbers", "vector")
-    if given.ndim not in dimensions:
-        raise refuse(f"{given.ndim} dimensions are not {' or '.join(map(str, dimensions))}", "vector")
-    with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(given, dtype=np.float32)
-    if rows is not given and not np.array_equal(np.isfinite(given), np.isfinite(rows)):
-        raise refuse("a number is too large for float32", "vector")
-    return rows[np.newaxis] if rows.ndim == 1 else rows
+    """Make a matrix of what a caller gave; a single vector is one of a single row."""
+    return np.atleast_2d(floats("vector", vectors, dimensions))
 
 
 def attach(
@@ -180,14 +178,14 @@ def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
     The log keeps that it was there, and its rows leave the disk with the next ``compact()``. The space
     that is meant when none is named goes only if nobody has an embedding in it, or with ``anyway=True``.
     """
-    return drop_rows(store.engine, string("space", name), anyway=anyway)
+    return drop_rows(store.engine, string("space", name), anyway=flag("anyway", anyway))
 
 
 def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:
     """Return the rows of a space as they lie on disk, without copying, and the record of each.
 
     The array is a read-only view of the file. A row whose id is None is nobody's embedding any more.
-    Nothing is checked here but the length of the file: ``verify()`` does that.
+    Nothing is checked here but that there is a file of that length: ``verify()`` does the rest.
     """
     tried = None
     while True:
@@ -206,12 +204,20 @@ def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | No
 def _mapped(path: str, rows: int, dim: int) -> Floats | None:
     """Map a file of rows that is there and holds all of them."""
     try:
-        with Path(path).open("rb") as file:
-            if os.fstat(file.fileno()).st_size < rows * dim * _FLOAT_BYTES:
+        with open(path, "rb", opener=_open_at_once) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(f"{path}: this is not a regular file")
+            if found.st_size < rows * dim * _FLOAT_BYTES:
                 return None
             return np.memmap(file, dtype="<f4", mode="r", shape=(rows, dim))
     except FileNotFoundError:
         return None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting: a pipe in place of the file would wait for somebody who writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _cut(path: str, rows: int, dim: int) -> LogCorrupted:
@@ -271,12 +277,12 @@ def nearest(
     ``kind``, ``status`` (None means any) and ``min_confidence`` choose among the records as in ``query``,
     records of all faces included; ``among`` names the only ids that count; ``min_score`` is the least cosine.
     """
-    queries = float_rows(vector, (1, 2))
+    queries = floats("vector", vector, (1, 2))
     if isinstance(among, str):
         raise refuse("one string is no list of ids", "among")
     found = nearest_rows(
         store.engine,
-        queries,
+        np.atleast_2d(queries),
         count("k", k),
         space=string_or_none("space", space),
         kind=string_or_none("kind", kind),
@@ -286,7 +292,7 @@ def nearest(
         min_score=None if min_score is None else _least(number("min_score", min_score)),
     )
     named = [[Neighbour(*hit) for hit in hits] for hits in found]
-    return named if np.ndim(vector) == 2 else named[0]
+    return named if queries.ndim == 2 else named[0]
 
 
 def _least(score: float) -> float:
@@ -298,7 +304,7 @@ def _least(score: float) -> float:
 
 def reembed(
     store: HasEngine,
-    space: str,
+    space: str | None,
     *,
     model: str,
     embed: Callable[[list[str]], npt.ArrayLike],
@@ -311,19 +317,18 @@ def reembed(
 
     The old space stays as it is and can be searched meanwhile. What is in the new one already is left
     alone, so that an interrupted run goes on where it stopped. With ``default=True`` searches that name
-    no space go to the new one afterwards.
+    no space go to the new one afterwards; if no record could be embedded, so that there is none, that is
+    refused. A name or a model that the new space cannot have is refused before anything is embedded.
     """
-    bound = {known.name: known for known in spaces(store)}.get(string("into", into))
-    if bound is not None and bound.model != string("model", model):
-        raise EmbeddingMismatch(
-            f"the space {into!r} holds embeddings of {bound.model!r}, not of {model!r}",
-            space=into,
-            model=bound.model,
-            dim=bound.dim,
-            recovery="Embed into a new space, or drop this one first.",
-        )
+    space, default = string_or_none("space", space), flag("default", default)
+    function("embed", embed)
+    function("text", text)
+    if progress is not None:
+        function("progress", progress)
+    left = [name for name in rows_of(store.engine, space=space)[3] if name is not None]
+    _try_space(store, into, model)
     done = _owners(store, into)
-    left = [name for name in rows_of(store.engine, space=space)[3] if name is not None and name not in done]
+    left = [name for name in left if name not in done]
     added = 0
     for start in range(0, len(left), _EMBED_AT_ONCE):
         names = left[start : start + _EMBED_AT_ONCE]
@@ -334,8 +339,29 @@ def reembed(
         if progress is not None:
             progress(start + len(names), len(left))
     if default:
-        use_space(store, into)
+        try:
+            use_space(store, into)
+        except UnknownSpace as error:
+            raise InvalidRecord(
+                f"default: no record was there to be embedded, so there is no space {into!r} to ask",
+                field="default",
+                recovery="Attach the first embedding to the new space, then choose it with use_space().",
+            ) from error
     return added
+
+
+def _try_space(store: HasEngine, name: str, model: str) -> None:
+    """Let the engine refuse a name or a model before a long work, rather than after a part of it.
+
+    It looks at the space before it looks at the ids, and knows the names that were dropped as well.
+    """
+    bound = {known.name: known.dim for known in spaces(store)}
+    row = np.zeros((1, bound.get(string("into", name), 1)), dtype=np.float32)
+    try:
+        attach_rows(store.engine, [_NOBODY], row, space=name, model=string("model", model))
+    except InvalidRecord as refused:
+        if refused.field != "id":
+            raise
 
 
 def _living(store: HasEngine, names: Iterable[str]) -> list[ChronoRecord]:
