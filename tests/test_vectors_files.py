@@ -1,0 +1,104 @@
+"""Do those who look after a store leave alone what is not theirs, and keep what they take away?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chronomemory import ChronoStore, LogCorrupted
+
+FOLDER = ".chronomemory"
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R{n}"} for n in range(8)])
+        store.attach_many([f"R{n}" for n in range(8)], np.eye(8, dtype=np.float32), model="m")
+    return tmp_path
+
+
+def test_what_a_restore_puts_aside_replaces_nothing(filled: Path) -> None:
+    with ChronoStore(filled) as store:
+        backup = store.backup()
+        for number in (111, 222):
+            store.attach("R1", np.full(8, number, dtype=np.float32))
+            store.restore(backup)
+    kept = b"".join(path.read_bytes() for path in (filled / FOLDER / "quarantine").iterdir())
+    for number in (111, 222):
+        assert np.full(8, number, dtype=np.float32).tobytes() in kept
+
+
+def test_files_and_folders_of_others_stay(filled: Path) -> None:
+    rows = filled / FOLDER / "vectors"
+    (rows / "default.0.f32.bak").write_bytes(b"mine")
+    (rows / "notes.npy").write_bytes(b"mine too")
+    for name in ("old", "old.tmp", "gone.3.f32"):
+        (rows / name).mkdir()
+    with ChronoStore(filled) as store:
+        backup = store.backup()
+        store.compact()
+        store.restore(backup)
+        (rows / "gone.7.f32").write_bytes(b"rows that no log names")
+        store.compact()
+        assert store.verify().valid
+    names = {path.name for path in rows.iterdir()}
+    assert names >= {"default.0.f32.bak", "notes.npy", "old", "old.tmp", "gone.3.f32"}
+    assert "gone.7.f32" not in names
+
+
+def test_ids_may_be_as_long_as_a_record_allows(tmp_path: Path) -> None:
+    ids = [f"{n:05}" + "x" * 20_000 for n in range(1030)]
+    rows = np.random.default_rng(3).standard_normal((1030, 4), dtype=np.float32)
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": name} for name in ids])
+        store.attach_many(ids, rows, model="m")
+        store.attach_many(ids[:500], -rows[:500])
+        store.detach(ids[7])
+        store.compact()
+        assert store.spaces()[0].rows == store.spaces()[0].living == 1029
+        assert store.verify().valid
+        for n in (0, 499, 500, 1029):
+            kept = store.embedding(ids[n])
+            assert kept is not None
+            assert np.array_equal(kept, -rows[n] if n < 500 else rows[n])
+        assert store.embedding(ids[7]) is None
+
+
+def test_repair_keeps_all_damaged_rows_in_one_file(filled: Path) -> None:
+    rows = filled / FOLDER / "vectors" / "default.0.f32"
+    damaged = bytearray(rows.read_bytes())
+    for row in (2, 5, 6):
+        damaged[row * 32] ^= 1
+    rows.write_bytes(damaged[:-8])
+    with ChronoStore(filled) as store:
+        store.repair()
+        assert store.verify().valid
+        assert [near.record_id for near in store.nearest(np.ones(8), k=8)] == ["R0", "R1", "R3", "R4"]
+    (kept,) = (filled / FOLDER / "quarantine").glob("*-rows.jsonl")
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert [(line["row"], line["id"]) for line in lines] == [(2, "R2"), (5, "R5"), (6, "R6"), (7, "R7")]
+    assert [bytes.fromhex(line["bytes"]) for line in lines] == [
+        bytes(damaged[row * 32 : row * 32 + 32]) for row in (2, 5, 6)
+    ] + [bytes(damaged[7 * 32 : -8])]
+
+
+@pytest.mark.parametrize("leave", ["detach", "drop"])
+def test_a_space_that_cannot_be_read_stops_nobody(filled: Path, leave: str) -> None:
+    rows = filled / FOLDER / "vectors" / "default.0.f32"
+    rows.unlink()
+    rows.mkdir()
+    with ChronoStore(filled, durability="full") as store:
+        with pytest.raises((LogCorrupted, OSError)):
+            store.embedding("R1")
+        if leave == "detach":
+            assert store.detach("R1")
+        else:
+            assert store.drop_space("default", anyway=True) == 8
+        store.upsert({"id": "after"})
+        store.sync()
+    with ChronoStore(filled) as store:
+        assert store.get("after") is not None
+        store.upsert({"id": "and more"})
