@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::blocks::{BLOCK_GROUPS, Codes, Ready, Shelves};
+use super::blocks::{Codes, Ready, Shelves};
 use super::check::is_row;
+use super::companions::BLOCK_GROUPS;
 use super::filter::Filter;
 use super::index::{BLOCK_ROWS, Block};
 use super::words::Bound;
