@@ -3,9 +3,11 @@
 //! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
 //! them, from rows whose digests were checked, and kept on disk. A process reads those it needs into memory: mapped files
 //! have small pages, and codes are all that a search reads from end to end. Each is read, or made, at its place, and checked
-//! there while the processor has it near.
+//! there while the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag
+//! behind by a few rows.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +22,7 @@ use super::words::Bound;
 use crate::disk::{Disk, DiskFile, Mapping};
 use crate::layout::Layout;
 use crate::memory::Room;
-use crate::vector::companion::encode_groups;
+use crate::vector::companion::{GROUP_ROWS, encode_groups, group_bytes};
 use crate::vector::team::together;
 use crate::vector::{Cpu, Rows};
 
@@ -28,17 +30,29 @@ use crate::vector::{Cpu, Rows};
 #[derive(Clone, Debug)]
 pub struct Codes {
     room: Arc<Room>,
-    number: usize,
+    start: usize,
+    length: usize,
 }
 
 impl Codes {
     /// The codes.
-    pub fn bytes(&self, dim: usize) -> &[u8] {
-        let each = codes_bytes(dim);
-        &self.room.bytes()[self.number * each..][..each]
+    pub fn bytes(&self) -> &[u8] {
+        &self.room.bytes()[self.start..][..self.length]
+    }
+
+    /// The codes of blocks that lie in one room.
+    fn of_blocks(room: Room, blocks: usize, dim: usize) -> impl Iterator<Item = Self> {
+        let (room, length) = (Arc::new(room), codes_bytes(dim));
+        (0..blocks).map(move |number| Self {
+            room: Arc::clone(&room),
+            start: number * length,
+            length,
+        })
     }
 }
 
+/// A block that is not whole yet is worth a look when it has grown by so many groups.
+const GROWN_GROUPS: usize = 4;
 /// So many blocks may lie alone.
 const MOST_SINGLE: usize = 32;
 
@@ -58,6 +72,14 @@ struct Kept {
     codes: Vec<Codes>,
     /// How many blocks came one by one, at the end, each in a room of its own.
     single: usize,
+    /// Codes of the first rows of a block that is not whole yet.
+    last: Option<Last>,
+}
+
+/// What there is of the last block.
+struct Last {
+    number: usize,
+    codes: Codes,
 }
 
 impl Kept {
@@ -137,10 +159,13 @@ impl Shelves {
             kept.marks[row / BLOCK_ROWS].fail(row % BLOCK_ROWS);
         }
         self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
+        self.complete_last(&mut kept, &map, blocks, count);
+        let mut codes: Vec<Codes> = kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect();
+        codes.extend(self.last_codes(&kept, count));
         Ok(Ready {
             rows: map,
             count,
-            codes: kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect(),
+            codes,
             marks: kept.marks.clone(),
         })
     }
@@ -187,7 +212,7 @@ impl Shelves {
                 if companions.read(number, block, codes) {
                     continue;
                 }
-                match self.make(&kept.marks[number], rows.bytes(), number, block, codes) {
+                match self.make(&kept.marks[number], rows.bytes(), number, block, 0..BLOCK_ROWS, codes) {
                     Some(true) => companions.keep(number, block, codes),
                     Some(false) => {}
                     None => {
@@ -197,15 +222,58 @@ impl Shelves {
             }
         });
         let made = end.into_inner() - known;
-        let room = Arc::new(room);
-        kept.codes.extend((0..made).map(|number| Codes {
-            room: Arc::clone(&room),
-            number,
-        }));
+        kept.codes.extend(Codes::of_blocks(room, made, dim));
         kept.single = if made == 1 { kept.single + 1 } else { 0 };
         if kept.single == MOST_SINGLE {
             self.gather(kept);
         }
+    }
+
+    /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
+    fn complete_last(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
+        let number = count / BLOCK_ROWS;
+        let before = kept.last.as_ref().filter(|last| last.number == number);
+        let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
+        let each = group_bytes(self.bound.dim);
+        let (old, new) = (before.len() / each, count % BLOCK_ROWS / GROUP_ROWS);
+        if new < old + GROWN_GROUPS || kept.codes.len() != number {
+            return;
+        }
+        let mut room = Room::new(new * each);
+        let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
+        known.copy_from_slice(before);
+        let places = old * GROUP_ROWS..new * GROUP_ROWS;
+        if self
+            .make(
+                &kept.marks[number],
+                rows.bytes(),
+                number,
+                &blocks[number],
+                places,
+                fresh,
+            )
+            .is_some()
+        {
+            let codes = Codes {
+                start: 0,
+                length: room.len(),
+                room: Arc::new(room),
+            };
+            kept.last = Some(Last { number, codes });
+        }
+    }
+
+    /// The codes of the block that so many rows end in. Others may have seen more of it, and be done with it.
+    fn last_codes(&self, kept: &Kept, count: usize) -> Option<Codes> {
+        let number = count / BLOCK_ROWS;
+        let last = kept.last.as_ref().filter(|last| last.number == number);
+        let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
+        let codes = kept.codes.get(number).or(last)?;
+        let there = count % BLOCK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
+        Some(Codes {
+            length: codes.length.min(there),
+            ..codes.clone()
+        })
     }
 
     /// Puts blocks that came one by one into one room: small rooms have small pages.
@@ -218,27 +286,31 @@ impl Shelves {
             .chunks_exact_mut(codes_bytes(dim))
             .zip(&kept.codes[first..])
         {
-            place.copy_from_slice(codes.bytes(dim));
+            place.copy_from_slice(codes.bytes());
         }
-        let room = Arc::new(room);
-        for (number, codes) in kept.codes[first..].iter_mut().enumerate() {
-            *codes = Codes {
-                room: Arc::clone(&room),
-                number,
-            };
-        }
+        kept.codes.truncate(first);
+        kept.codes.extend(Codes::of_blocks(room, kept.single, dim));
         kept.single = 0;
     }
 
-    /// Makes the codes of a block from its rows, checking each of them; whether all are good, and the codes worth keeping.
-    fn make(&self, marks: &Marks, rows: &[u8], number: usize, block: &Block, codes: &mut [u8]) -> Option<bool> {
+    /// Makes the codes of rows of a block, checking each of them; whether all are good, and the codes worth keeping.
+    fn make(
+        &self,
+        marks: &Marks,
+        rows: &[u8],
+        number: usize,
+        block: &Block,
+        places: Range<usize>,
+        codes: &mut [u8],
+    ) -> Option<bool> {
         let dim = self.bound.dim;
         let first = number * BLOCK_ROWS;
         let mut is_good = true;
-        for (place, digest) in block.digests.iter().enumerate() {
-            is_good &= marks.admit(place, || is_row(rows, (first + place) as u32, &self.bound, digest));
+        for place in places.clone() {
+            let check = || is_row(rows, (first + place) as u32, &self.bound, &block.digests[place]);
+            is_good &= marks.admit(place, check);
         }
-        let bytes = &rows[first * 4 * dim..][..BLOCK_ROWS * 4 * dim];
+        let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
         encode_groups(Rows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
         Some(is_good)
