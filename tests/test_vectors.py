@@ -305,6 +305,40 @@ class TestDamage:
             assert store.nearest(rows[:40] + np.float32(0.5), k=9) == before
         assert path.read_bytes() == whole
 
+    def test_codes_come_into_memory_bit_by_bit(self, tmp_path: Path) -> None:
+        count = 1024 * 80 + 200
+        with ChronoStore(tmp_path) as store:
+            _, rows = fill(store, count)
+            asked = rows[:3] + np.float32(0.5)
+            before = store.nearest(asked, k=9)
+        path = tmp_path / ".chronomemory" / "index" / "vectors" / "default.0.i8"
+        whole = path.read_bytes()
+        for left in (len(whole), len(whole) // 2, len(whole) // 5, 0):
+            with ChronoStore(tmp_path) as store:
+                for turn in range(5):
+                    assert store.nearest(asked, k=9) == before
+                    if turn == 1:
+                        # Somebody takes away what is not in memory yet.
+                        path.write_bytes(whole[:left])
+            # What was in memory by then is added by whoever comes next.
+            with ChronoStore(tmp_path) as store:
+                assert store.nearest(asked, k=9) == before
+            assert path.read_bytes() == whole
+
+    def test_each_row_is_found_while_its_block_grows(self, store: ChronoStore) -> None:
+        rows = vectors(2300, 4)
+        ids = [f"R{n}" for n in range(len(rows))]
+        store.upsert_many([ChronoRecord(id=name) for name in ids])
+        there = 0
+        for step in [1, 14, 2, 40, 8, 1, 63, 64, 65, 700, 60, 5, 1, 900, 200, 176]:
+            store.attach_many(ids[there : there + step], rows[there : there + step], model="m")
+            there += step
+            last = list(range(max(0, there - 70), there))
+            found = store.nearest(rows[last], k=2)
+            assert [hits[0].row for hits in found] == last
+            assert all(abs(hits[0].score - 1) < 1e-6 for hits in found)
+        assert there == len(rows)
+
 
 class TestCare:
     def test_a_backup_brings_embeddings_back(self, store: ChronoStore) -> None:

@@ -1,8 +1,8 @@
 //! How is a file read without copying it?
 //!
 //! A real disk maps it. That asks for one promise that the compiler cannot check: nobody may make the file shorter while it
-//! is mapped. So only files are mapped that we never cut: rows of embeddings. This is the only place outside the kernels of
-//! `vector::cpu` that is allowed to be unsafe.
+//! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. This is the
+//! only place outside the kernels of `vector::cpu` that is allowed to be unsafe.
 
 #![allow(unsafe_code)]
 
@@ -33,7 +33,7 @@ impl Mapping {
             return Ok(Self::nothing());
         }
         // SAFETY: the caller has seen that the file is so long, and files that are mapped are never cut: rows are only
-        // appended, and a file of rows is replaced by giving its name to another.
+        // appended, codes are written where they lie, and a file is replaced by giving its name to another.
         let map = unsafe { MmapOptions::new().len(length).map(file)? };
         Ok(Self {
             bytes: Bytes::Mapped(map),

@@ -1,10 +1,11 @@
 //! What does a search need of a space in memory?
 //!
 //! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
-//! them, from rows whose digests were checked, and kept on disk. A process reads those it needs into memory: mapped files
-//! have small pages, and codes are all that a search reads from end to end. Each is read, or made, at its place, and checked
-//! there while the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag
-//! behind by a few rows.
+//! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there
+//! and sweeps them where they lie. Mapped files have small pages, and codes are all that a search reads from end to end: so
+//! the searches after it bring them into memory, some each, reading each block to its place and checking it there while
+//! the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag behind by a
+//! few rows.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 
 use super::check::{is_row, open_rows};
-use super::companions::{Companions, codes_bytes};
+use super::codes::{Codes, Place};
+use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::index::{BLOCK_ROWS, Block};
 use super::marks::Marks;
 use super::words::Bound;
@@ -26,33 +28,12 @@ use crate::vector::companion::{GROUP_ROWS, encode_groups, group_bytes};
 use crate::vector::team::together;
 use crate::vector::{Cpu, Rows};
 
-/// Codes of a block: somewhere in a room that many blocks share.
-#[derive(Clone, Debug)]
-pub struct Codes {
-    room: Arc<Room>,
-    start: usize,
-    length: usize,
-}
-
-impl Codes {
-    /// The codes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.room.bytes()[self.start..][..self.length]
-    }
-
-    /// The codes of blocks that lie in one room.
-    fn of_blocks(room: Room, blocks: usize, dim: usize) -> impl Iterator<Item = Self> {
-        let (room, length) = (Arc::new(room), codes_bytes(dim));
-        (0..blocks).map(move |number| Self {
-            room: Arc::clone(&room),
-            start: number * length,
-            length,
-        })
-    }
-}
-
 /// A block that is not whole yet is worth a look when it has grown by so many groups.
 const GROWN_GROUPS: usize = 4;
+/// So many codes are worth to be left in the file at first, and at least so many are brought into memory at once.
+const FEWEST_FILED: usize = 32;
+/// After so many searches all codes are in memory.
+const MOST_STEPS: usize = 32;
 /// So many blocks may lie alone.
 const MOST_SINGLE: usize = 32;
 
@@ -74,6 +55,14 @@ struct Kept {
     single: usize,
     /// Codes of the first rows of a block that is not whole yet.
     last: Option<Last>,
+    /// The file that holds codes which were not brought into memory yet, and of which blocks.
+    filed: Option<Filed>,
+}
+
+struct Filed {
+    file: Arc<dyn DiskFile>,
+    bytes: u64,
+    blocks: Range<usize>,
 }
 
 /// What there is of the last block.
@@ -190,19 +179,97 @@ impl Shelves {
 
     /// Makes sure of the codes of all these blocks.
     fn complete(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+        self.bring_some(kept, rows, blocks, threads);
+        if kept.filed.is_none() && blocks.len() >= kept.codes.len() + FEWEST_FILED {
+            self.find_filed(kept, blocks, threads);
+        }
         let known = kept.codes.len();
-        let fresh = blocks.len().saturating_sub(known);
-        if fresh == 0 {
+        if known >= blocks.len() {
             return;
         }
-        let dim = self.bound.dim;
-        let path = self.layout.companion(&self.bound.name, self.bound.generation);
-        let companions = Companions::new(&*self.disk, path, dim);
-        let mut room = Room::new(fresh * codes_bytes(dim));
-        // Codes have no gaps: from the first block on that cannot be made, rows are scored from their floats.
+        let made = self.bring(&kept.marks, rows, blocks, known..blocks.len(), threads);
+        kept.single = if made.len() == 1 { kept.single + 1 } else { 0 };
+        kept.codes.extend(made);
+        if kept.single == MOST_SINGLE {
+            self.gather(kept);
+        }
+    }
+
+    /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
+    /// longer than the search that waits for them.
+    fn find_filed(&self, kept: &mut Kept, blocks: &[Arc<Block>], threads: usize) {
+        let known = kept.codes.len();
+        let companions = self.companions();
+        let Some((file, slots)) = companions.map(blocks.len()) else {
+            return;
+        };
         let end = AtomicUsize::new(blocks.len());
-        let places = Mutex::new((known..).zip(room.bytes_mut().chunks_exact_mut(codes_bytes(dim))));
-        together(threads.min(fresh), || {
+        let next = AtomicUsize::new(known);
+        together(threads, || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= end.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !companions.is_right(slots.bytes(), number, &blocks[number]) {
+                    end.fetch_min(number, Ordering::Relaxed);
+                }
+            }
+        });
+        let found = known..end.into_inner();
+        let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
+        let place = Place::File(Arc::new(slots));
+        kept.codes
+            .extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
+        kept.filed = (!found.is_empty()).then_some(Filed {
+            file,
+            bytes,
+            blocks: found,
+        });
+    }
+
+    /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
+    /// write to a file.
+    fn bring_some(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+        let Some(filed) = kept.filed.take() else {
+            return;
+        };
+        if !filed.file.length().is_ok_and(|length| length >= filed.bytes) {
+            // Somebody cut it: what is gone from a mapped file must not be touched.
+            kept.codes.truncate(filed.blocks.start);
+            return;
+        }
+        let Range { start, end } = filed.blocks;
+        // A search that began before others may know fewer blocks.
+        let until = (start + (end / MOST_STEPS).max(FEWEST_FILED))
+            .min(end)
+            .min(blocks.len());
+        let some = start..until.max(start);
+        let brought = self.bring(&kept.marks, rows, blocks, some, threads);
+        let rest = start + brought.len()..end;
+        for (codes, brought) in kept.codes[start..].iter_mut().zip(brought) {
+            *codes = brought;
+        }
+        kept.filed = (!rest.is_empty()).then_some(Filed { blocks: rest, ..filed });
+    }
+
+    /// Reads or makes the codes of some blocks. They have no gaps: from the first block on that cannot be made, rows are
+    /// scored from their floats.
+    fn bring(
+        &self,
+        marks: &[Arc<Marks>],
+        rows: &Mapping,
+        blocks: &[Arc<Block>],
+        numbers: Range<usize>,
+        threads: usize,
+    ) -> Vec<Codes> {
+        let dim = self.bound.dim;
+        let each = codes_bytes(dim);
+        let companions = self.companions();
+        let mut room = Room::new(numbers.len() * each);
+        let end = AtomicUsize::new(numbers.end);
+        let places = Mutex::new(numbers.clone().zip(room.bytes_mut().chunks_exact_mut(each)));
+        together(threads.min(numbers.len()), || {
             loop {
                 let next = places.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((number, codes)) = next.filter(|(number, _)| *number < end.load(Ordering::Relaxed)) else {
@@ -212,7 +279,7 @@ impl Shelves {
                 if companions.read(number, block, codes) {
                     continue;
                 }
-                match self.make(&kept.marks[number], rows.bytes(), number, block, 0..BLOCK_ROWS, codes) {
+                match self.make(&marks[number], rows.bytes(), number, block, 0..BLOCK_ROWS, codes) {
                     Some(true) => companions.keep(number, block, codes),
                     Some(false) => {}
                     None => {
@@ -221,12 +288,13 @@ impl Shelves {
                 }
             }
         });
-        let made = end.into_inner() - known;
-        kept.codes.extend(Codes::of_blocks(room, made, dim));
-        kept.single = if made == 1 { kept.single + 1 } else { 0 };
-        if kept.single == MOST_SINGLE {
-            self.gather(kept);
-        }
+        let made = end.into_inner() - numbers.start;
+        Codes::of_blocks(&Place::Memory(Arc::new(room)), 0..made, each, dim).collect()
+    }
+
+    fn companions(&self) -> Companions<'_> {
+        let path = self.layout.companion(&self.bound.name, self.bound.generation);
+        Companions::new(&*self.disk, path, self.bound.dim)
     }
 
     /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
@@ -254,11 +322,7 @@ impl Shelves {
             )
             .is_some()
         {
-            let codes = Codes {
-                start: 0,
-                length: room.len(),
-                room: Arc::new(room),
-            };
+            let codes = Codes::of_part(room);
             kept.last = Some(Last { number, codes });
         }
     }
@@ -270,10 +334,7 @@ impl Shelves {
         let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
         let codes = kept.codes.get(number).or(last)?;
         let there = count % BLOCK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
-        Some(Codes {
-            length: codes.length.min(there),
-            ..codes.clone()
-        })
+        Some(codes.first(there))
     }
 
     /// Puts blocks that came one by one into one room: small rooms have small pages.
@@ -289,7 +350,9 @@ impl Shelves {
             place.copy_from_slice(codes.bytes());
         }
         kept.codes.truncate(first);
-        kept.codes.extend(Codes::of_blocks(room, kept.single, dim));
+        let place = Place::Memory(Arc::new(room));
+        kept.codes
+            .extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
         kept.single = 0;
     }
 

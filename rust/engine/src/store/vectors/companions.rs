@@ -2,8 +2,8 @@
 //!
 //! They lie in `index/`, a slot for each block. A slot ends with what it was made from, the digests of its rows, and a
 //! checksum. Both are XXH3: the file is derived, and guarded against accidents; whoever can forge it can forge the codes as
-//! well. It is read, never mapped, and looked at only after it was read. So a slot that is not right is written anew where
-//! it lies, and two processes that fill the same slot write the same bytes.
+//! well. A slot that is not right is written anew where it lies. Two processes that fill the same slot write the same bytes,
+//! so whoever has mapped a slot that was right goes on seeing it. The file is never cut.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::index::{BLOCK_ROWS, Block};
-use crate::disk::{Access, Disk, DiskFile, fill};
+use crate::disk::{Access, Disk, DiskFile, Mapping, fill};
 use crate::vector::companion::{GROUP_ROWS, group_bytes};
 
 /// How many groups a block has.
@@ -27,6 +27,11 @@ const TRAILER_BYTES: usize = 64;
 /// How many bytes the codes of a block take.
 pub fn codes_bytes(dim: usize) -> usize {
     BLOCK_GROUPS * group_bytes(dim)
+}
+
+/// How far the codes of two blocks lie apart: a multiple of a cache line, so that all begin on one.
+pub fn slot_bytes(dim: usize) -> usize {
+    codes_bytes(dim) + TRAILER_BYTES
 }
 
 /// The file of one generation of a space.
@@ -50,6 +55,25 @@ impl<'a> Companions<'a> {
             path,
             dim,
         }
+    }
+
+    /// The first slots, mapped, so many at most; `None` if there are none.
+    pub fn map(&self, slots: usize) -> Option<(Arc<dyn DiskFile>, Mapping)> {
+        let file = self.there.as_ref()?;
+        let each = slot_bytes(self.dim);
+        let slots = slots.min(file.length().ok()? as usize / each);
+        let map = (slots > 0).then(|| file.map((slots * each) as u64).ok()).flatten()?;
+        Some((Arc::clone(file), map))
+    }
+
+    /// Whether mapped slots hold the codes that were made of the rows of a block.
+    pub fn is_right(&self, slots: &[u8], number: usize, block: &Block) -> bool {
+        let each = slot_bytes(self.dim);
+        let slot = slots.get(number * each..(number + 1) * each);
+        slot.is_some_and(|slot| {
+            let (codes, trailer) = slot.split_at(codes_bytes(self.dim));
+            trailer == self.trailer(block, codes)
+        })
     }
 
     /// Reads the codes of a block; whether they are those that were made of its rows.
@@ -95,7 +119,7 @@ impl<'a> Companions<'a> {
     }
 
     fn offset(&self, number: usize) -> u64 {
-        (number * (codes_bytes(self.dim) + TRAILER_BYTES)) as u64
+        (number * slot_bytes(self.dim)) as u64
     }
 
     /// What codes are made of, as their trailer begins.

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::blocks::{Codes, Ready, Shelves};
+use super::blocks::{Ready, Shelves};
 use super::check::is_row;
+use super::codes::Codes;
 use super::companions::BLOCK_GROUPS;
 use super::filter::Filter;
 use super::index::{BLOCK_ROWS, Block};

@@ -91,6 +91,15 @@ impl RowIndex {
             && !self.gone.contains(row)
     }
 
+    /// The rows that are embeddings of records, in order, each with the slot of its record.
+    pub fn living_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let owners = self.blocks.iter().flat_map(|block| &block.owners);
+        let named = (0..).zip(owners).filter(|(_, owner)| **owner != NONE);
+        named
+            .filter(|(row, owner)| self.current[**owner as usize] == *row && !self.gone.contains(*row))
+            .map(|(row, owner)| (row, *owner))
+    }
+
     /// The first row of the group that a row is in.
     pub fn group_of(&self, row: u32) -> Option<u32> {
         let (first, length) = self.groups.range(..=row).next_back()?;

@@ -17,6 +17,7 @@ mod ask;
 mod attach;
 mod blocks;
 mod check;
+mod codes;
 mod companions;
 mod durable;
 mod filter;

@@ -114,7 +114,7 @@ fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
         space: space.to_owned(),
         generation,
         row,
-        ids: ids.into_iter().map(Cow::Borrowed).collect(),
+        ids,
         digests,
         gone: Vec::new(),
     })
@@ -137,7 +137,7 @@ impl<'a> Steps<'a> {
     }
 
     /// The strings of a list whose bracket was passed, and the bracket at its end.
-    fn strings(&mut self) -> Option<Vec<&'a [u8]>> {
+    fn strings(&mut self) -> Option<Vec<Cow<'a, [u8]>>> {
         let mut found = Vec::new();
         if self.expect(b"]").is_some() {
             return Some(found);
@@ -156,7 +156,7 @@ impl<'a> Steps<'a> {
                     return None;
                 }
             }
-            found.push(&text[..at]);
+            found.push(Cow::Borrowed(&text[..at]));
             self.0 = &text[at + 1..];
             match self.0.first()? {
                 b',' => self.expect(b",")?,
