@@ -283,7 +283,7 @@ class TestDamage:
         kept = list((tmp_path / ".chronomemory" / "quarantine").glob("*row-3"))
         assert [len(path.read_bytes()) for path in kept] == [DIM * 4]
 
-    @pytest.mark.parametrize("harm", ["gone", "short", "flipped", "swapped", "empty"])
+    @pytest.mark.parametrize("harm", ["gone", "short", "flipped", "swapped", "older", "empty"])
     def test_the_companion_can_be_lost(self, tmp_path: Path, harm: str) -> None:
         with ChronoStore(tmp_path) as store:
             _, rows = fill(store, 3000)
@@ -295,16 +295,49 @@ class TestDamage:
             "short": whole[: len(whole) // 2 + 7],
             "flipped": whole[:100] + bytes([whole[100] ^ 255]) + whole[101:],
             "swapped": whole[slot:] + whole[:slot],
+            "older": whole.replace(b"CMCODE\x00\x02", b"CMCODE\x00\x01"),
             "empty": b"",
         }
         path.unlink()
         if harm in harmed:
             path.write_bytes(harmed[harm])
-        # A file with wrong slots is replaced, and what was right in it is added by whoever comes next.
-        for _ in range(2):
-            with ChronoStore(tmp_path) as store:
-                assert store.nearest(rows[:40] + np.float32(0.5), k=9) == before
+        with ChronoStore(tmp_path) as store:
+            assert store.nearest(rows[:40] + np.float32(0.5), k=9) == before
         assert path.read_bytes() == whole
+
+    def test_codes_come_into_memory_bit_by_bit(self, tmp_path: Path) -> None:
+        count = 1024 * 80 + 200
+        with ChronoStore(tmp_path) as store:
+            _, rows = fill(store, count)
+            asked = rows[:3] + np.float32(0.5)
+            before = store.nearest(asked, k=9)
+        path = tmp_path / ".chronomemory" / "index" / "vectors" / "default.0.i8"
+        whole = path.read_bytes()
+        for left in (len(whole), len(whole) // 2, len(whole) // 5, 0):
+            with ChronoStore(tmp_path) as store:
+                for turn in range(5):
+                    assert store.nearest(asked, k=9) == before
+                    if turn == 1:
+                        # Somebody takes away what is not in memory yet.
+                        path.write_bytes(whole[:left])
+            # What was in memory by then is added by whoever comes next.
+            with ChronoStore(tmp_path) as store:
+                assert store.nearest(asked, k=9) == before
+            assert path.read_bytes() == whole
+
+    def test_each_row_is_found_while_its_block_grows(self, store: ChronoStore) -> None:
+        rows = vectors(2300, 4)
+        ids = [f"R{n}" for n in range(len(rows))]
+        store.upsert_many([ChronoRecord(id=name) for name in ids])
+        there = 0
+        for step in [1, 14, 2, 40, 8, 1, 63, 64, 65, 700, 60, 5, 1, 900, 200, 176]:
+            store.attach_many(ids[there : there + step], rows[there : there + step], model="m")
+            there += step
+            last = list(range(max(0, there - 70), there))
+            found = store.nearest(rows[last], k=2)
+            assert [hits[0].row for hits in found] == last
+            assert all(abs(hits[0].score - 1) < 1e-6 for hits in found)
+        assert there == len(rows)
 
 
 class TestCare:

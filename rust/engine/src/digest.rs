@@ -22,6 +22,11 @@ const DIGIT_PAIRS: [[u8; 2]; 256] = {
     pairs
 };
 
+/// A one in each byte.
+const EACH: u64 = 0x0101_0101_0101_0101;
+/// The top bit of each byte.
+const TOPS: u64 = EACH << 7;
+
 /// The 64 lower-case hexadecimal digits of a SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hex([u8; 64]);
@@ -29,11 +34,14 @@ pub struct Hex([u8; 64]);
 impl Hex {
     /// Reads a digest; `None` unless it is exactly 64 lower-case hexadecimal digits.
     pub fn read(text: &[u8]) -> Option<Self> {
-        let digits: [u8; 64] = text.try_into().ok()?;
-        digits
-            .iter()
-            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-            .then_some(Self(digits))
+        let digits: &[u8; 64] = text.try_into().ok()?;
+        parsed(digits).map(|_| Self(*digits))
+    }
+
+    /// The bytes that a digest stands for; `None` unless it is exactly 64 lower-case hexadecimal digits.
+    #[inline]
+    pub fn read_raw(text: &[u8]) -> Option<[u8; 32]> {
+        parsed(text.try_into().ok()?)
     }
 
     /// Spells 32 raw bytes.
@@ -47,15 +55,8 @@ impl Hex {
 
     /// The 32 raw bytes behind the digits.
     pub fn raw(&self) -> [u8; 32] {
-        let value = |digit: u8| match digit {
-            b'a'..=b'f' => digit - b'a' + 10,
-            _ => digit.wrapping_sub(b'0') & 15,
-        };
-        let mut raw = [0; 32];
-        for (byte, pair) in raw.iter_mut().zip(self.0.chunks_exact(2)) {
-            *byte = value(pair[0]) << 4 | value(pair[1]);
-        }
-        raw
+        // INVARIANT: there is no other way to make one than from digits.
+        parsed(&self.0).unwrap_or_default()
     }
 
     /// The digits as bytes.
@@ -67,6 +68,29 @@ impl Hex {
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("")
     }
+}
+
+/// The bytes that digits stand for; `None` if one is no digit. Eight are looked at together, a byte each: a million of
+/// digests are read when a store with embeddings is opened.
+#[inline]
+fn parsed(digits: &[u8; 64]) -> Option<[u8; 32]> {
+    let mut raw = [0; 32];
+    let mut right = TOPS;
+    for (out, eight) in raw.as_chunks_mut::<4>().0.iter_mut().zip(digits.as_chunks::<8>().0) {
+        let text = u64::from_le_bytes(*eight);
+        // The top bit of each byte that is at least so much. No byte carries into the next one: all are below 128.
+        let low = text & !TOPS;
+        let least = |byte: u8| low + EACH * u64::from(128 - byte);
+        let is_number = least(b'0') & !least(b'9' + 1);
+        let is_letter = least(b'a') & !least(b'f' + 1);
+        right &= (is_number | is_letter) & !text;
+        // Letters have a bit that numbers have not, and `a` ends in 1.
+        let values = (low & (EACH * 0x0f)) + (low >> 6 & EACH) * 9;
+        let pairs = (values << 4 | values >> 8) & 0x00ff_00ff_00ff_00ff;
+        let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+        *out = ((fours | fours >> 16) as u32).to_le_bytes();
+    }
+    (right == TOPS).then_some(raw)
 }
 
 impl std::fmt::Debug for Hex {
@@ -152,6 +176,36 @@ mod tests {
                 sha256_each(bytes, length, &mut digests);
                 let expected: Vec<[u8; 32]> = bytes.chunks_exact(length).map(|run| sha256(run).raw()).collect();
                 assert_eq!(digests[1..], expected, "{runs} runs of {length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn only_lower_case_digits_are_a_digest() {
+        let raw: [u8; 32] = std::array::from_fn(|at| (at * 37 + 11) as u8);
+        let spelled = Hex::spell(&raw);
+        assert_eq!(Hex::read(spelled.bytes()), Some(spelled));
+        assert_eq!(Hex::read_raw(spelled.bytes()), Some(raw));
+        assert_eq!(spelled.raw(), raw);
+        for length in [0, 63, 65] {
+            assert_eq!(Hex::read_raw(&[b'a'; 65][..length]), None);
+        }
+        for place in 0..64 {
+            for byte in 0..=u8::MAX {
+                let mut text = *spelled.bytes();
+                text[place] = byte;
+                let value = (byte as char).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
+                let read = Hex::read_raw(&text);
+                assert_eq!(Hex::read(&text).map(|hex| hex.raw()), read);
+                assert_eq!(read.is_some(), value.is_some(), "{byte} at {place}");
+                if let (Some(read), Some(value)) = (read, value) {
+                    let nibble = if place % 2 == 0 {
+                        read[place / 2] >> 4
+                    } else {
+                        read[place / 2] & 15
+                    };
+                    assert_eq!(u32::from(nibble), value);
+                }
             }
         }
     }

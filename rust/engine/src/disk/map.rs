@@ -33,7 +33,7 @@ impl Mapping {
             return Ok(Self::nothing());
         }
         // SAFETY: the caller has seen that the file is so long, and files that are mapped are never cut: rows are only
-        // appended, and a file of rows or codes is replaced by giving its name to another.
+        // appended, codes are written where they lie, and a file is replaced by giving its name to another.
         let map = unsafe { MmapOptions::new().len(length).map(file)? };
         Ok(Self {
             bytes: Bytes::Mapped(map),

@@ -204,7 +204,11 @@ pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
     filled
 }
 
-fn fill(file: &(impl DiskFile + ?Sized), target: &mut [u8], offset: u64) -> io::Result<usize> {
+/// Reads until the target is full or the file ends; how many bytes that were.
+///
+/// # Errors
+/// What the disk says.
+pub fn fill(file: &(impl DiskFile + ?Sized), target: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < target.len() {
         match file.read_at(&mut target[filled..], offset + filled as u64) {

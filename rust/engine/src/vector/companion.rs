@@ -177,7 +177,7 @@ pub struct Groups<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Parts<'a> {
     Whole(&'a [u8]),
-    /// Equal numbers of groups in each.
+    /// Equal numbers of groups in each but the last.
     Blocks(&'a [&'a [u8]], usize),
 }
 
@@ -202,13 +202,19 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The same in blocks of so many groups each, wherever each block lies.
+    /// The same in blocks of so many groups each, wherever each block lies. Only the last may have fewer.
     ///
     /// # Errors
     /// If the dimension is refused, or a block has another length.
     pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, Misfit> {
-        let expected = group_bytes(checked_dim(dim)?) * groups;
-        match blocks.iter().find(|block| block.len() != expected) {
+        let each = group_bytes(checked_dim(dim)?);
+        let expected = each * groups;
+        let (last, others) = blocks
+            .split_last()
+            .map_or((&[][..], blocks), |(last, others)| (*last, others));
+        let is_last_short = last.len() < expected && last.len().is_multiple_of(each);
+        let other = others.iter().find(|block| block.len() != expected);
+        match other.or((last.len() != expected && !is_last_short).then_some(&last)) {
             Some(other) => Err(Misfit::Length {
                 expected,
                 found: other.len(),
@@ -231,7 +237,9 @@ impl<'a> Groups<'a> {
     pub fn count(&self) -> usize {
         match self.parts {
             Parts::Whole(bytes) => bytes.len() / group_bytes(self.dim),
-            Parts::Blocks(blocks, each) => blocks.len() * each,
+            Parts::Blocks(blocks, each) => blocks.split_last().map_or(0, |(last, others)| {
+                others.len() * each + last.len() / group_bytes(self.dim)
+            }),
         }
     }
 

@@ -29,12 +29,12 @@ pub mod mask;
 pub mod rows;
 pub mod score;
 pub mod search;
+pub(crate) mod team;
 
 mod exact;
 mod query;
 mod shortlist;
 mod sweep;
-mod team;
 mod top;
 
 pub use companion::{Companion, Groups};

@@ -1,11 +1,11 @@
-//! How do several threads share one search?
+//! How do several threads share one piece of work?
 
 use std::panic::resume_unwind;
 use std::thread;
 
 /// Runs `work` on so many threads, the calling one among them, and returns what each of them says.
 /// The threads end with the call.
-pub(super) fn together<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+pub(crate) fn together<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     if threads < 2 {
         return vec![work()];
     }

@@ -1,60 +1,39 @@
-//! What does a search need of a space in memory, and what of that lies ready on disk?
+//! What does a search need of a space in memory?
 //!
 //! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
-//! them, from rows whose digests were checked. They are kept in `index/`, a slot for each block. A slot ends with what it was
-//! made from, the digests of its rows, and a checksum; one that is not right is made anew. Two processes that fill the same
-//! slot write the same bytes. A process copies the slots it needs: mapped files have small pages, and codes are all that a
-//! search reads from end to end.
+//! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there
+//! and sweeps them where they lie. Mapped files have small pages, and codes are all that a search reads from end to end: so
+//! the searches after it bring them into memory, some each, reading each block to its place and checking it there while
+//! the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag behind by a
+//! few rows.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::check::{is_row, open_rows};
+use super::codes::{Codes, Place};
+use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::index::{BLOCK_ROWS, Block};
 use super::marks::Marks;
 use super::words::Bound;
-use crate::digest::Hasher;
-use crate::disk::{Access, Disk, DiskFile, Mapping};
+use crate::disk::{Disk, DiskFile, Mapping};
 use crate::layout::Layout;
 use crate::memory::Room;
-use crate::ordered::in_order;
-use crate::vector::companion::{Companion, GROUP_ROWS, group_bytes};
+use crate::vector::companion::{GROUP_ROWS, encode_groups, group_bytes};
+use crate::vector::team::together;
 use crate::vector::{Cpu, Rows};
 
-/// How many groups a block has.
-pub const BLOCK_GROUPS: usize = BLOCK_ROWS / GROUP_ROWS;
-/// The first bytes behind the codes of a slot; the last one is the version.
-const MAGIC: &[u8; 8] = b"CMCODE\x00\x01";
-/// Magic, dimension, digest of the digests, checksum. A multiple of a cache line, so that codes begin on one.
-const TRAILER_BYTES: usize = 64;
-
-/// Codes of a block: somewhere in a room that many blocks share.
-#[derive(Clone, Debug)]
-pub struct Codes {
-    room: Arc<Room>,
-    number: usize,
-}
-
-impl Codes {
-    /// The codes.
-    pub fn bytes(&self, dim: usize) -> &[u8] {
-        let each = codes_bytes(dim);
-        &self.room.bytes()[self.number * each..][..each]
-    }
-}
-
-fn codes_bytes(dim: usize) -> usize {
-    BLOCK_GROUPS * group_bytes(dim)
-}
-
-fn slot_bytes(dim: usize) -> usize {
-    codes_bytes(dim) + TRAILER_BYTES
-}
-
+/// A block that is not whole yet is worth a look when it has grown by so many groups.
+const GROWN_GROUPS: usize = 4;
+/// So many codes are worth to be left in the file at first, and at least so many are brought into memory at once.
+const FEWEST_FILED: usize = 32;
+/// After so many searches all codes are in memory.
+const MOST_STEPS: usize = 32;
 /// So many blocks may lie alone.
 const MOST_SINGLE: usize = 32;
 
@@ -74,8 +53,22 @@ struct Kept {
     codes: Vec<Codes>,
     /// How many blocks came one by one, at the end, each in a room of its own.
     single: usize,
-    /// Slots of the file that were looked at.
-    looked: usize,
+    /// Codes of the first rows of a block that is not whole yet.
+    last: Option<Last>,
+    /// The file that holds codes which were not brought into memory yet, and of which blocks.
+    filed: Option<Filed>,
+}
+
+struct Filed {
+    file: Arc<dyn DiskFile>,
+    bytes: u64,
+    blocks: Range<usize>,
+}
+
+/// What there is of the last block.
+struct Last {
+    number: usize,
+    codes: Codes,
 }
 
 impl Kept {
@@ -108,20 +101,6 @@ impl Ready {
             .flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32))
             .collect()
     }
-}
-
-/// What one block becomes.
-#[derive(Default)]
-struct Making {
-    made: Option<Made>,
-    marks: Arc<Marks>,
-}
-
-enum Made {
-    /// There is a slot for it that is right.
-    Found,
-    /// Made just now; with its trailer if all rows are good, and it is worth keeping.
-    Fresh(Companion, Option<[u8; TRAILER_BYTES]>),
 }
 
 impl Shelves {
@@ -169,10 +148,13 @@ impl Shelves {
             kept.marks[row / BLOCK_ROWS].fail(row % BLOCK_ROWS);
         }
         self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
+        self.complete_last(&mut kept, &map, blocks, count);
+        let mut codes: Vec<Codes> = kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect();
+        codes.extend(self.last_codes(&kept, count));
         Ok(Ready {
             rows: map,
             count,
-            codes: kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect(),
+            codes,
             marks: kept.marks.clone(),
         })
     }
@@ -196,57 +178,163 @@ impl Shelves {
     }
 
     /// Makes sure of the codes of all these blocks.
-    fn complete(&self, kept: &mut Kept, rows: &Arc<Mapping>, blocks: &[Arc<Block>], threads: usize) {
+    fn complete(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+        self.bring_some(kept, rows, blocks, threads);
+        if kept.filed.is_none() && blocks.len() >= kept.codes.len() + FEWEST_FILED {
+            self.find_filed(kept, blocks, threads);
+        }
         let known = kept.codes.len();
         if known >= blocks.len() {
             return;
         }
-        let path = self.layout.companion(&self.bound.name, self.bound.generation);
-        let slots = self.slots(&path, blocks.len(), &mut kept.looked);
-        let marks = &kept.marks;
-        let work = |index: u64, making: &mut Making| {
-            let number = known + index as usize;
-            *making = Making {
-                marks: Arc::clone(&marks[number]),
-                ..Making::default()
-            };
-            making.made = match &slots {
-                Some(slots) if self.is_right(slots.bytes(), number, &blocks[number]) => Some(Made::Found),
-                _ => self.make(&making.marks, rows.bytes(), number, &blocks[number]),
-            };
-            Ok(())
-        };
-        let dim = self.bound.dim;
-        let mut store = Keeping::new(&*self.disk, &path);
-        let mut room = Room::new((blocks.len() - known) * codes_bytes(dim));
-        let mut number = 0;
-        let outcome = in_order((blocks.len() - known) as u64, threads, work, |making: &mut Making| {
-            let place = &mut room.bytes_mut()[number * codes_bytes(dim)..][..codes_bytes(dim)];
-            let offset = (known + number) * slot_bytes(dim);
-            match (making.made.take(), &slots) {
-                (Some(Made::Found), Some(slots)) => place.copy_from_slice(&slots.bytes()[offset..][..codes_bytes(dim)]),
-                (Some(Made::Fresh(companion, trailer)), _) => {
-                    place.copy_from_slice(companion.bytes());
-                    if let Some(trailer) = trailer {
-                        store.keep(&[companion.bytes(), &trailer].concat(), offset as u64);
-                    }
-                }
-                _ => return Ok::<bool, io::Error>(false),
-            }
-            number += 1;
-            Ok(true)
-        });
-        // What could not be made is scored from its floats.
-        let _ = outcome;
-        let room = Arc::new(room);
-        kept.codes.extend((0..number).map(|number| Codes {
-            room: Arc::clone(&room),
-            number,
-        }));
-        kept.single = if number == 1 { kept.single + 1 } else { 0 };
+        let made = self.bring(&kept.marks, rows, blocks, known..blocks.len(), threads);
+        kept.single = if made.len() == 1 { kept.single + 1 } else { 0 };
+        kept.codes.extend(made);
         if kept.single == MOST_SINGLE {
             self.gather(kept);
         }
+    }
+
+    /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
+    /// longer than the search that waits for them.
+    fn find_filed(&self, kept: &mut Kept, blocks: &[Arc<Block>], threads: usize) {
+        let known = kept.codes.len();
+        let companions = self.companions();
+        let Some((file, slots)) = companions.map(blocks.len()) else {
+            return;
+        };
+        let end = AtomicUsize::new(blocks.len());
+        let next = AtomicUsize::new(known);
+        together(threads, || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= end.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !companions.is_right(slots.bytes(), number, &blocks[number]) {
+                    end.fetch_min(number, Ordering::Relaxed);
+                }
+            }
+        });
+        let found = known..end.into_inner();
+        let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
+        let place = Place::File(Arc::new(slots));
+        kept.codes
+            .extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
+        kept.filed = (!found.is_empty()).then_some(Filed {
+            file,
+            bytes,
+            blocks: found,
+        });
+    }
+
+    /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
+    /// write to a file.
+    fn bring_some(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+        let Some(filed) = kept.filed.take() else {
+            return;
+        };
+        if !filed.file.length().is_ok_and(|length| length >= filed.bytes) {
+            // Somebody cut it: what is gone from a mapped file must not be touched.
+            kept.codes.truncate(filed.blocks.start);
+            return;
+        }
+        let Range { start, end } = filed.blocks;
+        // A search that began before others may know fewer blocks.
+        let until = (start + (end / MOST_STEPS).max(FEWEST_FILED))
+            .min(end)
+            .min(blocks.len());
+        let some = start..until.max(start);
+        let brought = self.bring(&kept.marks, rows, blocks, some, threads);
+        let rest = start + brought.len()..end;
+        for (codes, brought) in kept.codes[start..].iter_mut().zip(brought) {
+            *codes = brought;
+        }
+        kept.filed = (!rest.is_empty()).then_some(Filed { blocks: rest, ..filed });
+    }
+
+    /// Reads or makes the codes of some blocks. They have no gaps: from the first block on that cannot be made, rows are
+    /// scored from their floats.
+    fn bring(
+        &self,
+        marks: &[Arc<Marks>],
+        rows: &Mapping,
+        blocks: &[Arc<Block>],
+        numbers: Range<usize>,
+        threads: usize,
+    ) -> Vec<Codes> {
+        let dim = self.bound.dim;
+        let each = codes_bytes(dim);
+        let companions = self.companions();
+        let mut room = Room::new(numbers.len() * each);
+        let end = AtomicUsize::new(numbers.end);
+        let places = Mutex::new(numbers.clone().zip(room.bytes_mut().chunks_exact_mut(each)));
+        together(threads.min(numbers.len()), || {
+            loop {
+                let next = places.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((number, codes)) = next.filter(|(number, _)| *number < end.load(Ordering::Relaxed)) else {
+                    return;
+                };
+                let block = &blocks[number];
+                if companions.read(number, block, codes) {
+                    continue;
+                }
+                match self.make(&marks[number], rows.bytes(), number, block, 0..BLOCK_ROWS, codes) {
+                    Some(true) => companions.keep(number, block, codes),
+                    Some(false) => {}
+                    None => {
+                        end.fetch_min(number, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        let made = end.into_inner() - numbers.start;
+        Codes::of_blocks(&Place::Memory(Arc::new(room)), 0..made, each, dim).collect()
+    }
+
+    fn companions(&self) -> Companions<'_> {
+        let path = self.layout.companion(&self.bound.name, self.bound.generation);
+        Companions::new(&*self.disk, path, self.bound.dim)
+    }
+
+    /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
+    fn complete_last(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
+        let number = count / BLOCK_ROWS;
+        let before = kept.last.as_ref().filter(|last| last.number == number);
+        let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
+        let each = group_bytes(self.bound.dim);
+        let (old, new) = (before.len() / each, count % BLOCK_ROWS / GROUP_ROWS);
+        if new < old + GROWN_GROUPS || kept.codes.len() != number {
+            return;
+        }
+        let mut room = Room::new(new * each);
+        let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
+        known.copy_from_slice(before);
+        let places = old * GROUP_ROWS..new * GROUP_ROWS;
+        if self
+            .make(
+                &kept.marks[number],
+                rows.bytes(),
+                number,
+                &blocks[number],
+                places,
+                fresh,
+            )
+            .is_some()
+        {
+            let codes = Codes::of_part(room);
+            kept.last = Some(Last { number, codes });
+        }
+    }
+
+    /// The codes of the block that so many rows end in. Others may have seen more of it, and be done with it.
+    fn last_codes(&self, kept: &Kept, count: usize) -> Option<Codes> {
+        let number = count / BLOCK_ROWS;
+        let last = kept.last.as_ref().filter(|last| last.number == number);
+        let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
+        let codes = kept.codes.get(number).or(last)?;
+        let there = count % BLOCK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
+        Some(codes.first(there))
     }
 
     /// Puts blocks that came one by one into one room: small rooms have small pages.
@@ -259,115 +347,35 @@ impl Shelves {
             .chunks_exact_mut(codes_bytes(dim))
             .zip(&kept.codes[first..])
         {
-            place.copy_from_slice(codes.bytes(dim));
+            place.copy_from_slice(codes.bytes());
         }
-        let room = Arc::new(room);
-        for (number, codes) in kept.codes[first..].iter_mut().enumerate() {
-            *codes = Codes {
-                room: Arc::clone(&room),
-                number,
-            };
-        }
+        kept.codes.truncate(first);
+        let place = Place::Memory(Arc::new(room));
+        kept.codes
+            .extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
         kept.single = 0;
     }
 
-    /// The file of slots, mapped; `None` if it has nothing new.
-    fn slots(&self, path: &Path, wanted: usize, looked: &mut usize) -> Option<Arc<Mapping>> {
-        let file = self.disk.open(path, Access::Read).ok()?;
-        let slots = file.length().ok()? as usize / slot_bytes(self.bound.dim);
-        if slots.min(wanted) <= *looked {
-            return None;
-        }
-        *looked = slots.min(wanted);
-        file.map((*looked * slot_bytes(self.bound.dim)) as u64)
-            .ok()
-            .map(Arc::new)
-    }
-
-    /// Whether the file holds the codes of a block as they should be.
-    fn is_right(&self, slots: &[u8], number: usize, block: &Block) -> bool {
-        let dim = self.bound.dim;
-        let start = number * slot_bytes(dim);
-        slots.get(start..start + slot_bytes(dim)).is_some_and(|slot| {
-            let (codes, trailer) = slot.split_at(codes_bytes(dim));
-            trailer == self.trailer(codes, block)
-        })
-    }
-
-    fn trailer(&self, codes: &[u8], block: &Block) -> [u8; TRAILER_BYTES] {
-        let mut binding = Hasher::default();
-        binding.update(block.digests.as_flattened());
-        let mut trailer = [0; TRAILER_BYTES];
-        trailer[..8].copy_from_slice(MAGIC);
-        trailer[8..16].copy_from_slice(&(self.bound.dim as u64).to_le_bytes());
-        trailer[16..48].copy_from_slice(&binding.finish().raw());
-        trailer[48..].copy_from_slice(&xxh3_128(codes).to_le_bytes());
-        trailer
-    }
-
-    /// Makes the codes of a block from its rows, checking each of them.
-    fn make(&self, marks: &Marks, rows: &[u8], number: usize, block: &Block) -> Option<Made> {
+    /// Makes the codes of rows of a block, checking each of them; whether all are good, and the codes worth keeping.
+    fn make(
+        &self,
+        marks: &Marks,
+        rows: &[u8],
+        number: usize,
+        block: &Block,
+        places: Range<usize>,
+        codes: &mut [u8],
+    ) -> Option<bool> {
         let dim = self.bound.dim;
         let first = number * BLOCK_ROWS;
         let mut is_good = true;
-        for (place, digest) in block.digests.iter().enumerate() {
-            is_good &= marks.admit(place, || is_row(rows, (first + place) as u32, &self.bound, digest));
+        for place in places.clone() {
+            let check = || is_row(rows, (first + place) as u32, &self.bound, &block.digests[place]);
+            is_good &= marks.admit(place, check);
         }
-        let bytes = &rows[first * 4 * dim..][..BLOCK_ROWS * 4 * dim];
+        let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
-        let mut companion = Companion::new(dim).ok()?;
-        companion.extend(Rows::packed(floats, dim).ok()?, 1, Cpu::best()).ok()?;
-        let trailer = is_good.then(|| self.trailer(companion.bytes(), block));
-        Some(Made::Fresh(companion, trailer))
-    }
-}
-
-/// Puts slots into the file, as long as the disk lets us: they can be made again.
-struct Keeping<'a> {
-    disk: &'a dyn Disk,
-    path: PathBuf,
-    file: Option<Option<Arc<dyn DiskFile>>>,
-}
-
-impl<'a> Keeping<'a> {
-    fn new(disk: &'a dyn Disk, path: &Path) -> Self {
-        Self {
-            disk,
-            path: path.to_owned(),
-            file: None,
-        }
-    }
-
-    fn keep(&mut self, slot: &[u8], offset: u64) {
-        let file = match &self.file {
-            Some(file) => file.clone(),
-            None => {
-                let opened = self.open(slot.len() as u64, offset).ok();
-                self.file = Some(opened.clone());
-                opened
-            }
-        };
-        if file.is_some_and(|file| file.write_at(slot, offset).is_err()) {
-            self.file = Some(None);
-        }
-    }
-
-    /// The file to write to. Slots that are there and are not right may be mapped by somebody who was right before: those
-    /// keep their file, and a new one takes its name.
-    fn open(&self, slot_bytes: u64, offset: u64) -> io::Result<Arc<dyn DiskFile>> {
-        match self.disk.open(&self.path, Access::Write) {
-            Ok(file) if file.length()? < offset + slot_bytes => Ok(file),
-            Ok(_) => {
-                self.disk.remove(&self.path)?;
-                self.disk.create(&self.path)
-            }
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                if let Some(folder) = self.path.parent() {
-                    self.disk.create_dir(folder)?;
-                }
-                self.disk.create(&self.path)
-            }
-            Err(fault) => Err(fault),
-        }
+        encode_groups(Rows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
+        Some(is_good)
     }
 }

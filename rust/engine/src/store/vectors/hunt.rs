@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::blocks::{BLOCK_GROUPS, Codes, Ready, Shelves};
+use super::blocks::{Ready, Shelves};
 use super::check::is_row;
+use super::codes::Codes;
+use super::companions::BLOCK_GROUPS;
 use super::filter::Filter;
 use super::index::{BLOCK_ROWS, Block};
 use super::words::Bound;
@@ -223,7 +225,7 @@ impl Hunt {
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::invalid("rows", fault.to_string()))?;
         let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
-        let codes: Vec<&[u8]> = codes.iter().map(|codes| codes.bytes(bound.dim)).collect();
+        let codes: Vec<&[u8]> = codes.iter().map(Codes::bytes).collect();
         let companion = Groups::in_blocks(&codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
         let queries = Rows::packed(queries, bound.dim).map_err(misfit)?;
         let admit = |row: u32| {

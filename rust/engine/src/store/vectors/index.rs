@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::read::{Group, Word, read};
+use super::read::{Word, read};
 use super::words::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
 use crate::ordered::in_order;
 use crate::state::State;
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
 pub const BLOCK_ROWS: usize = 1024;
+/// So many groups a thread reads before it hands them over.
+const PIECE_GROUPS: usize = 16;
 /// Nobody's row; no row.
 const NONE: u32 = u32::MAX;
 
@@ -89,77 +91,132 @@ impl RowIndex {
             && !self.gone.contains(row)
     }
 
+    /// The rows that are embeddings of records, in order, each with the slot of its record.
+    pub fn living_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let owners = self.blocks.iter().flat_map(|block| &block.owners);
+        let named = (0..).zip(owners).filter(|(_, owner)| **owner != NONE);
+        named
+            .filter(|(row, owner)| self.current[**owner as usize] == *row && !self.gone.contains(*row))
+            .map(|(row, owner)| (row, *owner))
+    }
+
     /// The first row of the group that a row is in.
     pub fn group_of(&self, row: u32) -> Option<u32> {
         let (first, length) = self.groups.range(..=row).next_back()?;
         (row < first + length).then_some(*first)
     }
 
-    fn take(&mut self, Owned { group, owners }: &Owned<'_>) {
-        if group.generation != self.bound.generation {
+    fn take(&mut self, owned: Owned) {
+        if owned.generation != self.bound.generation {
             return;
         }
-        self.groups.insert(group.row, group.ids.len() as u32);
-        for ((row, owner), digest) in (group.row..).zip(owners).zip(&group.digests) {
-            self.put(row, *owner, *digest);
-        }
-        for row in &group.gone {
-            let was_living = self.is_living(*row);
-            if self.gone.insert(*row) && was_living {
+        let count = owned.block.owners.len() as u32;
+        self.groups.insert(owned.row, count);
+        self.give(owned.row, &owned.block.owners);
+        self.lay(owned.row, owned.block);
+        for row in owned.gone {
+            let was_living = self.is_living(row);
+            if self.gone.insert(row) && was_living {
                 self.living -= 1;
-                self.died.push(*row);
+                self.died.push(row);
             }
         }
     }
 
-    fn put(&mut self, row: u32, owner: u32, digest: [u8; 32]) {
-        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        while self.blocks.len() <= number {
-            // Rows that no group names: there are none in a log of ours.
-            if let Some(last) = self.blocks.last_mut() {
-                fill(Arc::make_mut(last), BLOCK_ROWS);
-            }
-            self.blocks.push(Arc::default());
-        }
-        let block = Arc::make_mut(&mut self.blocks[number]);
-        fill(block, place + 1);
-        (block.owners[place], block.digests[place]) = (owner, digest);
-        self.rows = self.rows.max(row + 1);
-        if owner == NONE {
-            return;
-        }
-        let before = self.current.get(owner as usize).copied().unwrap_or(NONE);
-        if before != NONE && before >= row {
-            return;
-        }
-        if self.row_of(owner).is_some() {
-            self.living -= 1;
-            self.died.push(before);
-        }
+    /// Gives the rows from `first` on to their owners.
+    fn give(&mut self, first: u32, owners: &[u32]) {
         let current = Arc::make_mut(&mut self.current);
-        if current.len() <= owner as usize {
-            current.resize(owner as usize + 1, NONE);
+        let highest = owners.iter().filter(|owner| **owner != NONE).max();
+        let slots = highest.map_or(0, |owner| *owner as usize + 1);
+        if current.len() < slots {
+            current.resize(slots, NONE);
         }
-        current[owner as usize] = row;
-        self.living += u32::from(!self.gone.contains(row));
+        let is_gone = |row: u32| self.gone.contains(row);
+        for (row, owner) in (first..).zip(owners).filter(|(_, owner)| **owner != NONE) {
+            let current = &mut current[*owner as usize];
+            let before = *current;
+            if before != NONE && before >= row {
+                continue;
+            }
+            if before != NONE && !is_gone(before) {
+                self.living -= 1;
+                self.died.push(before);
+            }
+            *current = row;
+            self.living += u32::from(!is_gone(row));
+        }
+    }
+
+    /// Keeps what the log says of the rows from `first` on. A group that begins with a block becomes that block.
+    fn lay(&mut self, first: u32, said: Block) {
+        if said.owners.is_empty() {
+            return;
+        }
+        self.rows = self.rows.max(first + said.owners.len() as u32);
+        let (mut number, mut place) = (first as usize / BLOCK_ROWS, first as usize % BLOCK_ROWS);
+        if place == 0 && said.owners.len() <= BLOCK_ROWS && self.blocks.len() <= number {
+            while self.blocks.len() < number {
+                self.begin(Block::default());
+            }
+            self.begin(said);
+            return;
+        }
+        let (mut owners, mut digests) = (&said.owners[..], &said.digests[..]);
+        while !owners.is_empty() {
+            let length = owners.len().min(BLOCK_ROWS - place);
+            while self.blocks.len() <= number {
+                self.begin(Block::default());
+            }
+            let block = Arc::make_mut(&mut self.blocks[number]);
+            fill(block, place + length);
+            let (these, others) = owners.split_at(length);
+            block.owners[place..][..length].copy_from_slice(these);
+            owners = others;
+            let (these, others) = digests.split_at(length);
+            block.digests[place..][..length].copy_from_slice(these);
+            digests = others;
+            (number, place) = (number + 1, 0);
+        }
+    }
+
+    /// Begins a block. The one before is full then: rows that no group names are nobody's, and a log of ours has none.
+    fn begin(&mut self, block: Block) {
+        if let Some(last) = self.blocks.last_mut().filter(|last| last.owners.len() < BLOCK_ROWS) {
+            fill(Arc::make_mut(last), BLOCK_ROWS);
+        }
+        self.blocks.push(Arc::new(block));
     }
 }
 
-/// A group, and the slots of its records.
-struct Owned<'a> {
-    group: Group<'a>,
-    owners: Vec<u32>,
+/// What a group says, and the slots of its records.
+struct Owned {
+    space: String,
+    generation: u64,
+    row: u32,
+    block: Block,
+    gone: Vec<u32>,
 }
 
-impl<'a> Owned<'a> {
-    fn read(state: &'a State, slot: u32) -> Option<Self> {
+impl Owned {
+    /// Reads a group. Its records most often came together: `next` is where the next one is looked for first.
+    fn read(state: &State, slot: u32, next: &mut u32) -> Option<Self> {
         let Some(Word::Group(group)) = read(state.spelled_id(slot), state.record_in(slot)) else {
             return None;
         };
-        let owners = group.ids.iter().map(|id| state.slot_spelled(id).unwrap_or(NONE));
+        let mut owner = |id: &[u8]| {
+            let found = state.slot_spelled_near(id, *next);
+            *next = found.map_or(*next, |slot| slot + 1);
+            found.unwrap_or(NONE)
+        };
         Some(Self {
-            owners: owners.collect(),
-            group,
+            block: Block {
+                owners: group.ids.iter().map(|id| owner(id)).collect(),
+                digests: group.digests,
+            },
+            space: group.space,
+            generation: group.generation,
+            row: group.row,
+            gone: group.gone,
         })
     }
 }
@@ -189,7 +246,7 @@ impl Spaces {
     }
 
     /// Takes in what was said since the last time.
-    pub fn follow<'a>(&mut self, state: &'a State, threads: usize) {
+    pub fn follow(&mut self, state: &State, threads: usize) {
         let changes = state.vector_changes();
         if self.seen >= changes.len() {
             return;
@@ -213,16 +270,20 @@ impl Spaces {
         fresh.retain(of_groups);
         fresh.sort_unstable();
         fresh.dedup();
-        // To look up a million owners takes half a second, and a store that is opened has to do that once.
-        let read = |index: u64, owned: &mut Option<Owned<'a>>| {
-            *owned = Owned::read(state, fresh[index as usize]);
+        // A store that is opened has to look up all owners once. Threads take many groups at a time: to hand something over
+        // takes about as long as to read one.
+        let pieces: Vec<&[u32]> = fresh.chunks(PIECE_GROUPS).collect();
+        let work = |index: u64, piece: &mut Vec<Owned>| {
+            let mut next = 0;
+            let groups = pieces[index as usize].iter();
+            piece.extend(groups.filter_map(|slot| Owned::read(state, *slot, &mut next)));
             Ok(())
         };
-        let outcome = in_order(fresh.len() as u64, threads, read, |owned: &mut Option<Owned<'a>>| {
-            if let Some(owned) = owned
-                && let Some(index) = self.spaces.get_mut(&owned.group.space)
-            {
-                index.take(owned);
+        let outcome = in_order(pieces.len() as u64, threads, work, |piece: &mut Vec<Owned>| {
+            for owned in piece.drain(..) {
+                if let Some(index) = self.spaces.get_mut(&owned.space) {
+                    index.take(owned);
+                }
             }
             Ok::<_, io::Error>(true)
         });

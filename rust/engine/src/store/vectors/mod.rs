@@ -9,14 +9,16 @@
 //! log does ([`durable`]).
 //!
 //! A search ([`hunt`]) takes what it needs out of the store and then runs without it: the mapped rows, an index of who owns
-//! them ([`index`]), the rows that a question leaves ([`filter`], or [`nearby`] if words are asked too), and companions in blocks of 1,024 rows ([`blocks`]), kept on
-//! disk beside the other derived files. Compaction moves the living rows into a new file when too many are dead
-//! ([`generation`]), and says so in the log like any other change.
+//! them ([`index`]), the rows that a question leaves ([`filter`], or [`nearby`] if words are asked too), and companions in
+//! blocks of 1,024 rows ([`blocks`]), kept on disk beside the other derived files ([`companions`]). Compaction moves the
+//! living rows into a new file when too many are dead ([`generation`]), and says so in the log like any other change.
 
 mod ask;
 mod attach;
 mod blocks;
 mod check;
+mod codes;
+mod companions;
 mod durable;
 mod filter;
 mod generation;

@@ -12,6 +12,9 @@ use crate::digest::Hex;
 use crate::json::{self, Value};
 use crate::state::spelled;
 
+/// A digest between quotes, and what stands behind it.
+const DIGEST_BYTES: usize = 64 + 3;
+
 /// Rows and the records they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group<'a> {
@@ -85,7 +88,7 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
             .collect::<Option<_>>()?,
         digests: digests
             .iter()
-            .map(|digest| Hex::read(digest.as_str()?.as_bytes()).map(|hex| hex.raw()))
+            .map(|digest| Hex::read_raw(digest.as_str()?.as_bytes()))
             .collect::<Option<_>>()?,
         gone: gone.iter().filter_map(|(row, _)| row.parse().ok()).collect(),
     }))
@@ -103,11 +106,7 @@ fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
     steps.expect(b",\"row\":")?;
     let row = u32::try_from(steps.number()?).ok()?;
     steps.expect(b",\"sha256\":[")?;
-    let digests = steps
-        .strings()?
-        .into_iter()
-        .map(|digest| Hex::read(digest).map(|hex| hex.raw()));
-    let digests = digests.collect::<Option<_>>()?;
+    let digests = steps.digests(ids.len())?;
     steps.expect(b",\"space\":\"")?;
     steps.expect(space.as_bytes())?;
     steps.expect(b"\"}")?;
@@ -115,7 +114,7 @@ fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
         space: space.to_owned(),
         generation,
         row,
-        ids: ids.into_iter().map(Cow::Borrowed).collect(),
+        ids,
         digests,
         gone: Vec::new(),
     })
@@ -138,7 +137,7 @@ impl<'a> Steps<'a> {
     }
 
     /// The strings of a list whose bracket was passed, and the bracket at its end.
-    fn strings(&mut self) -> Option<Vec<&'a [u8]>> {
+    fn strings(&mut self) -> Option<Vec<Cow<'a, [u8]>>> {
         let mut found = Vec::new();
         if self.expect(b"]").is_some() {
             return Some(found);
@@ -157,13 +156,29 @@ impl<'a> Steps<'a> {
                     return None;
                 }
             }
-            found.push(&text[..at]);
+            found.push(Cow::Borrowed(&text[..at]));
             self.0 = &text[at + 1..];
             match self.0.first()? {
                 b',' => self.expect(b",")?,
                 _ => return self.expect(b"]").map(|()| found),
             }
         }
+    }
+
+    /// So many digests of a list whose bracket was passed, and the bracket at its end. They all take the same room.
+    fn digests(&mut self, count: usize) -> Option<Vec<[u8; 32]>> {
+        let length = count.checked_mul(DIGEST_BYTES)?;
+        let (text, rest) = self.0.split_at_checked(length.max(1))?;
+        let (text, last) = text.split_at(text.len() - 1);
+        self.0 = rest;
+        let mut digests = Vec::with_capacity(count);
+        for each in text.chunks(DIGEST_BYTES) {
+            let [b'"', digits @ .., b'"'] = each.strip_suffix(b",").unwrap_or(each) else {
+                return None;
+            };
+            digests.push(Hex::read_raw(digits)?);
+        }
+        (last == b"]").then_some(digests)
     }
 }
 
