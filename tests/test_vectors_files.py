@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore, LogCorrupted
+from chronomemory import ChronoStore, EmbeddingMismatch, InvalidRecord, LogCorrupted
 
 FOLDER = ".chronomemory"
 
@@ -102,3 +102,110 @@ def test_a_space_that_cannot_be_read_stops_nobody(filled: Path, leave: str) -> N
     with ChronoStore(filled) as store:
         assert store.get("after") is not None
         store.upsert({"id": "and more"})
+
+
+def damage(project: Path) -> None:
+    """Change the line that binds a space."""
+    log = project / FOLDER / "events.wal"
+    text = log.read_bytes()
+    assert text.count(b"Embeddings of m") == 1
+    log.write_bytes(text.replace(b"Embeddings of m", b"Embeddings of n"))
+
+
+@pytest.mark.filterwarnings("ignore:.*damage in events.wal")
+def test_rows_that_damaged_lines_named_are_not_written_over(filled: Path) -> None:
+    before = (filled / FOLDER / "vectors" / "default.0.f32").read_bytes()
+    damage(filled)
+    with ChronoStore(filled) as store:
+        assert store.spaces() == []
+        store.attach("R1", np.ones(8), model="m")
+        assert (filled / FOLDER / "vectors" / "default.0.f32").read_bytes() == before
+        store.repair()
+        assert store.verify().valid
+        assert store.embedding("R1") is not None
+    assert before in [path.read_bytes() for path in (filled / FOLDER / "quarantine").iterdir()]
+
+
+@pytest.mark.filterwarnings("ignore:.*damage in events.wal")
+class TestALostBinding:
+    """The line that binds a space is damaged; its rows and groups are not."""
+
+    @pytest.fixture
+    def unbound(self, tmp_path: Path) -> Path:
+        with ChronoStore(tmp_path) as store:
+            store.upsert_many([{"id": f"R{n}"} for n in range(8)])
+            store.attach("R0", np.ones(8), model="m")
+            store.attach_many([f"R{n}" for n in range(8)], np.eye(8, dtype=np.float32))
+        damage(tmp_path)
+        return tmp_path
+
+    def test_its_embeddings_are_still_found(self, unbound: Path) -> None:
+        with ChronoStore(unbound) as store:
+            assert not store.verify().valid
+            (space,) = store.spaces()
+            assert (space.model, space.dim, space.rows, space.living) == ("", 8, 9, 8)
+            assert store.nearest(np.eye(8)[3], k=1)[0].record_id == "R3"
+
+    @pytest.mark.parametrize("repaired", [False, True])
+    def test_nobody_writes_over_its_rows(self, unbound: Path, repaired: bool) -> None:
+        with ChronoStore(unbound) as store:
+            if repaired:
+                store.repair()
+                assert store.verify().valid
+            with pytest.raises(InvalidRecord, match="name its model"):
+                store.attach("R1", np.ones(8))
+            with pytest.raises(EmbeddingMismatch):
+                store.attach("R1", np.ones(9), model="m")
+            store.attach("R1", np.ones(8), model="m")
+        with ChronoStore(unbound) as store:
+            (space,) = store.spaces()
+            assert (space.model, space.rows, space.living) == ("m", 10, 8)
+            for n in range(8):
+                kept = store.embedding(f"R{n}")
+                assert kept is not None
+                assert np.array_equal(kept, np.ones(8) if n == 1 else np.eye(8)[n])
+            assert not [damage for damage in store.verify().damage if "row" in damage.kind]
+            if repaired:
+                store.compact()
+                assert store.embedding("R7") is not None
+
+    def test_it_can_be_dropped(self, unbound: Path) -> None:
+        with ChronoStore(unbound) as store:
+            assert store.drop_space("default", anyway=True) == 8
+            assert store.spaces() == []
+        with ChronoStore(unbound) as store:
+            assert store.spaces() == []
+            store.attach("R1", np.ones(3), model="another")
+            assert store.embedding("R1") is not None
+            assert store.spaces()[0].generation == 1
+
+
+def test_what_is_no_file_is_reported_row_by_row(filled: Path) -> None:
+    rows = filled / FOLDER / "vectors" / "default.0.f32"
+    aside = rows.with_name("aside")
+    rows.rename(aside)
+    rows.symlink_to(rows)
+    with ChronoStore(filled) as store:
+        damage = store.verify().damage
+        assert [found.path for found in damage] == ["vectors/default.0.f32"] * 8
+        assert "R3" in damage[3].reason
+        with pytest.raises(OSError, match="default"):
+            store.repair()
+        rows.unlink()
+        aside.rename(rows)
+        assert store.verify().valid
+
+
+def test_rows_that_come_back_are_found_again(filled: Path) -> None:
+    rows = filled / FOLDER / "vectors" / "default.0.f32"
+    with ChronoStore(filled) as store:
+        rows.rename(rows.with_suffix(".away"))
+        assert store.nearest(np.ones(8), k=8) == []
+        assert store.spaces()[0].damaged == 8
+        with pytest.raises(LogCorrupted):
+            store.embedding("R1")
+        assert not store.verify().valid
+        rows.with_suffix(".away").rename(rows)
+        assert len(store.nearest(np.ones(8), k=8)) == 8
+        assert store.spaces()[0].damaged == 0
+        assert store.embedding("R1") is not None

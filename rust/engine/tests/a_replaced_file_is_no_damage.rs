@@ -11,8 +11,8 @@ use around::{Around, Twist};
 use chronomemory::disk::{CrashDisk, Disk};
 use chronomemory::error::Error;
 use chronomemory::options::{Durability, Options};
-use chronomemory::store::{Shared, Store};
-use scenario::{Action, START, attach_to, draft, fresh_disk, layout, open, vector};
+use chronomemory::store::{Question, Search, Shared, Store};
+use scenario::{Action, DIM, START, attach_to, draft, fresh_disk, layout, open, vector};
 
 /// Another process compacts right before rows are opened for the first time.
 #[derive(Clone)]
@@ -66,4 +66,27 @@ fn a_file_that_is_gone_is_damage() {
     disk.remove(&layout().rows("default", 0)).expect("a file");
     let found = reader(&disk, false).embedding(None, "R1");
     assert!(matches!(found, Err(Error::Corrupted(_))), "{found:?}");
+}
+
+#[test]
+fn a_search_follows_rows_that_move() {
+    let question = Question {
+        k: 3,
+        ..Question::default()
+    };
+    let found = reader(&filled(), true).nearest(&question, &vector(2), DIM);
+    let found = found.expect("no damage");
+    let ids: Vec<&str> = found[0].iter().map(|near| near.id.as_str()).collect();
+    assert_eq!(ids, ["R1"]);
+}
+
+#[test]
+fn a_search_by_words_and_vectors_follows_them_too() {
+    let search = Search {
+        vector: Some(vector(2)),
+        limit: 3,
+        ..Search::default()
+    };
+    let hits = chronomemory::store::search(&reader(&filled(), true), &search).expect("no damage");
+    assert!(hits.first().is_some_and(|hit| hit.cosine.is_some()), "{hits:?}");
 }

@@ -50,6 +50,7 @@ pub struct Columns {
     life: Option<Life>,
     seen: usize,
     seen_embeddings: usize,
+    lacks_embeddings: bool,
     pub(super) ids: Names,
     /// Where the state keeps each block.
     slots: Vec<u32>,
@@ -125,9 +126,15 @@ impl Columns {
         self.meaning.set(row, space, vector);
     }
 
-    /// All that was said about embeddings until then is known.
-    pub fn end_embeddings(&mut self, seen: usize, threads: usize) {
+    /// Whether embeddings were not where the log says. They may have moved since.
+    pub fn lacks_embeddings(&self) -> bool {
+        self.lacks_embeddings
+    }
+
+    /// All that was said about embeddings until then is known; whether some were not found.
+    pub fn end_embeddings(&mut self, seen: usize, lacks: bool, threads: usize) {
         self.seen_embeddings = seen;
+        self.lacks_embeddings |= lacks;
         self.meaning.settle(threads);
     }
 

@@ -1,5 +1,6 @@
 //! How is everything saved elsewhere, while others go on?
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,10 +77,13 @@ impl BackingUp {
         disk.sync_dir(draft).at(draft)?;
         for (name, bytes) in &self.rows {
             let path = from.join(name);
-            if let Ok(rows) = disk.open(&path, Access::Read) {
-                let there = rows.length().at(&path)?.min(*bytes);
-                copy_range(&**disk, &*rows, 0..there, &to.join(name), None)?;
-            }
+            let rows = match disk.open(&path, Access::Read) {
+                // No file, or something else in its place: these rows are missing here, and in the copy.
+                Err(fault) if matches!(fault.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => continue,
+                opened => opened.at(&path)?,
+            };
+            let there = rows.length().at(&path)?.min(*bytes);
+            copy_range(&**disk, &*rows, 0..there, &to.join(name), None)?;
         }
         disk.sync_dir(&to).at(&to)
     }

@@ -259,7 +259,7 @@ impl Store {
         };
         let mut report = found.report;
         if let Some(state) = &taker.state {
-            let rows = vectors::check_rows(disk, layout, state, threads).at(&layout.vectors())?;
+            let rows = vectors::check_rows(disk, layout, state, threads)?;
             report.damage.extend(rows.damage);
             report.notes.extend(rows.notes);
         }

@@ -30,6 +30,25 @@ impl Store {
     }
 }
 
+/// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
+/// log says so by now.
+fn columns_of(shared: &Shared) -> Result<Arc<RwLock<Columns>>> {
+    let columns = shared.read(Store::blocks)?;
+    let lacks = |columns: &RwLock<Columns>| {
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        columns.lacks_embeddings().then(|| columns.embeddings_seen())
+    };
+    let mut seen = lacks(&columns);
+    while seen.is_some() {
+        let again = lacks(&*shared.read(Store::blocks)?);
+        if again == seen {
+            break;
+        }
+        seen = again;
+    }
+    Ok(columns)
+}
+
 /// Answers a question about blocks, by meaning and by words.
 ///
 /// # Errors
@@ -38,12 +57,12 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
     if stems.is_empty() {
-        let columns = shared.read(Store::blocks)?;
+        let columns = columns_of(shared)?;
         return Ok(columns.read().unwrap_or_else(PoisonError::into_inner).recall(ask, None));
     }
     loop {
         let desk = catch_up(shared)?;
-        let columns = shared.read(Store::blocks)?;
+        let columns = columns_of(shared)?;
         // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
         // store with the index in its hands.
         let kept = desk.kept();

@@ -40,7 +40,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         })?;
         let near = match nearby.map(|(nearby, recent)| desk.nearest(nearby, &recent, &filter, &life, search.pool())) {
             Some(found) => match found? {
-                Some(near) if shared.looking().still_has(near.nearby()) => Some(near),
+                Some(near) if shared.still_has(near.nearby())? => Some(near),
                 _ => continue,
             },
             None => None,

@@ -6,7 +6,7 @@ use super::check::{is_row, row_damage};
 use super::hunt::MOST_STARTS;
 use super::index::RowIndex;
 use super::words::Bound;
-use crate::damage::Damage;
+use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::rows_name;
@@ -95,15 +95,17 @@ impl Store {
         }
         let is_there = bytes.len() as u64 == bound.stride();
         let damage = row_damage(bound, row, &crate::state::spelled(id), is_there);
-        let bound = bound.clone();
-        self.shelves_of(&mut known, &bound).fail(row);
+        if is_there {
+            let bound = bound.clone();
+            self.shelves_of(&mut known, &bound).fail(row);
+        }
         Err(Error::Corrupted(Box::new(damage)))
     }
 
     /// Hears what was found damaged: such rows are passed over from now on.
     pub fn note_damage(&self, found: &[Damage]) {
         let mut known = self.known_spaces();
-        for damage in found.iter().filter(|damage| damage.kind.is_of_row()) {
+        for damage in found.iter().filter(|damage| damage.kind == DamageKind::RowAltered) {
             let bounds = known.spaces.spaces.values().map(|index| &index.bound);
             let of_file = |bound: &&Bound| rows_name(&bound.name, bound.generation) == damage.path;
             let Some(bound) = bounds.into_iter().find(of_file).cloned() else {

@@ -116,6 +116,10 @@ impl Store {
                     format!("{name:?} is the one that is asked when none is named, and holds {living} embeddings");
                 return Err(Error::invalid("space", reason));
             }
+            if index.bound.model.is_empty() {
+                // Its own record is lost, and there must be one to say that it is no more.
+                words::write_space(&mut draft, &index.bound, store.options.recursion_depth)?;
+            }
             for group in index.groups.keys() {
                 words::write_empty(&mut draft, name, *group)?;
             }
@@ -147,8 +151,13 @@ impl Store {
         let name = attachment.space.unwrap_or_else(|| known.spaces.choice());
         if let Some(index) = known.spaces.spaces.get(name) {
             let bound = &index.bound;
+            let is_lost = bound.model.is_empty();
             let model = attachment.model.unwrap_or(&bound.model);
-            if model != bound.model || attachment.dim != bound.dim {
+            if is_lost && model.is_empty() {
+                let reason = format!("the record that bound {name:?} is lost: name its model, and it is bound anew");
+                return Err(Error::invalid("model", reason));
+            }
+            if (model != bound.model && !is_lost) || attachment.dim != bound.dim {
                 return Err(Error::Bound {
                     space: name.to_owned(),
                     model: bound.model.clone(),
@@ -157,7 +166,12 @@ impl Store {
                     given_dim: attachment.dim,
                 });
             }
-            return Ok((bound.clone(), index.rows));
+            let mut bound = bound.clone();
+            if is_lost {
+                model.clone_into(&mut bound.model);
+                words::write_space(draft, &bound, self.options.recursion_depth)?;
+            }
+            return Ok((bound, index.rows));
         }
         check_name(name)?;
         let Spaces { spaces, dropped, .. } = &known.spaces;
@@ -174,11 +188,16 @@ impl Store {
                 format!("the new space {name:?} needs the name of its model"),
             ));
         };
+        let mut generation = dropped.get(name).map_or(0, |last| last + 1);
+        // Rows may lie there that the damaged lines of a log named: repair puts them aside with it.
+        while !self.report.damage.is_empty() && self.disk.exists(&self.layout.rows(name, generation)) {
+            generation += 1;
+        }
         let bound = Bound {
             name: name.to_owned(),
             model: model.to_owned(),
             dim: attachment.dim,
-            generation: dropped.get(name).map_or(0, |last| last + 1),
+            generation,
         };
         words::write_space(draft, &bound, self.options.recursion_depth)?;
         Ok((bound, 0))

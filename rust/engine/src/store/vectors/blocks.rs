@@ -50,6 +50,8 @@ pub struct Shelves {
 struct Kept {
     rows: Option<(Arc<dyn DiskFile>, Arc<Mapping>)>,
     marks: Vec<Arc<Marks>>,
+    /// Rows that the log names and the file did not hold.
+    missing: usize,
     codes: Vec<Codes>,
     /// How many blocks came one by one, at the end, each in a room of its own.
     single: usize,
@@ -86,6 +88,8 @@ pub struct Ready {
     pub rows: Arc<Mapping>,
     /// How many rows that is.
     pub count: usize,
+    /// How many the log names.
+    named: u32,
     /// The codes of the first blocks.
     pub codes: Vec<Codes>,
     /// What is known of the rows.
@@ -93,13 +97,15 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// The rows that failed their check.
+    /// The rows that failed their check, or are not there.
     pub fn failed(&self) -> RoaringBitmap {
         let failed = (0..).step_by(BLOCK_ROWS).zip(&self.marks);
-        failed
+        let mut failed: RoaringBitmap = failed
             .filter(|(_, marks)| !marks.is_empty())
             .flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32))
-            .collect()
+            .collect();
+        failed.insert_range(self.count as u32..self.named);
+        failed
     }
 }
 
@@ -119,10 +125,16 @@ impl Shelves {
         self.layout.rows(&self.bound.name, self.bound.generation)
     }
 
-    /// How many rows are known to be damaged.
+    /// How many rows are known to be damaged, or were not there at the last look.
     pub fn damaged(&self) -> usize {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.marks.iter().map(|marks| marks.failed().count()).sum()
+        kept.missing + kept.marks.iter().map(|marks| marks.failed().count()).sum::<usize>()
+    }
+
+    /// Whether there are such rows.
+    pub fn is_damaged(&self) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.missing > 0 || kept.marks.iter().any(|marks| !marks.is_empty())
     }
 
     /// Hears that a row was found damaged.
@@ -144,9 +156,8 @@ impl Shelves {
         let map = self.map(&mut kept, wanted)?;
         kept.mark_blocks(blocks.len());
         let count = (map.bytes().len() as u64 / stride).min(u64::from(rows)) as usize;
-        for row in count..rows as usize {
-            kept.marks[row / BLOCK_ROWS].fail(row % BLOCK_ROWS);
-        }
+        // They may come back, so nothing is noted about them.
+        kept.missing = rows as usize - count;
         self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
         self.complete_last(&mut kept, &map, blocks, count);
         let mut codes: Vec<Codes> = kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect();
@@ -154,6 +165,7 @@ impl Shelves {
         Ok(Ready {
             rows: map,
             count,
+            named: rows,
             codes,
             marks: kept.marks.clone(),
         })

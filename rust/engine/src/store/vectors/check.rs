@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use super::implied::implied;
 use super::read::{Group, Word, read};
 use super::words::{self, Bound, shown};
 use crate::damage::{Damage, DamageKind};
@@ -16,6 +17,9 @@ use crate::state::State;
 
 /// How many rows of a space are reported one by one.
 const MOST_FINDINGS: usize = 100;
+
+/// ELOOP, where we can be.
+const TOO_MANY_LINKS: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
 
 /// What was found in the files of rows.
 #[derive(Default)]
@@ -71,8 +75,8 @@ pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<
 /// Checks every row that a state names.
 ///
 /// # Errors
-/// What the disk says. Damage is no error.
-pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> io::Result<RowFindings> {
+/// `Io`. Damage is no error.
+pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> Result<RowFindings> {
     let mut slots = state.vector_changes().to_vec();
     slots.sort_unstable();
     slots.dedup();
@@ -89,6 +93,10 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
             }
         }
     }
+    let is_bound = |name: &str| spaces.get(name).is_none_or(|(bound, _)| bound.dim > 0);
+    for (name, bound) in implied(state, slots.iter(), is_bound) {
+        spaces.entry(name.to_owned()).or_insert_with(nowhere).0 = bound;
+    }
     let mut findings = RowFindings::default();
     let mut names: Vec<&String> = spaces.keys().collect();
     names.sort();
@@ -97,7 +105,10 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
         if bound.dim == 0 {
             continue;
         }
-        let rows = map_rows(disk, layout, bound, u64::MAX)?;
+        let (rows, unread) = match map_rows(disk, layout, bound, u64::MAX) {
+            Err(fault) if is_of_this_file(&fault) => (Mapping::nothing(), Some(fault)),
+            mapped => (mapped.at(&layout.rows(name, bound.generation))?, None),
+        };
         let mut found = 0;
         let work = |index: u64, bad: &mut Option<(Group<'a>, Vec<u32>)>| {
             *bad = match word_in(state, groups[index as usize]) {
@@ -122,18 +133,31 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
                     if found <= MOST_FINDINGS {
                         let id = &group.ids[(row - group.row) as usize];
                         let is_there = row_bytes(rows.bytes(), row, bound).is_some();
-                        findings.damage.push(row_damage(bound, row, id, is_there));
+                        let mut damage = row_damage(bound, row, id, is_there);
+                        if let Some(fault) = &unread {
+                            damage.reason += &format!(" ({fault})");
+                        }
+                        findings.damage.push(damage);
                     }
                 }
                 Ok(true)
             },
-        )?;
+        )
+        .at(&layout.rows(name, bound.generation))?;
         if found > MOST_FINDINGS {
             let more = found - MOST_FINDINGS;
             findings.notes.push(format!("{more} more rows of {name} are damaged"));
         }
     }
     Ok(findings)
+}
+
+/// Whether it is this file that cannot be read, and not the disk that is in trouble.
+fn is_of_this_file(fault: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, IsADirectory, PermissionDenied};
+    // Too many links that lead to each other: the kind of that is not stable yet.
+    matches!(fault.kind(), InvalidInput | IsADirectory | PermissionDenied)
+        || fault.raw_os_error() == Some(TOO_MANY_LINKS)
 }
 
 fn word_in(state: &State, slot: u32) -> Option<Word<'_>> {

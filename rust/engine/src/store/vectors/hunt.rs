@@ -15,7 +15,7 @@ use super::check::is_row;
 use super::codes::Codes;
 use super::companions::BLOCK_GROUPS;
 use super::filter::Filter;
-use super::index::{BLOCK_ROWS, Block};
+use super::index::{BLOCK_ROWS, Block, RowIndex};
 use super::words::Bound;
 use crate::error::{At, Error, Result};
 use crate::state::{Query, unspelled};
@@ -126,8 +126,10 @@ impl Store {
     /// Whether the rows of a search are still those of its space.
     pub(super) fn has_rows_of(&self, hunt: &Hunt) -> bool {
         let known = self.known_spaces();
-        let now = known.shelves.get(&hunt.shelves.bound.name);
-        now.is_some_and(|now| Arc::ptr_eq(now, &hunt.shelves))
+        let bound = &hunt.shelves.bound;
+        let is_kept = |shelves: &Arc<Shelves>| Arc::ptr_eq(shelves, &hunt.shelves);
+        let stays = |index: &RowIndex| index.bound.generation == bound.generation;
+        known.shelves.get(&bound.name).is_some_and(is_kept) && known.spaces.spaces.get(&bound.name).is_some_and(stays)
     }
 
     /// The records nearest to each of these vectors, which lie end to end.
@@ -151,6 +153,7 @@ impl Shared {
         let mut hunt = self.read(|store| store.start_hunt(question))?;
         for _ in 0..MOST_STARTS {
             let found = hunt.run(queries, dim)?;
+            self.look_again_if_damaged(&hunt)?;
             if let Some(named) = self.looking().end_hunt(&hunt, &found) {
                 return Ok(named);
             }
@@ -159,6 +162,17 @@ impl Shared {
         Err(Error::Unsupported {
             what: "the rows keep being replaced".to_owned(),
         })
+    }
+
+    /// Rows that are not there, or not right, may have been moved since the log was read: then the log says so by now.
+    ///
+    /// # Errors
+    /// As every look at the log.
+    pub(in crate::store) fn look_again_if_damaged(&self, hunt: &Hunt) -> Result<()> {
+        if hunt.shelves.is_damaged() {
+            return self.read(|_| Ok(()));
+        }
+        Ok(())
     }
 }
 

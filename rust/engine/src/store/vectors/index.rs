@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::implied::implied;
 use super::read::{Word, read};
 use super::words::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
 use crate::ordered::in_order;
@@ -263,6 +264,7 @@ impl Spaces {
                 None => self.drop(space_name(id), record),
             }
         }
+        moved |= self.bind_implied(state, &fresh);
         if moved {
             // Rows of another generation: those of its groups count that were passed over before.
             fresh = changes.to_vec();
@@ -290,6 +292,22 @@ impl Spaces {
         // INVARIANT: neither reading nor taking in can fail.
         debug_assert!(outcome.is_ok());
         self.seen = changes.len();
+    }
+
+    /// Binds spaces whose records are lost; whether one that was known before has moved.
+    fn bind_implied(&mut self, state: &State, fresh: &[u32]) -> bool {
+        let is_bound = |name: &str| {
+            let known = self.spaces.get(name);
+            self.dropped.contains_key(name) || known.is_some_and(|index| !index.bound.model.is_empty())
+        };
+        let mut moved = false;
+        for (name, bound) in implied(state, fresh.iter(), is_bound) {
+            let before = self.spaces.get(name).map(|index| index.bound.generation);
+            if before.is_none_or(|generation| generation < bound.generation) {
+                moved |= self.bind(bound);
+            }
+        }
+        moved
     }
 
     fn drop(&mut self, name: Option<&str>, record: &[u8]) {

@@ -24,6 +24,7 @@ mod filter;
 mod generation;
 mod hunt;
 mod ids;
+mod implied;
 mod index;
 mod marks;
 mod nearby;

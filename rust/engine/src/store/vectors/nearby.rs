@@ -14,7 +14,7 @@ use super::hunt::{Hunt, Question, floats};
 use super::index::BLOCK_ROWS;
 use crate::error::{At, Error, Result};
 use crate::state::{Changes, Query};
-use crate::store::Store;
+use crate::store::{Shared, Store};
 use crate::text;
 use crate::vector::score::Scorer;
 use crate::vector::{Cpu, Rows};
@@ -62,10 +62,16 @@ impl Store {
             hunt,
         })
     }
+}
 
+impl Shared {
     /// Whether the rows that were taken along are still those of the space.
-    pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> bool {
-        self.has_rows_of(&nearby.hunt)
+    ///
+    /// # Errors
+    /// As every look at the log.
+    pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> Result<bool> {
+        self.look_again_if_damaged(&nearby.hunt)?;
+        Ok(self.looking().has_rows_of(&nearby.hunt))
     }
 }
 

@@ -36,6 +36,7 @@ impl Store {
         }
         slots.sort_unstable();
         slots.dedup();
+        let mut lacks = false;
         let mut files: HashMap<String, Mapping> = HashMap::new();
         for slot in slots {
             let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
@@ -61,6 +62,7 @@ impl Store {
                     continue;
                 }
                 let is_good = current == Some(row) && is_row(rows, row, bound, digest);
+                lacks |= current == Some(row) && !is_good;
                 let vector: Option<Vec<f32>> = row_bytes(rows, row, bound).filter(|_| is_good).map(|bytes| {
                     let (values, _) = bytes.as_chunks::<4>();
                     values.iter().map(|&value| f32::from_le_bytes(value)).collect()
@@ -68,7 +70,7 @@ impl Store {
                 columns.take_embedding(&bound.name, block, vector.as_deref());
             }
         }
-        columns.end_embeddings(changes.len(), self.options.threads);
+        columns.end_embeddings(changes.len(), lacks, self.options.threads);
         Ok(())
     }
 }

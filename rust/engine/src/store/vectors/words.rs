@@ -33,7 +33,7 @@ const BEGINNING_BYTES: usize = 128;
 pub struct Bound {
     /// Its name.
     pub name: String,
-    /// The model that all its rows come from.
+    /// The model that all its rows come from; empty if the record that said so is lost.
     pub model: String,
     /// How many components a row has.
     pub dim: usize,
@@ -126,12 +126,23 @@ pub fn file_of<'a>(id: &'a [u8], record: &[u8]) -> Option<(&'a str, u64)> {
 
 /// The generation that a canonical record of a group or a space begins with.
 pub fn generation_in(record: &[u8]) -> Option<u64> {
-    const KEY: &[u8] = b"\"generation\":";
+    number_in(record, b"\"generation\":")
+}
+
+/// The dimension that it begins with.
+pub fn dim_in(record: &[u8]) -> Option<usize> {
+    let dim = usize::try_from(number_in(record, b"\"dim\":")?).ok()?;
+    check_dim(dim).is_ok().then_some(dim)
+}
+
+fn number_in(record: &[u8], key: &[u8]) -> Option<u64> {
     let beginning = &record[..record.len().min(BEGINNING_BYTES)];
-    let start = memchr::memmem::find(beginning, KEY)? + KEY.len();
+    let start = memchr::memmem::find(beginning, key)? + key.len();
     let digits = beginning[start..].iter().take_while(|b| b.is_ascii_digit()).count();
-    let generation = std::str::from_utf8(&beginning[start..start + digits]).ok()?;
-    generation.parse().ok()
+    std::str::from_utf8(&beginning[start..start + digits])
+        .ok()?
+        .parse()
+        .ok()
 }
 
 /// Puts a space into a draft.
