@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::check::{is_row, open_rows};
+use super::check::{are_rows, open_rows};
 use super::codes::{Codes, Place};
 use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::index::{BLOCK_ROWS, Block};
@@ -380,10 +380,15 @@ impl Shelves {
     ) -> Option<bool> {
         let dim = self.bound.dim;
         let first = number * BLOCK_ROWS;
+        let are_right = are_rows(
+            rows,
+            (first + places.start) as u32,
+            &self.bound,
+            &block.digests[places.clone()],
+        );
         let mut is_good = true;
-        for place in places.clone() {
-            let check = || is_row(rows, (first + place) as u32, &self.bound, &block.digests[place]);
-            is_good &= marks.admit(place, check);
+        for (place, is_right) in places.clone().zip(are_right) {
+            is_good &= marks.admit(place, || is_right);
         }
         let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;

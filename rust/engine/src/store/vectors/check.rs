@@ -8,7 +8,7 @@ use super::implied::implied;
 use super::read::{Group, Word, read};
 use super::words::{self, Bound, shown};
 use crate::damage::{Damage, DamageKind};
-use crate::digest::sha256;
+use crate::digest::{sha256, sha256_each};
 use crate::disk::{Access, Disk, DiskFile, Mapping};
 use crate::error::{At, Result};
 use crate::layout::{Layout, rows_name};
@@ -52,9 +52,22 @@ pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &Group<'
 
 fn bad_among(rows: &[u8], bound: &Bound, group: &Group<'_>) -> Vec<u32> {
     (group.row..)
-        .zip(&group.digests)
-        .filter(|(row, digest)| !group.gone.contains(row) && !is_row(rows, *row, bound, digest))
+        .zip(are_rows(rows, group.row, bound, &group.digests))
+        .filter(|(row, is_right)| !is_right && !group.gone.contains(row))
         .map(|(row, _)| row)
+        .collect()
+}
+
+/// Which of the rows from `first` on have the digests that the log names. To ask for many at once is quicker.
+pub fn are_rows(rows: &[u8], first: u32, bound: &Bound, digests: &[[u8; 32]]) -> Vec<bool> {
+    let stride = 4 * bound.dim;
+    let rest = rows.get(first as usize * stride..).unwrap_or_default();
+    let there = (rest.len() / stride).min(digests.len());
+    let mut found = Vec::with_capacity(there);
+    sha256_each(&rest[..there * stride], stride, &mut found);
+    (0..)
+        .zip(digests)
+        .map(|(at, digest)| found.get(at) == Some(digest))
         .collect()
 }
 
