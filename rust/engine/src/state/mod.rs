@@ -7,6 +7,7 @@
 mod arena;
 mod catalog;
 mod changes;
+mod query;
 mod records;
 mod rows;
 mod slots;
@@ -15,7 +16,8 @@ mod timeline;
 
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Life};
-pub use records::{Frozen, Query, State};
+pub use query::Query;
+pub use records::{Frozen, State};
 pub use rows::{Row, Survey};
 pub use slots::Sieve;
 pub use spelling::{spelled, unspelled};

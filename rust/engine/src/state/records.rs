@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::{Catalog, Tally};
 use super::changes::Changes;
+use super::query::{Query, wanted};
 use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::{Mark, Timeline};
 use crate::event::draft_value::defaults;
@@ -41,21 +42,6 @@ impl Entry {
     fn spread(hash: u32) -> u64 {
         u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
-}
-
-/// What a caller looks for.
-#[derive(Clone, Debug, Default)]
-pub struct Query {
-    /// Only this kind.
-    pub kind: Option<String>,
-    /// Only this status.
-    pub status: Option<String>,
-    /// At least this confidence.
-    pub min_confidence: f64,
-    /// At most so many.
-    pub limit: Option<usize>,
-    /// The faces' records too; a kind that is named includes them anyway.
-    pub faces: bool,
 }
 
 /// All records.
@@ -410,16 +396,5 @@ impl Taker for State {
 
     fn start_over(&mut self) {
         *self = Self::default();
-    }
-}
-
-pub(super) fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
-    let kind = query.kind.as_deref().map(spelled);
-    let status = query.status.as_deref().map(spelled);
-    let faces = query.faces || kind.is_some();
-    move |of_kind, of_status, of_face| {
-        (faces || !of_face)
-            && kind.as_ref().is_none_or(|kind| kind == of_kind)
-            && status.as_ref().is_none_or(|status| status == of_status)
     }
 }

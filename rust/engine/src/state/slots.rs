@@ -2,7 +2,8 @@
 //!
 //! A record keeps its slot as long as the state lives.
 
-use super::records::{NO_CLASS, Query, State, wanted};
+use super::query::{Query, wanted};
+use super::records::{NO_CLASS, State};
 use super::spelling::spelled;
 
 /// Which slots a query asks for, to be asked one by one.
