@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chronomemory import ChronoStore, EmbeddingMismatch, InvalidRecord, LogCorrupted
+from verdicts import verify_log
 
 FOLDER = ".chronomemory"
 
@@ -168,6 +169,20 @@ class TestALostBinding:
             if repaired:
                 store.compact()
                 assert store.embedding("R7") is not None
+
+    @pytest.mark.parametrize("dropped", [False, True])
+    def test_both_verifiers_check_its_rows(self, unbound: Path, dropped: bool) -> None:
+        rows = unbound / FOLDER / "vectors" / "default.0.f32"
+        damaged = bytearray(rows.read_bytes())
+        damaged[5 * 32] ^= 1
+        rows.write_bytes(damaged[:-32])
+        with ChronoStore(unbound) as store:
+            if dropped:
+                store.drop_space("default", anyway=True)
+            ours = [(one.kind, one.offset) for one in store.verify().damage if one.path.startswith("vectors")]
+        theirs = verify_log.verify_folder(unbound / FOLDER)["damage"]
+        assert ours == [(one["kind"], one["offset"]) for one in theirs if one["path"].startswith("vectors")]
+        assert ours == ([] if dropped else [("row-altered", 5 * 32), ("row-missing", 8 * 32)])
 
     def test_it_can_be_dropped(self, unbound: Path) -> None:
         with ChronoStore(unbound) as store:

@@ -92,7 +92,34 @@ def spaces_in(records: dict[str, Any]) -> dict[str, tuple[int, int]]:
             dim, generation = data.get("dim"), data.get("generation")
             if type(dim) is int and 1 <= dim <= MAX_DIM and type(generation) is int and generation >= 0:
                 found[data["space"]] = (dim, generation)
-    return {name: bound for name, bound in found.items() if NAME.fullmatch(name)}
+    return {
+        **implied_in(records, found),
+        **{name: bound for name, bound in found.items() if NAME.fullmatch(name)},
+    }
+
+
+def implied_in(records: dict[str, Any], bound: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """The same of spaces that only their groups speak of."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, record in records.items():
+        space, data = name.removeprefix("vector:").rpartition(":")[0], record.get("data")
+        own = (records.get(f"vector:{space}") or {}).get("data") or {}
+        if not NAME.fullmatch(space) or space in bound or "generation" in own or not isinstance(data, dict):
+            continue
+        dim, generation = data.get("dim"), data.get("generation")
+        if not isinstance(data.get("ids"), list) or type(dim) is not int or type(generation) is not int:
+            continue
+        if 1 <= dim <= MAX_DIM and generation > found.get(space, (0, -1))[1]:
+            found[space] = (dim, generation)
+    return found
+
+
+def opened(path: Path) -> BinaryIO:
+    """The rows in a file, or none where there are none to read."""
+    try:
+        return path.open("rb") if path.is_file() else io.BytesIO()
+    except OSError:
+        return io.BytesIO()
 
 
 def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tuple[int, str, str]]:
@@ -116,7 +143,7 @@ def bad_rows(folder: Path, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for space, (dim, generation) in sorted(spaces_in(records).items()):
         path, stride = f"vectors/{space}.{generation}.f32", 4 * dim
         groups = [name for name in records if name.rpartition(":")[0] == f"vector:{space}"]
-        with (folder / path).open("rb") if (folder / path).is_file() else io.BytesIO() as rows:
+        with opened(folder / path) as rows:
             for name in groups:
                 for number, owner, digest in rows_of(name, records[name], generation):
                     rows.seek(number * stride)
