@@ -258,6 +258,7 @@ class TestDamage:
             assert (damage.kind, damage.offset) == ("row-altered", 17 * DIM * 4)
             assert not store.chain_valid()
 
+    @pytest.mark.filterwarnings("ignore:.*embeddings are missing")
     def test_rows_that_are_missing_are_found(self, tmp_path: Path) -> None:
         with ChronoStore(tmp_path) as store:
             _, rows = fill(store, 10)

@@ -216,6 +216,7 @@ class TestBeforeAnythingIsEmbedded:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 class TestNoRegularFile:
     @pytest.fixture(autouse=True)
     def hurry(self) -> Iterator[None]:

@@ -55,6 +55,7 @@ def fill(store: ChronoStore, count: int = 30) -> None:
 
 
 @pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 def test_both_find_every_kind_of_damage(store: ChronoStore, compacted: bool) -> None:
     fill(store)
     store.attach_many(["R1", "R2"], np.ones((2, DIM)))
@@ -81,6 +82,7 @@ def test_both_find_every_kind_of_damage(store: ChronoStore, compacted: bool) -> 
 
 
 @pytest.mark.parametrize("lost", ["cut", "altered"])
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 def test_an_unsynced_event_stays_though_its_row_is_lost(tmp_path: Path, lost: str) -> None:
     with ChronoStore(tmp_path) as store:
         fill(store)

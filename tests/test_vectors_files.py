@@ -68,6 +68,7 @@ def test_ids_may_be_as_long_as_a_record_allows(tmp_path: Path) -> None:
         assert store.embedding(ids[7]) is None
 
 
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 def test_repair_keeps_all_damaged_rows_in_one_file(filled: Path) -> None:
     rows = filled / FOLDER / "vectors" / "default.0.f32"
     damaged = bytearray(rows.read_bytes())
@@ -127,7 +128,7 @@ def test_rows_that_damaged_lines_named_are_not_written_over(filled: Path) -> Non
     assert before in [path.read_bytes() for path in (filled / FOLDER / "quarantine").iterdir()]
 
 
-@pytest.mark.filterwarnings("ignore:.*damage in events.wal")
+@pytest.mark.filterwarnings("ignore:.*(damage in events.wal|embeddings are missing)")
 class TestALostBinding:
     """The line that binds a space is damaged; its rows and groups are not."""
 
@@ -195,6 +196,7 @@ class TestALostBinding:
             assert store.spaces()[0].generation == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 def test_what_is_no_file_is_reported_row_by_row(filled: Path) -> None:
     rows = filled / FOLDER / "vectors" / "default.0.f32"
     aside = rows.with_name("aside")
@@ -224,3 +226,20 @@ def test_rows_that_come_back_are_found_again(filled: Path) -> None:
         assert len(store.nearest(np.ones(8), k=8)) == 8
         assert store.spaces()[0].damaged == 0
         assert store.embedding("R1") is not None
+
+
+@pytest.mark.parametrize(
+    ("left", "said"), [(None, "cannot be read"), (100, "ends before row 3, and the log names row 8")]
+)
+def test_opening_warns_of_rows_that_are_gone(filled: Path, left: int | None, said: str) -> None:
+    rows = filled / FOLDER / "vectors" / "default.0.f32"
+    with ChronoStore(filled) as store:
+        store.attach("R1", np.ones(8))
+    if left is None:
+        rows.unlink()
+    else:
+        rows.write_bytes(rows.read_bytes()[:left])
+    with pytest.warns(RuntimeWarning, match=said), ChronoStore(filled) as store:
+        store.repair()
+    with ChronoStore(filled) as store:
+        assert store.verify().valid

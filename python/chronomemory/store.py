@@ -378,6 +378,8 @@ def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
         )
     if found.tail:
         yield f"{project_root}: {found.tail}; the next write puts them aside"
+    for short in findings["short_rows"]:
+        yield f"{project_root}: {short}; these embeddings are missing, verify() lists them and repair() takes them back"
     if found.remembered in ("lost", "unknown"):
         yield (
             f"{project_root}: {found.remembered_reason}; "

@@ -90,10 +90,17 @@ impl Engine {
 
     /// What opening found.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = self
+        let (report, standing) = self
             .handle
             .read(py, |store| Ok((store.report().clone(), store.standing().clone())))?;
-        report::dict(py, &found.0, &found.1)
+        let mut short_rows = self.handle.read(py, |store| Ok(store.short_rows()))?;
+        if !short_rows.is_empty() {
+            // They may have been moved between the look at the log and the look at the files.
+            short_rows = self.handle.read(py, |store| Ok(store.short_rows()))?;
+        }
+        let dict = report::dict(py, &report, &standing)?;
+        dict.set_item("short_rows", short_rows)?;
+        Ok(dict)
     }
 
     #[pyo3(signature = (record, face=None))]

@@ -1,12 +1,13 @@
 //! Are the rows those that the log names?
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
 use super::implied::implied;
 use super::read::{Group, Word, read};
-use super::words::{self, Bound, shown};
+use super::words::{self, Bound, group_row, shown};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::{sha256, sha256_each};
 use crate::disk::{Access, Disk, DiskFile, Mapping};
@@ -85,11 +86,8 @@ pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<
     }
 }
 
-/// Checks every row that a state names.
-///
-/// # Errors
-/// `Io`. Damage is no error.
-pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> Result<RowFindings> {
+/// All spaces with the slots of their groups, without a look at those.
+fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
     let mut slots = state.vector_changes().to_vec();
     slots.sort_unstable();
     slots.dedup();
@@ -110,6 +108,46 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
     for (name, bound) in implied(state, slots.iter(), is_bound) {
         spaces.entry(name.to_owned()).or_insert_with(nowhere).0 = bound;
     }
+    spaces
+}
+
+/// Files that end before rows which a state names. A glance shows as much; whether rows are right takes a check.
+pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, (bound, mut groups)) in spaces_in(state) {
+        // The last group nearly always names a row that counts.
+        groups.sort_unstable_by_key(|slot| Reverse(group_row(state.spelled_id(*slot))));
+        let last_of = |slot: &u32| match word_in(state, *slot) {
+            Some(Word::Group(group)) if group.generation == bound.generation => {
+                let mut rows = (group.row..group.row + group.ids.len() as u32).rev();
+                rows.find(|row| !group.gone.contains(row))
+            }
+            _ => None,
+        };
+        let Some(last) = groups.iter().find_map(last_of) else {
+            continue;
+        };
+        let file = rows_name(&name, bound.generation);
+        match disk.status(&layout.rows(&name, bound.generation)) {
+            Err(fault) => found.push(format!("{file} cannot be read ({fault}), and the log names row {last}")),
+            Ok(status) => {
+                let there = status.length / bound.stride().max(1);
+                if there <= u64::from(last) {
+                    found.push(format!("{file} ends before row {there}, and the log names row {last}"));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Checks every row that a state names.
+///
+/// # Errors
+/// `Io`. Damage is no error.
+pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> Result<RowFindings> {
+    let spaces = spaces_in(state);
     let mut findings = RowFindings::default();
     let mut names: Vec<&String> = spaces.keys().collect();
     names.sort();

@@ -6,11 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::words::{Bound, dim_in, file_of};
+use super::words::{Bound, dim_in, file_of, names_rows};
 use crate::state::State;
-
-/// What stands in the record of a group as long as it names rows.
-const IDS: &[u8] = b"\"ids\":[";
 
 /// The spaces that groups speak of and nobody has bound: those of the latest generation of each.
 pub fn implied<'a>(
@@ -25,7 +22,7 @@ pub fn implied<'a>(
             continue;
         };
         let is_older = found.get(space).is_some_and(|known| known.generation >= generation);
-        if is_older || memchr::memmem::find(record, IDS).is_none() {
+        if is_older || !names_rows(record) {
             continue;
         }
         if let Some(dim) = dim_in(record) {

@@ -42,6 +42,7 @@ pub use hunt::{Hunt, Neighbour, Question};
 pub use ids::Ids;
 
 pub(super) use check::check_rows;
+use check::short_files;
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
@@ -73,6 +74,11 @@ impl Vectors {
 }
 
 impl Store {
+    /// What is wrong with the files of rows at first sight, one sentence each.
+    pub fn short_rows(&self) -> Vec<String> {
+        short_files(&*self.disk, &self.layout, &self.state)
+    }
+
     /// What is known of all spaces, up to date.
     fn known_spaces(&self) -> MutexGuard<'_, Known> {
         let mut known = self.vectors.known();

@@ -135,6 +135,11 @@ pub fn dim_in(record: &[u8]) -> Option<usize> {
     check_dim(dim).is_ok().then_some(dim)
 }
 
+/// Whether the record of a group still names rows.
+pub fn names_rows(record: &[u8]) -> bool {
+    memchr::memmem::find(record, b"\"ids\":[").is_some()
+}
+
 fn number_in(record: &[u8], key: &[u8]) -> Option<u64> {
     let beginning = &record[..record.len().min(BEGINNING_BYTES)];
     let start = memchr::memmem::find(beginning, key)? + key.len();
