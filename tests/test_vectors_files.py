@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -242,4 +244,33 @@ def test_opening_warns_of_rows_that_are_gone(filled: Path, left: int | None, sai
     with pytest.warns(RuntimeWarning, match=said), ChronoStore(filled) as store:
         store.repair()
     with ChronoStore(filled) as store:
+        assert store.verify().valid
+
+
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
+@pytest.mark.parametrize("what", ["folder", "pipe", "loop", "no folder at all"])
+@pytest.mark.parametrize("durability", ["normal", "full"])
+def test_rows_that_cannot_be_synced_poison_nobody(tmp_path: Path, what: str, durability: Any) -> None:
+    rows = tmp_path / FOLDER / "vectors" / "b.0.f32"
+    with ChronoStore(tmp_path, durability=durability) as store:
+        store.upsert({"id": "x"})
+        store.attach("x", [1.0, 2.0], space="b", model="m")
+        rows.unlink()
+        if what == "folder":
+            rows.mkdir()
+        elif what == "pipe":
+            os.mkfifo(rows)
+        elif what == "loop":
+            rows.symlink_to(rows)
+        else:
+            rows.parent.rmdir()
+            rows.parent.write_text("not a folder")
+        store.upsert({"id": "y"})
+        store.sync()
+        store.backup()
+        assert not store.verify().valid
+    with ChronoStore(tmp_path, durability=durability) as store:
+        store.upsert({"id": "z"})
+        assert store.drop_space("b", anyway=True) == 1
+        store.compact()
         assert store.verify().valid

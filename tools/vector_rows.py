@@ -34,22 +34,25 @@ def hearing(log_class: Any) -> Any:
     class Hearing(log_class):  # type: ignore[misc]
         def __init__(self, stream: BinaryIO, synced: bytes) -> None:
             self.said: list[tuple[int, dict[str, Any]]] = []
+            self.broken: set[int] = set()
             super().__init__(stream, synced)
-            self.said = [(at, event) for at, event in self.said if at < self.committed_end]
+            whole = (one for one in self.said if one[0] not in self.broken)
+            self.said = [(at, event) for at, event in whole if at < self.committed_end]
 
         def _takes(self, line: Any) -> bool:
-            events, begin = self.known.events, self._batch.begin.offset if self._batch else line.offset
+            events, batch = self.known.events, self._batch
             taken: bool = super()._takes(line)
             if taken and self.known.events > events:
                 event = json.loads(line.raw)
                 if event["record_id"].startswith("vector:"):
-                    self.said.append((begin, event))
+                    member = batch is not None and batch.seq < event["seq"] <= batch.last
+                    self.said.append((batch.begin.offset if member else line.offset, event))
             return taken
 
         def _close(self, batch: Any) -> None:
             super()._close(batch)
             if batch.damaged or batch.expected <= batch.last:
-                self.said = [(at, event) for at, event in self.said if at < batch.begin.offset]
+                self.broken.add(batch.begin.offset)
 
     return Hearing
 
@@ -80,38 +83,32 @@ def applied(records: dict[str, Any], event: dict[str, Any]) -> None:
 
 
 def spaces_in(records: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """The dimension and the generation of each space."""
-    found = {}
-    for name, record in records.items():
-        data = record.get("data")
-        if (
-            isinstance(data, dict)
-            and name == f"vector:{data.get('space')}"
-            and isinstance(data.get("model"), str)
-        ):
-            dim, generation = data.get("dim"), data.get("generation")
-            if type(dim) is int and 1 <= dim <= MAX_DIM and type(generation) is int and generation >= 0:
-                found[data["space"]] = (dim, generation)
-    return {
-        **implied_in(records, found),
-        **{name: bound for name, bound in found.items() if NAME.fullmatch(name)},
-    }
-
-
-def implied_in(records: dict[str, Any], bound: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """The same of spaces that only their groups speak of."""
+    """The dimension and the generation of each space: those of its record, or of groups that are further."""
     found: dict[str, tuple[int, int]] = {}
+    latest: dict[str, int] = {}
+    for name, record in records.items():
+        data, space = record.get("data"), name.removeprefix("vector:")
+        if not isinstance(data, dict) or not NAME.fullmatch(space):
+            continue
+        dim: Any = data.get("dim")
+        generation: Any = data.get("generation")
+        if type(generation) is int and generation >= 0:
+            latest[space] = generation
+            if data.get("space") == space and isinstance(data.get("model"), str) and is_dim(dim):
+                found[space] = (dim, generation)
     for name, record in records.items():
         space, data = name.removeprefix("vector:").rpartition(":")[0], record.get("data")
-        own = (records.get(f"vector:{space}") or {}).get("data") or {}
-        if not NAME.fullmatch(space) or space in bound or "generation" in own or not isinstance(data, dict):
+        if not NAME.fullmatch(space) or not isinstance(data, dict) or not isinstance(data.get("ids"), list):
             continue
         dim, generation = data.get("dim"), data.get("generation")
-        if not isinstance(data.get("ids"), list) or type(dim) is not int or type(generation) is not int:
-            continue
-        if 1 <= dim <= MAX_DIM and generation > found.get(space, (0, -1))[1]:
+        if is_dim(dim) and type(generation) is int and generation > latest.get(space, -1):
+            latest[space] = generation
             found[space] = (dim, generation)
     return found
+
+
+def is_dim(dim: Any) -> bool:
+    return type(dim) is int and 1 <= dim <= MAX_DIM
 
 
 def opened(path: Path) -> BinaryIO:
@@ -122,10 +119,10 @@ def opened(path: Path) -> BinaryIO:
         return io.BytesIO()
 
 
-def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tuple[int, str, str]]:
+def rows_of(name: str, record: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
     """The rows that a group names and that were not taken back: number, record, digest."""
     data = record.get("data")
-    if not isinstance(data, dict) or data.get("generation") != generation:
+    if not isinstance(data, dict):
         return
     row, ids, digests = data.get("row"), data.get("ids"), data.get("sha256")
     if not isinstance(ids, list) or not isinstance(digests, list) or len(ids) != len(digests):
@@ -134,7 +131,7 @@ def rows_of(name: str, record: dict[str, Any], generation: int) -> Iterator[tupl
         return
     gone = data.get("gone") if isinstance(data.get("gone"), dict) else {}
     for number, (owner, digest) in enumerate(zip(ids, digests, strict=True), start=row):
-        if str(number) not in (gone or {}):
+        if not {str(number), f"{data.get('generation')}:{number}"} & (gone or {}).keys():
             yield number, owner, digest
 
 
@@ -145,14 +142,17 @@ def bad_rows(folder: Path, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
         groups = [name for name in records if name.rpartition(":")[0] == f"vector:{space}"]
         with opened(folder / path) as rows:
             for name in groups:
-                for number, owner, digest in rows_of(name, records[name], generation):
+                of = (records[name].get("data") or {}).get("generation")
+                for number, owner, digest in (
+                    rows_of(name, records[name]) if of in range(generation + 1) else ()
+                ):
                     rows.seek(number * stride)
-                    row = rows.read(stride)
+                    row = rows.read(stride) if of == generation else b""
                     if len(row) < stride or hashlib.sha256(row).hexdigest() != digest:
                         kind = "row-altered" if len(row) == stride else "row-missing"
                         reason = f"row {number}, the embedding of {owner!r}, is not what the log says"
-                        found = {"path": path, "offset": number * stride, "line": 0, "seq": None}
-                        yield {**found, "kind": kind, "reason": reason}
+                        where = {"path": f"vectors/{space}.{of}.f32", "offset": number * stride}
+                        yield {**where, "line": 0, "seq": None, "kind": kind, "reason": reason}
 
 
 def judge(found: Verdict, folder: Path, stream: BinaryIO, synced: bytes, log_class: Any) -> Verdict:

@@ -138,3 +138,21 @@ fn no_byte_of_a_row_can_change_unseen() {
             .valid()
     );
 }
+
+#[test]
+fn the_name_of_a_file_is_made_durable_by_whoever_finds_it() {
+    for seed in 0..40 {
+        let disk = fresh_disk();
+        let mut store = open(&disk, Durability::Full).expect("open");
+        store.commit(&draft(&Action::Batch(1)), START).expect("records");
+        // Somebody created it and died before the folder was synced.
+        disk.create_dir(&layout().vectors()).expect("a folder");
+        disk.sync_dir(layout().folder()).expect("a sync");
+        disk.create(&layout().rows("default", 0)).expect("a file");
+        attach(&mut store, "R1", 3).expect("an embedding");
+        let after = disk.after_crash(seed);
+        let store = open(&after, Durability::Full).expect("open");
+        let found = store.embedding(None, "R1").expect("no damage");
+        assert_eq!(found, Some(bytes(3)), "seed {seed}");
+    }
+}

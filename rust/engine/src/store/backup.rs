@@ -14,6 +14,7 @@ use super::care::{Alone, Turns, remove_backup, take_care};
 use super::compact::sync;
 use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name};
 use super::sync::write_hint;
+use super::vectors::is_no_file;
 use super::{Progress, Store};
 
 /// A copy that is being made while others go on.
@@ -79,7 +80,7 @@ impl BackingUp {
             let path = from.join(name);
             let rows = match disk.open(&path, Access::Read) {
                 // No file, or something else in its place: these rows are missing here, and in the copy.
-                Err(fault) if matches!(fault.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => continue,
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound || is_no_file(&fault) => continue,
                 opened => opened.at(&path)?,
             };
             let there = rows.length().at(&path)?.min(*bytes);

@@ -112,7 +112,9 @@ fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     for folder in IMMUTABLE {
         remove_drafts(disk, &layout.inside(folder))?;
     }
-    remove_drafts(disk, &layout.vectors())?;
+    if is_folder(disk, &layout.vectors()) {
+        remove_drafts(disk, &layout.vectors())?;
+    }
     remove_drafts(disk, &layout.quarantine())?;
     let backups = layout.backups();
     for name in disk.list(&backups).at(&backups)? {

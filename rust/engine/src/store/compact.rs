@@ -202,6 +202,8 @@ impl Store {
 /// As [`Store::compact`].
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
     let _care = take_care(turns, now())?;
+    // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
+    turns.turn(|store| store.with_lock(now(), |store| store.check_undamaged()))?;
     leave_the_dead(turns, now)?;
     for _ in 0..MOST_STARTS {
         sync(turns)?;

@@ -88,7 +88,7 @@ impl Store {
                 let group_of = |row: &u32| index.group_of(*row);
                 for rows in rows.chunk_by(|a, b| group_of(a) == group_of(b)) {
                     if let Some(group) = group_of(&rows[0]) {
-                        write_gone(&mut draft, &index.bound.name, group, rows)?;
+                        write_gone(&mut draft, &index.bound, group, rows)?;
                     }
                 }
             }
@@ -116,7 +116,7 @@ impl Store {
                     format!("{name:?} is the one that is asked when none is named, and holds {living} embeddings");
                 return Err(Error::invalid("space", reason));
             }
-            if index.bound.model.is_empty() {
+            if index.is_implied {
                 // Its own record is lost, and there must be one to say that it is no more.
                 words::write_space(&mut draft, &index.bound, store.options.recursion_depth)?;
             }
@@ -152,6 +152,11 @@ impl Store {
         if let Some(index) = known.spaces.spaces.get(name) {
             let bound = &index.bound;
             let is_lost = bound.model.is_empty();
+            let shown = if is_lost {
+                "a model whose name is lost"
+            } else {
+                &bound.model
+            };
             let model = attachment.model.unwrap_or(&bound.model);
             if is_lost && model.is_empty() {
                 let reason = format!("the record that bound {name:?} is lost: name its model, and it is bound anew");
@@ -160,18 +165,19 @@ impl Store {
             if (model != bound.model && !is_lost) || attachment.dim != bound.dim {
                 return Err(Error::Bound {
                     space: name.to_owned(),
-                    model: bound.model.clone(),
+                    model: shown.to_owned(),
                     dim: bound.dim,
                     given_model: model.to_owned(),
                     given_dim: attachment.dim,
                 });
             }
             let mut bound = bound.clone();
-            if is_lost {
+            if index.is_implied {
                 model.clone_into(&mut bound.model);
                 words::write_space(draft, &bound, self.options.recursion_depth)?;
             }
-            return Ok((bound, index.rows));
+            let row = index.rows.max(index.reserved).max(self.rows_not_to_touch(&bound)?);
+            return Ok((bound, row));
         }
         check_name(name)?;
         let Spaces { spaces, dropped, .. } = &known.spaces;
@@ -188,11 +194,7 @@ impl Store {
                 format!("the new space {name:?} needs the name of its model"),
             ));
         };
-        let mut generation = dropped.get(name).map_or(0, |last| last + 1);
-        // Rows may lie there that the damaged lines of a log named: repair puts them aside with it.
-        while !self.report.damage.is_empty() && self.disk.exists(&self.layout.rows(name, generation)) {
-            generation += 1;
-        }
+        let generation = self.free_generation(name, dropped.get(name).map_or(0, |last| last + 1));
         let bound = Bound {
             name: name.to_owned(),
             model: model.to_owned(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::implied::implied;
 use super::read::{Group, Word, read};
-use super::words::{self, Bound, group_row, shown};
+use super::words::{self, Bound, generation_in, group_row, shown};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::{sha256, sha256_each};
 use crate::disk::{Access, Disk, DiskFile, Mapping};
@@ -92,6 +92,7 @@ fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
     slots.sort_unstable();
     slots.dedup();
     let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
+    let mut dropped: HashMap<&str, u64> = HashMap::new();
     for slot in &slots {
         let group = words::group_space(state.spelled_id(*slot));
         match group {
@@ -100,12 +101,19 @@ fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
                 if let Some(Word::Space(bound)) = word_in(state, *slot) {
                     let name = bound.name.clone();
                     spaces.entry(name).or_insert_with(nowhere).0 = bound;
+                } else if let Some(name) = words::space_name(state.spelled_id(*slot)) {
+                    dropped.extend(generation_in(state.record_in(*slot)).map(|last| (name, last)));
                 }
             }
         }
     }
-    let is_bound = |name: &str| spaces.get(name).is_none_or(|(bound, _)| bound.dim > 0);
-    for (name, bound) in implied(state, slots.iter(), is_bound) {
+    let known = |name: &str| {
+        let bound = spaces.get(name).map(|(bound, _)| bound).filter(|bound| bound.dim > 0);
+        bound
+            .map(|bound| bound.generation)
+            .or_else(|| dropped.get(name).copied())
+    };
+    for (name, bound) in implied(state, slots.iter(), known) {
         spaces.entry(name.to_owned()).or_insert_with(nowhere).0 = bound;
     }
     spaces
@@ -118,10 +126,7 @@ pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<Strin
         // The last group nearly always names a row that counts.
         groups.sort_unstable_by_key(|slot| Reverse(group_row(state.spelled_id(*slot))));
         let last_of = |slot: &u32| match word_in(state, *slot) {
-            Some(Word::Group(group)) if group.generation == bound.generation => {
-                let mut rows = (group.row..group.row + group.ids.len() as u32).rev();
-                rows.find(|row| !group.gone.contains(row))
-            }
+            Some(Word::Group(group)) if group.generation == bound.generation => group.living().last(),
             _ => None,
         };
         let Some(last) = groups.iter().find_map(last_of) else {
@@ -167,6 +172,10 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
                     let rows = bad_among(rows.bytes(), bound, &group);
                     (!rows.is_empty()).then_some((group, rows))
                 }
+                Some(Word::Group(group)) if group.generation < bound.generation => {
+                    let rows = group.living().collect();
+                    Some((group, rows))
+                }
                 _ => None,
             };
             Ok(())
@@ -183,6 +192,10 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
                     found += 1;
                     if found <= MOST_FINDINGS {
                         let id = &group.ids[(row - group.row) as usize];
+                        if group.generation < bound.generation {
+                            findings.damage.push(left_behind(bound, &group, row, id));
+                            continue;
+                        }
                         let is_there = row_bytes(rows.bytes(), row, bound).is_some();
                         let mut damage = row_damage(bound, row, id, is_there);
                         if let Some(fault) = &unread {
@@ -203,12 +216,16 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
     Ok(findings)
 }
 
+/// Whether there is something else than a file.
+pub fn is_no_file(fault: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory};
+    // Links that lead to each other: the kind of that is not stable yet.
+    matches!(fault.kind(), InvalidInput | IsADirectory | NotADirectory) || fault.raw_os_error() == Some(TOO_MANY_LINKS)
+}
+
 /// Whether it is this file that cannot be read, and not the disk that is in trouble.
-fn is_of_this_file(fault: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidInput, IsADirectory, PermissionDenied};
-    // Too many links that lead to each other: the kind of that is not stable yet.
-    matches!(fault.kind(), InvalidInput | IsADirectory | PermissionDenied)
-        || fault.raw_os_error() == Some(TOO_MANY_LINKS)
+pub fn is_of_this_file(fault: &io::Error) -> bool {
+    is_no_file(fault) || fault.kind() == io::ErrorKind::PermissionDenied
 }
 
 fn word_in(state: &State, slot: u32) -> Option<Word<'_>> {
@@ -223,6 +240,22 @@ fn nowhere() -> (Bound, Vec<u32>) {
         generation: 0,
     };
     (bound, Vec::new())
+}
+
+/// A row of an earlier generation: the line is lost that took it along, or took it back.
+fn left_behind(bound: &Bound, group: &Group<'_>, row: u32, id: &[u8]) -> Damage {
+    let old = Bound {
+        generation: group.generation,
+        ..bound.clone()
+    };
+    let reason = format!(
+        "row {row}, the embedding of {:?}: its space has moved on without it",
+        shown(id)
+    );
+    Damage {
+        reason,
+        ..row_damage(&old, row, id, false)
+    }
 }
 
 /// A row that is not what the log says.

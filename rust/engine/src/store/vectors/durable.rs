@@ -9,13 +9,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::check::bad_rows;
-use super::index::RowIndex;
+use super::check::{bad_rows, is_of_this_file};
 use super::read::{Word, read};
+use super::salvage::Salvage;
 use super::words::{self, Bound, write_gone};
 use crate::digest::write_hex;
 use crate::disk::{Access, Disk, read_upto};
-use crate::error::{At, Result};
+use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp;
 use crate::store::Store;
@@ -45,13 +45,18 @@ impl DirtyRows {
             match self.disk.open(path, Access::Read) {
                 // A compaction moved these rows, and synced them.
                 Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+                // Nobody can read them: they are missing, and verify says so. Nothing is wrong with the log.
+                Err(fault) if is_of_this_file(&fault) => {}
                 opened => opened.and_then(|file| file.sync()).at(path)?,
             }
         }
         if self.files.is_empty() {
             Ok(())
         } else {
-            self.disk.sync_dir(&self.folder).at(&self.folder)
+            match self.disk.sync_dir(&self.folder) {
+                Err(fault) if is_of_this_file(&fault) => Ok(()),
+                synced => synced.at(&self.folder),
+            }
         }
     }
 }
@@ -84,39 +89,58 @@ impl Store {
         }
     }
 
-    /// Takes back all rows that are not what the log says; what they hold instead is kept in `quarantine/`.
-    pub(in crate::store) fn take_back_damaged(&mut self, now: i64) -> Result<usize> {
+    /// Takes back all rows that are not what the log says; what they hold instead is kept in `quarantine/`. Files that
+    /// cannot be read are left as they are.
+    pub(in crate::store) fn take_back_damaged(&mut self, now: i64) -> Result<()> {
         let mut slots: Vec<u32> = self.state.vector_changes().to_vec();
-        slots.sort_unstable();
+        // The latest first.
+        slots.sort_unstable_by(|a, b| b.cmp(a));
         slots.dedup();
         let mut draft = Draft::default();
         let mut lost: BTreeMap<String, Vec<(u32, Vec<u8>)>> = BTreeMap::new();
+        let mut left_behind = Salvage::default();
+        let mut unread = None;
         let known = self.known_spaces();
         for slot in slots {
             let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
             let Some(Word::Group(group)) = word else {
                 continue;
             };
-            let of_space = |index: &&RowIndex| index.bound.generation == group.generation;
-            let Some(index) = known.spaces.spaces.get(&group.space).filter(of_space) else {
+            let Some(index) = known.spaces.spaces.get(&group.space) else {
                 continue;
             };
-            let rows = bad_rows(&*self.disk, &self.layout, &index.bound, &group)?;
+            let bad = match left_behind.takes(self, index, &group) {
+                Ok(true) => continue,
+                Ok(false) if group.generation > index.bound.generation => continue,
+                Ok(false) => bad_rows(&*self.disk, &self.layout, &index.bound, &group),
+                Err(fault) => Err(fault),
+            };
+            let rows = match bad {
+                Err(Error::Io { path, source }) if is_of_this_file(&source) => {
+                    unread = Some(Error::Io { path, source });
+                    continue;
+                }
+                bad => bad?,
+            };
             if !rows.is_empty() {
-                write_gone(&mut draft, &group.space, group.row, &rows)?;
+                write_gone(&mut draft, &index.bound, group.row, &rows)?;
                 let id = |row: u32| group.ids[(row - group.row) as usize].to_vec();
                 let these = rows.into_iter().map(|row| (row, id(row)));
                 lost.entry(group.space.clone()).or_default().extend(these);
             }
         }
-        for (space, rows) in &lost {
+        for (space, rows) in &mut lost {
+            rows.sort();
             self.keep_rows(&known.spaces.spaces[space].bound, rows, now)?;
         }
         drop(known);
+        left_behind.bring(self, &mut draft)?;
         if !draft.is_empty() {
             self.write(&[&draft], now)?;
+            return Ok(());
         }
-        Ok(lost.values().map(Vec::len).sum())
+        // If there is nothing else to do, at least it should be known why.
+        unread.filter(|_| self.report.damage.is_empty()).map_or(Ok(()), Err)
     }
 
     /// Keeps what rows hold, as far as they are there: a line for each.

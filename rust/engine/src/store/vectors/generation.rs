@@ -29,6 +29,7 @@ struct Moving {
     disk: Arc<dyn Disk>,
     layout: Layout,
     old: Bound,
+    new: Bound,
     /// The rows that come along, in order.
     rows: Vec<u32>,
     /// Rows up to here were looked at.
@@ -99,12 +100,18 @@ impl Store {
             for index in known.spaces.spaces.values().filter(|index| moves(index)) {
                 let folder = store.layout.vectors();
                 store.make_folder(&folder, store.layout.folder())?;
-                let name = format!("{}.{}.f32.tmp", index.bound.name, index.bound.generation + 1);
+                let old = &index.bound;
+                let new = Bound {
+                    generation: store.free_generation(&old.name, old.generation + 1),
+                    ..old.clone()
+                };
+                let name = format!("{}.tmp", words::file_name(&new));
                 let scratch = Scratch::at(&store.disk, folder.join(name));
                 moving.push(Moving {
                     disk: Arc::clone(&store.disk),
                     layout: store.layout.clone(),
-                    old: index.bound.clone(),
+                    old: old.clone(),
+                    new,
                     rows: (0..index.rows).filter(|row| index.is_living(*row)).collect(),
                     seen: index.rows,
                     copied: 0,
@@ -122,10 +129,7 @@ impl Store {
     fn end_move(&mut self, mut moving: Moving, now: i64) -> Result<()> {
         self.with_lock(now, |store| {
             let mut draft = Draft::default();
-            let new = Bound {
-                generation: moving.old.generation + 1,
-                ..moving.old.clone()
-            };
+            let new = moving.new.clone();
             {
                 let known = store.known_spaces();
                 let Some(index) = known
@@ -167,7 +171,7 @@ impl Store {
             let gone: Vec<u32> = gone.map(|(row, _)| row).collect();
             let group_of = |row: &u32| groups.iter().rfind(|group| *group <= row);
             for rows in gone.chunk_by(|a, b| group_of(a) == group_of(b)) {
-                write_gone(draft, &new.name, group_of(&rows[0]).copied().unwrap_or(first), rows)?;
+                write_gone(draft, new, group_of(&rows[0]).copied().unwrap_or(first), rows)?;
             }
             firsts.extend(groups);
             first += old_rows.len() as u32;
@@ -185,6 +189,9 @@ impl Store {
             (self.layout.vectors(), ROWS_SUFFIX),
             (self.layout.companions(), CODES_SUFFIX),
         ] {
+            if !is_folder(&*self.disk, &folder) {
+                continue;
+            }
             for name in self.disk.list(&folder).at(&folder)? {
                 let path = folder.join(&name);
                 // What is not called as we call ours is somebody else's, and so is a folder.

@@ -20,7 +20,7 @@ pub const BLOCK_ROWS: usize = 1024;
 /// So many groups a thread reads before it hands them over.
 const PIECE_GROUPS: usize = 16;
 /// Nobody's row; no row.
-const NONE: u32 = u32::MAX;
+pub const NONE: u32 = u32::MAX;
 
 /// What the log says of some rows.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +36,14 @@ pub struct Block {
 pub struct RowIndex {
     /// The space.
     pub bound: Bound,
+    /// Whether only its groups say so: its own record is lost, or that it moved.
+    pub is_implied: bool,
     /// All rows that the log names; a running search keeps the blocks it began with.
     pub blocks: Vec<Arc<Block>>,
     /// How many rows there are.
     pub rows: u32,
+    /// Up to here groups of other generations name rows; a new group must not take the place of such a one.
+    pub reserved: u32,
     /// The highest row of each slot; a running search keeps those it began with.
     pub current: Arc<Vec<u32>>,
     /// Rows that were taken back.
@@ -56,8 +60,10 @@ impl RowIndex {
     fn new(bound: Bound) -> Self {
         Self {
             bound,
+            is_implied: false,
             blocks: Vec::new(),
             rows: 0,
+            reserved: 0,
             current: Arc::default(),
             gone: RoaringBitmap::new(),
             died: Vec::new(),
@@ -108,10 +114,11 @@ impl RowIndex {
     }
 
     fn take(&mut self, owned: Owned) {
+        let count = owned.block.owners.len() as u32;
         if owned.generation != self.bound.generation {
+            self.reserved = self.reserved.max(owned.row + count);
             return;
         }
-        let count = owned.block.owners.len() as u32;
         self.groups.insert(owned.row, count);
         self.give(owned.row, &owned.block.owners);
         self.lay(owned.row, owned.block);
@@ -294,17 +301,23 @@ impl Spaces {
         self.seen = changes.len();
     }
 
-    /// Binds spaces whose records are lost; whether one that was known before has moved.
+    /// Binds spaces by their groups where a record is lost; whether one that was known before has moved.
     fn bind_implied(&mut self, state: &State, fresh: &[u32]) -> bool {
-        let is_bound = |name: &str| {
-            let known = self.spaces.get(name);
-            self.dropped.contains_key(name) || known.is_some_and(|index| !index.bound.model.is_empty())
+        let known = |name: &str| {
+            let bound = self.spaces.get(name).map(|index| index.bound.generation);
+            bound.or_else(|| self.dropped.get(name).copied())
         };
         let mut moved = false;
-        for (name, bound) in implied(state, fresh.iter(), is_bound) {
-            let before = self.spaces.get(name).map(|index| index.bound.generation);
-            if before.is_none_or(|generation| generation < bound.generation) {
-                moved |= self.bind(bound);
+        for (name, mut bound) in implied(state, fresh.iter(), known) {
+            // What moved is of the same model.
+            if let Some(before) = self.spaces.get(name).map(|index| &index.bound)
+                && before.dim == bound.dim
+            {
+                before.model.clone_into(&mut bound.model);
+            }
+            moved |= self.bind(bound);
+            if let Some(index) = self.spaces.get_mut(name) {
+                index.is_implied = true;
             }
         }
         moved
@@ -323,6 +336,7 @@ impl Spaces {
         match self.spaces.get_mut(&bound.name) {
             Some(known) if known.bound.generation == bound.generation && known.bound.dim == bound.dim => {
                 known.bound = bound;
+                known.is_implied = false;
                 false
             }
             known => {

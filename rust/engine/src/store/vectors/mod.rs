@@ -30,10 +30,12 @@ mod marks;
 mod nearby;
 mod read;
 mod rows;
+mod salvage;
 mod tell;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use ask::{Matrix, SpaceReport};
@@ -41,8 +43,8 @@ pub use attach::Attachment;
 pub use hunt::{Hunt, Neighbour, Question};
 pub use ids::Ids;
 
-pub(super) use check::check_rows;
 use check::short_files;
+pub(super) use check::{check_rows, is_no_file};
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
@@ -57,6 +59,8 @@ use index::{RowIndex, Spaces};
 #[derive(Default)]
 pub(super) struct Vectors {
     known: Mutex<Known>,
+    /// Files of rows whose names this process knows to be on disk.
+    durable_names: HashSet<PathBuf>,
 }
 
 #[derive(Default)]

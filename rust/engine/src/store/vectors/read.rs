@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::words::{Bound, CHOICE_ID, check_dim, check_name, group_id, group_space, space_id};
+use super::words::{Bound, CHOICE_ID, check_dim, check_name, gone_row, group_id, group_space, space_id};
 use crate::digest::Hex;
 use crate::json::{self, Value};
 use crate::state::spelled;
@@ -30,6 +30,14 @@ pub struct Group<'a> {
     pub digests: Vec<[u8; 32]>,
     /// Rows that were taken back.
     pub gone: Vec<u32>,
+}
+
+impl Group<'_> {
+    /// The rows that were not taken back.
+    pub fn living(&self) -> impl Iterator<Item = u32> + '_ {
+        let rows = self.row..self.row + self.ids.len() as u32;
+        rows.filter(|row| !self.gone.contains(row))
+    }
 }
 
 /// What one record of this face says.
@@ -78,9 +86,10 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
     let ids = data.get("ids").and_then(Value::as_array)?;
     let digests = data.get("sha256").and_then(Value::as_array)?;
     let gone = data.get("gone").and_then(Value::as_object).unwrap_or_default();
+    let generation = number("generation")?;
     Some(Word::Group(Group {
         space,
-        generation: number("generation")?,
+        generation,
         row: u32::try_from(number("row")?).ok()?,
         ids: ids
             .iter()
@@ -90,7 +99,7 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
             .iter()
             .map(|digest| Hex::read_raw(digest.as_str()?.as_bytes()))
             .collect::<Option<_>>()?,
-        gone: gone.iter().filter_map(|(row, _)| row.parse().ok()).collect(),
+        gone: gone.iter().filter_map(|(key, _)| gone_row(key, generation)).collect(),
     }))
 }
 
@@ -213,7 +222,7 @@ mod tests {
             assert!(read(b"vector:a.b:41", record).is_none());
         }
         let mut draft = Draft::default();
-        write_gone(&mut draft, "a.b", 40, &[41, 9]).expect("a patch");
+        write_gone(&mut draft, &bound, 40, &[41, 9]).expect("a patch");
         assert!(step_over("a.b", draft.record(&draft.changes()[0])).is_none());
     }
 }

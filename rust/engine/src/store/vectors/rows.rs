@@ -20,6 +20,8 @@ use crate::event::draft::Draft;
 use crate::options::Durability;
 use crate::ordered::in_order;
 use crate::store::Store;
+use crate::store::care::is_folder;
+use crate::store::copies::with_suffix;
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;
@@ -176,19 +178,50 @@ impl Store {
         outcome.at(path)
     }
 
-    /// The file of a space's rows, to be written; its name is durable.
-    pub(super) fn rows_file(&self, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
+    /// The file of a space's rows, to be written; its name is durable. Whoever created it may have died before it was.
+    pub(super) fn rows_file(&mut self, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
         let path = self.layout.rows(&bound.name, bound.generation);
-        match self.disk.open(&path, Access::Write) {
+        let folder = self.layout.vectors();
+        let file = match self.disk.open(&path, Access::Write) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                let folder = self.layout.vectors();
                 self.make_folder(&folder, self.layout.folder())?;
-                let file = self.disk.create(&path).at(&path)?;
-                self.disk.sync_dir(&folder).at(&folder)?;
-                Ok(file)
+                self.vectors.durable_names.remove(&path);
+                self.disk.create(&path).at(&path)?
             }
-            opened => opened.at(&path),
+            opened => opened.at(&path)?,
+        };
+        if !self.vectors.durable_names.contains(&path) {
+            let synced = self.disk.sync_dir(&folder);
+            self.hear(synced, &folder)?;
+            self.vectors.durable_names.insert(path);
         }
+        Ok(file)
+    }
+
+    /// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
+    pub(super) fn rows_not_to_touch(&self, bound: &Bound) -> Result<u32> {
+        if self.report.damage.is_empty() {
+            return Ok(0);
+        }
+        let path = self.layout.rows(&bound.name, bound.generation);
+        match self.disk.status(&path) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(0),
+            status => {
+                let rows = status.at(&path)?.length.div_ceil(bound.stride());
+                u32::try_from(rows).map_err(|_| Error::invalid("space", "its file is too long"))
+            }
+        }
+    }
+
+    /// The first generation from some on whose file can be written: a folder in its place is somebody else's, and in a
+    /// damaged log a file may hold rows that damaged lines named.
+    pub(super) fn free_generation(&self, name: &str, from: u64) -> u64 {
+        let is_taken = |generation: &u64| {
+            let path = self.layout.rows(name, *generation);
+            let is_kept = !self.report.damage.is_empty() && self.disk.exists(&path);
+            is_kept || is_folder(&*self.disk, &path) || is_folder(&*self.disk, &with_suffix(&path, ".tmp"))
+        };
+        (from..).find(|generation| !is_taken(generation)).unwrap_or(from)
     }
 }
 

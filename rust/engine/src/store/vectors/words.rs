@@ -228,16 +228,32 @@ pub fn write_choice(draft: &mut Draft, name: &str, depth: i64) -> Result<()> {
     })
 }
 
-/// Takes rows of one group back.
+/// Takes rows of one group back. The id of a group is used again in the next generation; so that a patch which comes after
+/// a lost line cannot take back somebody else's row, it says which generation it means.
 ///
 /// # Errors
 /// `Invalid`.
-pub fn write_gone(draft: &mut Draft, name: &str, group: u32, rows: &[u32]) -> Result<()> {
-    let mut rows: Vec<String> = rows.iter().map(u32::to_string).collect();
+pub fn write_gone(draft: &mut Draft, space: &Bound, group: u32, rows: &[u32]) -> Result<()> {
+    let mut keys: Vec<String> = rows.iter().map(|row| gone_key(space.generation, *row)).collect();
     // Keys are sorted as text.
-    rows.sort();
-    let gone = Value::object(rows.into_iter().map(|row| (row, Value::Bool(true))));
-    patch(draft, &group_id(name, group), &[("gone", gone)], None)
+    keys.sort();
+    let gone = Value::object(keys.into_iter().map(|key| (key, Value::Bool(true))));
+    patch(draft, &group_id(&space.name, group), &[("gone", gone)], None)
+}
+
+fn gone_key(generation: u64, row: u32) -> String {
+    match generation {
+        0 => row.to_string(),
+        _ => format!("{generation}:{row}"),
+    }
+}
+
+/// The row that a key of `gone` means in a group of some generation; `None` if it means none of its rows.
+pub fn gone_row(key: &str, generation: u64) -> Option<u32> {
+    match key.split_once(':') {
+        None => key.parse().ok(),
+        Some((of, row)) => (of.parse() == Ok(generation)).then(|| row.parse().ok()).flatten(),
+    }
 }
 
 /// Says that a group names no rows any more.
