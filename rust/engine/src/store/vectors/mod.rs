@@ -12,6 +12,9 @@
 //! them ([`index`]), the rows that a question leaves ([`filter`], or [`nearby`] if words are asked too), and companions in
 //! blocks of 1,024 rows ([`blocks`]), kept on disk beside the other derived files ([`companions`]). Compaction moves the
 //! living rows into a new file when too many are dead ([`generation`]), and says so in the log like any other change.
+//!
+//! If lines of the log are damaged, groups still tell where a space lies ([`implied`]), and repair takes along what a lost
+//! move has left behind ([`salvage`]).
 
 mod ask;
 mod attach;
