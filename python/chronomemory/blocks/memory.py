@@ -181,13 +181,13 @@ class Memory(Timed):
         """Return a rendered frame, and reinforce the blocks that are in it."""
         if query is not None:
             check_text("query", query)
-        seq = self.blocks.store.wal_seq()
+        head, seq = self.blocks.store.head(), self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
         budget = asked.token_budget if token_budget is None else check_budget(token_budget)
         counter = self._counter if token_counter is None else token_counter
         key = (name, query, top_k, budget, self._kept.name_of(token_counter))
-        known = self._kept.get(key, seq)
+        known = self._kept.get(key, head)
         if known is not None:
             return self._told(replace(known, cached=True), explain)
         vector = self._vector(query)
@@ -195,12 +195,24 @@ class Memory(Timed):
             question = self._question(conn, vector, query, top_k)
             result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
-        after = seq + (self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0)
-        if after == self.blocks.store.wal_seq():  # nobody else wrote anything meanwhile
-            self._kept.follow(seq, after)
+        written = self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0
+        after = self._head_after(head, seq, written)
+        if after is not None:
+            self._kept.follow(head, after)
             if asked.cache is not None:
                 self._kept.keep(key, result, after, asked.cache.ttl_seconds)
         return self._told(result, explain)
+
+    def _head_after(self, head: str, seq: int, events: int) -> str | None:
+        """Return the head if nothing but these events followed the former one, or None."""
+        store = self.blocks.store
+        if not events:
+            return head if store.head() == head else None
+        if store.wal_seq() != seq + events:
+            return None
+        # Numbers alone prove nothing: a restore sets them back.
+        own = store.replay(from_seq=seq + 1)
+        return own[-1].hash if len(own) == events and own[0].prev_hash == head else None
 
     def define_frame(self, frame: Frame) -> None:
         """Write a frame of one's own: it works like a built-in one."""
