@@ -287,7 +287,8 @@ class Memory(Timed):
     def status(self) -> MemoryStatus:
         """Say what there is, and what could be done next."""
         with self.blocks.connect() as conn:
-            return survey(conn, hours=self._clock.now(conn), model=self.embedder.model_name)
+            hours, model = self._clock.now(conn), self.embedder.model_name
+            return survey(conn, hours=hours, model=model, session_id=self._session)
 
     def history(self, block_id: str) -> list[WalEvent]:
         """Return every event of a block, oldest first."""

@@ -35,12 +35,16 @@ class MemoryStatus:
     suggestion: str
 
 
-def survey(conn: Connection, *, hours: float, model: str) -> MemoryStatus:
-    """Count what is shown: links and contradictions of archived blocks are not."""
+def survey(conn: Connection, *, hours: float, model: str, session_id: str | None) -> MemoryStatus:
+    """Count what is shown: links and contradictions of archived blocks are not.
+
+    The session is the memory's own, however long it lasts, or else the one that others have open.
+    """
     inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
     gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
     engine = conn.store.engine
-    session = get_active_session(conn)
+    if session_id is None and (others := get_active_session(conn)) is not None:
+        session_id = str(others["id"])
     return MemoryStatus(
         inbox=inbox,
         active=active,
@@ -48,7 +52,7 @@ def survey(conn: Connection, *, hours: float, model: str) -> MemoryStatus:
         edges=conn.count(EDGE, "active") - len(set(block_links(engine, gone))),
         contradictions=conn.count(CONTRADICTION, "active") - len(set(block_contradictions(engine, gone))),
         active_hours=hours,
-        session=None if session is None else str(session["id"]),
+        session=session_id,
         embedding_model=model,
         suggestion=_suggestion(inbox, active),
     )
