@@ -266,7 +266,11 @@ class ChronoStore(Door):
         return [WalEvent._of_line(line) for line in self.engine.history(record_id)]
 
     def changed_since(self, seq: int) -> list[str]:
-        """Return the ids written at ``seq`` or later, each once, also if the log was compacted since."""
+        """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
+
+        Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
+        one of a record.
+        """
         return self.engine.changed_since(seq)
 
     def as_of(self, when: int | datetime) -> StoreView:
