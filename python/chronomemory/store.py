@@ -176,7 +176,8 @@ class ChronoStore(Door):
         """Load NDJSON files of records, one object a line, without a Python object per row.
 
         Each file goes in as a row of atomic batches: an error ends the load at the batch that
-        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all.
+        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
+        it raises is raised once its file is loaded, and the files after that are not.
         """
         sources = [source] if isinstance(source, str | os.PathLike) else list(source)
         paths = [Path(name) for name in sources]
@@ -304,21 +305,31 @@ class ChronoStore(Door):
         """Start a new log from the present state; return how many events the old one had.
 
         The new log commits to the state and to the old log by their hashes. Without
-        ``keep_history`` the old events are dropped and cannot be looked at again.
+        ``keep_history`` the old events are dropped and cannot be looked at again. What ``progress``
+        raises is raised when all is done: it cannot cancel the call.
         """
         return self.engine.compact(keep_history=keep_history, progress=progress)
 
     def backup(self, *, progress: Progress | None = None) -> Path:
-        """Make a consistent copy inside the store's folder and return where it is."""
+        """Make a consistent copy inside the store's folder and return where it is.
+
+        What ``progress`` raises is raised when the copy is made: it cannot cancel the call.
+        """
         return Path(self.engine.backup(progress))
 
     def restore(self, source: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
-        """Put the store back to a backup; the log it had goes to ``quarantine/``."""
+        """Put the store back to a backup; the log it had goes to ``quarantine/``.
+
+        What ``progress`` raises is raised when all is put back: it cannot cancel the call.
+        """
         with self._lenient_engine() as engine:
             engine.restore(os.fspath(source), progress)
 
     def repair(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Put damaged bytes aside, leave an event that says so, and return what was done."""
+        """Put damaged bytes aside, leave an event that says so, and return what was done.
+
+        What ``progress`` raises is raised when all is repaired: it cannot cancel the call.
+        """
         with self._lenient_engine() as engine:
             return engine.repair(progress)
 
@@ -383,7 +394,10 @@ def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
     if found.tail:
         yield f"{project_root}: {found.tail}; the next write puts them aside"
     for short in findings["short_rows"]:
-        yield f"{project_root}: {short}; these embeddings are missing, verify() lists them and repair() takes them back"
+        yield (
+            f"{project_root}: {short}; these embeddings are missing, "
+            "verify() lists them and repair() takes them back"
+        )
     if found.remembered in ("lost", "unknown"):
         yield (
             f"{project_root}: {found.remembered_reason}; "
