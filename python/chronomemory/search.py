@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.asked import LAST_SEQ, flag, number, refuse, string_or_none, strings
+from chronomemory.asked import LAST_SEQ, count, flag, number, refuse, string_or_none, strings
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
 
@@ -157,4 +157,4 @@ def _then(engine: Engine, when: int | datetime) -> EngineView:
         return engine.as_of(ts_us=_micros("as_of", when))
     if isinstance(when, bool) or not isinstance(when, int):
         raise refuse(f"a {type(when).__name__} is neither a seq nor a datetime", "as_of")
-    return engine.as_of(seq=min(max(when, 0), LAST_SEQ))
+    return engine.as_of(seq=count("as_of", min(when, LAST_SEQ)))

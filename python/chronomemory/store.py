@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from chronomemory import metrics, migrate, search, vectors
 from chronomemory._core import Door, Engine, verify_path
+from chronomemory.asked import count, string, string_or_none
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.heads import head_file
@@ -24,7 +25,7 @@ from chronomemory.mounts import network_file_system
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.types import IngestReport, Progress, VerifyReport
-from chronomemory.view import StoreView, confidence_threshold, look_back
+from chronomemory.view import StoreView, look_back, query_terms
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -66,10 +67,10 @@ class ChronoStore(Door):
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         # Absolute: a process that goes to another folder must not take its stores along.
         self.project_root = Path(project_root).absolute()
-        self.recursion_depth: Final = recursion_depth
+        self.recursion_depth: Final = count("recursion_depth", recursion_depth)
         self._given_head_file = None if head_file is None else Path(head_file).absolute()
         self._options: dict[str, Any] = {
-            "recursion_depth": recursion_depth,
+            "recursion_depth": self.recursion_depth,
             "durability": durability,
             "exclusive": exclusive,
             "lock_timeout": lock_timeout,
@@ -225,11 +226,14 @@ class ChronoStore(Door):
         Records of the other faces appear when their kind is named, or with ``faces=True``.
         """
         return self.engine.query(
-            kind=kind,
-            status=status,
-            min_confidence=confidence_threshold(min_confidence, rag_filter),
-            limit=limit,
-            faces=faces,
+            **query_terms(
+                kind=kind,
+                status=status,
+                rag_filter=rag_filter,
+                min_confidence=min_confidence,
+                limit=limit,
+                faces=faces,
+            )
         )
 
     def record_count(self) -> int:
@@ -246,7 +250,7 @@ class ChronoStore(Door):
 
     def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
         """Return the active plain records as dicts, or those of another status."""
-        return self.engine.export(status=status, faces=faces)
+        return self.engine.export(status=string_or_none("status", status), faces=faces)
 
     # History and evidence.
 
@@ -260,11 +264,11 @@ class ChronoStore(Door):
 
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
-        return [WalEvent._of_line(line) for line in self.engine.replay(from_seq)]
+        return [WalEvent._of_line(line) for line in self.engine.replay(count("from_seq", from_seq))]
 
     def history(self, record_id: str) -> list[WalEvent]:
         """Return every event of one record that was kept, oldest first."""
-        return [WalEvent._of_line(line) for line in self.engine.history(record_id)]
+        return [WalEvent._of_line(line) for line in self.engine.history(string("id", record_id))]
 
     def changed_since(self, seq: int) -> list[str]:
         """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
@@ -272,7 +276,7 @@ class ChronoStore(Door):
         Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
         one of a record.
         """
-        return self.engine.changed_since(seq)
+        return self.engine.changed_since(count("seq", seq))
 
     def as_of(self, when: int | datetime) -> StoreView:
         """Look at the store as it was after event ``when``, or at a moment with a time zone."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chronomemory.asked import flag
 from chronomemory.blocks import embeddings
 from chronomemory.blocks.asking import Analyser, Answers, Judge, KeptAnswers, TokenCounter
 from chronomemory.blocks.checks import (
@@ -152,6 +153,7 @@ class Memory(Timed):
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking."""
         expansion = check_count("expansion", expansion, 0, MOST_RESULTS)
+        diversify = flag("diversify", diversify)
         narrowed: dict[str, Any] = {}
         if tags is not None:
             narrowed["tag_patterns"] = tuple(check_list("tags", tags))
