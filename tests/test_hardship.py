@@ -68,6 +68,29 @@ def test_a_progress_callback_may_use_a_store_that_is_being_compacted(tmp_path: P
         assert counts and set(counts) == {1}
 
 
+def test_a_progress_callback_that_raises_cancels_nothing(tmp_path: Path) -> None:
+    def fail(done: int, total: int) -> None:
+        raise KeyError("stop")
+
+    first, second = tmp_path / "first.ndjson", tmp_path / "second.ndjson"
+    first.write_text("".join(f'{{"id": "R{number}"}}\n' for number in range(5_000)))
+    second.write_text('{"id": "LATER"}\n')
+    with ChronoStore(tmp_path) as store:
+        with pytest.raises(KeyError, match="stop"):
+            store.ingest([first, second], progress=fail)
+        assert (store.record_count(), store.get("LATER")) == (5_000, None)
+        with pytest.raises(KeyError, match="stop"):
+            store.backup(progress=fail)
+        (backup,) = (tmp_path / ".chronomemory/backup").iterdir()
+        with pytest.raises(KeyError, match="stop"):
+            store.compact(keep_history=False, progress=fail)
+        assert [event.op for event in store.replay()] == ["compact"]
+        with pytest.raises(KeyError, match="stop"):
+            store.restore(backup, progress=fail)
+        assert (store.record_count(), store.verify().valid) == (5_000, True)
+        assert store.replay()[0].op != "compact"
+
+
 def test_other_threads_may_use_a_store_that_reports_progress(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": f"R{number}"} for number in range(500)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from bm25 import agrees, fits, scores
 from chronomemory import ChronoRecord, ChronoStore
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidRecord, UnknownSpace
 from chronomemory.search import Hit
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -188,6 +189,18 @@ class TestWhatIsFound:
     def test_several_kinds_may_be_named(self, store: ChronoStore) -> None:
         store.upsert_many([ChronoRecord(id=kind, kind=kind, label="alpha") for kind in ("a", "b", "c")])
         assert {hit.id for hit in store.search("alpha", kind=["a", "c"])} == {"a", "c"}
+
+    @pytest.mark.parametrize("none", [[], (), iter(())], ids=("list", "tuple", "iterator"))
+    def test_of_no_kinds_there_is_nothing(self, store: ChronoStore, none: Iterable[str]) -> None:
+        store.upsert(ChronoRecord(id="A", kind="note", label="alpha"))
+        assert store.search("alpha", kind=none) == []
+        with pytest.raises(UnknownSpace):
+            store.search("alpha", [1.0], kind=[], space="nowhere")
+
+    @pytest.mark.parametrize("asked", [{"kind": None}, {"kind": ""}, {"tags": []}, {"status": ""}], ids=str)
+    def test_what_does_not_narrow_finds_all(self, store: ChronoStore, asked: dict[str, Any]) -> None:
+        store.upsert(ChronoRecord(id="A", kind="note", label="alpha"))
+        assert [hit.id for hit in store.search("alpha", **asked)] == ["A"]
 
     def test_all_faces_are_searched(self, store: ChronoStore) -> None:
         store.engine.upsert(ChronoRecord(id="page:x", kind="page", label="alpha"), "pages")

@@ -59,7 +59,10 @@ def what_depends_on(store: Readable, record_id: str, dep_graph: DepGraph | None 
 
 
 def what_changed_since(store: Journal, seq: int) -> list[ChronoRecord]:
-    """Return the plain records written at ``seq`` or later, each once, as they are now."""
+    """Return the plain records upserted at ``seq`` or later, each once, as they are now.
+
+    A deletion alone is no such change: ``replay(from_seq=seq)`` shows it, with the op ``delete``.
+    """
     changed = store.changed_since(seq)
     found = [store.get(name) for name in changed]
     return [record for record in found if record is not None]

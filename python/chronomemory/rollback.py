@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from chronomemory.asked import refuse, string
 from chronomemory.deps import DepGraph
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
@@ -60,7 +61,9 @@ def invalidate(record_id: str, reason: str, store: Writable, dep_graph: DepGraph
     The cascade also starts from an id that the store does not know (a paper, a person):
     what rests on it has lost its ground all the same.
     """
-    report = RollbackReport(record_id, reason)
+    if not string("id", record_id):
+        raise refuse("it must not be empty", "id")
+    report = RollbackReport(record_id, string("reason", reason))
     changed: list[ChronoRecord] = []
     target = store.get(record_id)
     if target is not None:

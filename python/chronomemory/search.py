@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.asked import LAST_SEQ, flag, number, refuse, string_or_none, strings
+from chronomemory.asked import LAST_SEQ, count, flag, number, refuse, string_or_none, strings
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
 
@@ -67,7 +67,8 @@ def search(
 ) -> list[Hit]:
     """Return the best records of all faces for a text, a vector or both, best first.
 
-    Every write before the call is seen, those of other processes too. ``tags`` must all be there;
+    Every write before the call is seen, those of other processes too. ``kind`` may be any of several, so
+    that an empty list finds nothing; ``tags`` must all be there, so that an empty list asks for none;
     ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
     written. Records that keep the books are found only if their kind is named. With ``context`` linked
     records and those of the same group lift each other.
@@ -79,18 +80,21 @@ def search(
         raise ValueError("a search needs a text or a vector")
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= LAST_SEQ:
         raise ValueError(f"limit must be from 0 to 2^63 - 1, not {limit!r}")
+    any_kind = kind is None or (isinstance(kind, str) and not kind)
+    kinds = [] if any_kind else strings("kind", kind)
     wanted: dict[str, Any] = {
         "text": string_or_none("text", text),
         "vector": None if vector is None else float_rows(vector, (1,))[0],
         "space": string_or_none("space", space),
-        "kinds": strings("kind", kind or ()),
+        "kinds": kinds,
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
         "status": string_or_none("status", status),
         "min_confidence": number("min_confidence", min_confidence),
         "tags": strings("tags", tags),
         "since_us": _micros("since", since),
         "until_us": _micros("until", until),
-        "limit": limit,
+        # To the engine no kinds are all of them. The rest of the question is looked at all the same.
+        "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
     }
     where: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
@@ -153,4 +157,4 @@ def _then(engine: Engine, when: int | datetime) -> EngineView:
         return engine.as_of(ts_us=_micros("as_of", when))
     if isinstance(when, bool) or not isinstance(when, int):
         raise refuse(f"a {type(when).__name__} is neither a seq nor a datetime", "as_of")
-    return engine.as_of(seq=min(max(when, 0), LAST_SEQ))
+    return engine.as_of(seq=count("as_of", min(when, LAST_SEQ)))

@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from chronomemory import metrics, migrate, search, vectors
 from chronomemory._core import Door, Engine, verify_path
+from chronomemory.asked import count, string, string_or_none
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.heads import head_file
@@ -24,7 +25,7 @@ from chronomemory.mounts import network_file_system
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.types import IngestReport, Progress, VerifyReport
-from chronomemory.view import StoreView, confidence_threshold, look_back
+from chronomemory.view import StoreView, look_back, query_terms
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -66,10 +67,10 @@ class ChronoStore(Door):
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         # Absolute: a process that goes to another folder must not take its stores along.
         self.project_root = Path(project_root).absolute()
-        self.recursion_depth: Final = recursion_depth
+        self.recursion_depth: Final = count("recursion_depth", recursion_depth)
         self._given_head_file = None if head_file is None else Path(head_file).absolute()
         self._options: dict[str, Any] = {
-            "recursion_depth": recursion_depth,
+            "recursion_depth": self.recursion_depth,
             "durability": durability,
             "exclusive": exclusive,
             "lock_timeout": lock_timeout,
@@ -176,7 +177,8 @@ class ChronoStore(Door):
         """Load NDJSON files of records, one object a line, without a Python object per row.
 
         Each file goes in as a row of atomic batches: an error ends the load at the batch that
-        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all.
+        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
+        it raises is raised once its file is loaded, and the files after that are not.
         """
         sources = [source] if isinstance(source, str | os.PathLike) else list(source)
         paths = [Path(name) for name in sources]
@@ -224,11 +226,14 @@ class ChronoStore(Door):
         Records of the other faces appear when their kind is named, or with ``faces=True``.
         """
         return self.engine.query(
-            kind=kind,
-            status=status,
-            min_confidence=confidence_threshold(min_confidence, rag_filter),
-            limit=limit,
-            faces=faces,
+            **query_terms(
+                kind=kind,
+                status=status,
+                rag_filter=rag_filter,
+                min_confidence=min_confidence,
+                limit=limit,
+                faces=faces,
+            )
         )
 
     def record_count(self) -> int:
@@ -245,7 +250,7 @@ class ChronoStore(Door):
 
     def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
         """Return the active plain records as dicts, or those of another status."""
-        return self.engine.export(status=status, faces=faces)
+        return self.engine.export(status=string_or_none("status", status), faces=faces)
 
     # History and evidence.
 
@@ -259,15 +264,19 @@ class ChronoStore(Door):
 
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
-        return [WalEvent._of_line(line) for line in self.engine.replay(from_seq)]
+        return [WalEvent._of_line(line) for line in self.engine.replay(count("from_seq", from_seq))]
 
     def history(self, record_id: str) -> list[WalEvent]:
         """Return every event of one record that was kept, oldest first."""
-        return [WalEvent._of_line(line) for line in self.engine.history(record_id)]
+        return [WalEvent._of_line(line) for line in self.engine.history(string("id", record_id))]
 
     def changed_since(self, seq: int) -> list[str]:
-        """Return the ids written at ``seq`` or later, each once, also if the log was compacted since."""
-        return self.engine.changed_since(seq)
+        """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
+
+        Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
+        one of a record.
+        """
+        return self.engine.changed_since(count("seq", seq))
 
     def as_of(self, when: int | datetime) -> StoreView:
         """Look at the store as it was after event ``when``, or at a moment with a time zone."""
@@ -300,21 +309,31 @@ class ChronoStore(Door):
         """Start a new log from the present state; return how many events the old one had.
 
         The new log commits to the state and to the old log by their hashes. Without
-        ``keep_history`` the old events are dropped and cannot be looked at again.
+        ``keep_history`` the old events are dropped and cannot be looked at again. What ``progress``
+        raises is raised when all is done: it cannot cancel the call.
         """
         return self.engine.compact(keep_history=keep_history, progress=progress)
 
     def backup(self, *, progress: Progress | None = None) -> Path:
-        """Make a consistent copy inside the store's folder and return where it is."""
+        """Make a consistent copy inside the store's folder and return where it is.
+
+        What ``progress`` raises is raised when the copy is made: it cannot cancel the call.
+        """
         return Path(self.engine.backup(progress))
 
     def restore(self, source: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
-        """Put the store back to a backup; the log it had goes to ``quarantine/``."""
+        """Put the store back to a backup; the log it had goes to ``quarantine/``.
+
+        What ``progress`` raises is raised when all is put back: it cannot cancel the call.
+        """
         with self._lenient_engine() as engine:
             engine.restore(os.fspath(source), progress)
 
     def repair(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Put damaged bytes aside, leave an event that says so, and return what was done."""
+        """Put damaged bytes aside, leave an event that says so, and return what was done.
+
+        What ``progress`` raises is raised when all is repaired: it cannot cancel the call.
+        """
         with self._lenient_engine() as engine:
             return engine.repair(progress)
 
@@ -379,7 +398,10 @@ def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
     if found.tail:
         yield f"{project_root}: {found.tail}; the next write puts them aside"
     for short in findings["short_rows"]:
-        yield f"{project_root}: {short}; these embeddings are missing, verify() lists them and repair() takes them back"
+        yield (
+            f"{project_root}: {short}; these embeddings are missing, "
+            "verify() lists them and repair() takes them back"
+        )
     if found.remembered in ("lost", "unknown"):
         yield (
             f"{project_root}: {found.remembered_reason}; "

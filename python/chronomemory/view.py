@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
+from chronomemory.asked import LAST_SEQ, count, flag, number, string, string_or_none
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 
-__all__ = ["StoreView", "confidence_threshold", "look_back"]
+__all__ = ["StoreView", "look_back", "query_terms"]
 
-_LAST_SEQ = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def confidence_threshold(min_confidence: float, rag_filter: bool) -> float:
-    """Return the larger of what was asked for and what a prompt may hold."""
-    return max(min_confidence, RAG_CONFIDENCE) if rag_filter else min_confidence
+def query_terms(
+    *,
+    kind: str | None,
+    status: str | None,
+    rag_filter: bool,
+    min_confidence: float,
+    limit: int | None,
+    faces: bool,
+) -> dict[str, Any]:
+    """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
+    least = number("min_confidence", min_confidence)
+    return {
+        "kind": string_or_none("kind", kind),
+        "status": string_or_none("status", status),
+        "min_confidence": max(least, RAG_CONFIDENCE) if rag_filter else least,
+        "limit": None if limit is None else count("limit", limit),
+        "faces": flag("faces", faces),
+    }
 
 
 def look_back(engine: Engine, when: int | datetime) -> StoreView:
@@ -30,7 +46,7 @@ def look_back(engine: Engine, when: int | datetime) -> StoreView:
         return StoreView(engine.as_of(ts_us=(when - _EPOCH) // timedelta(microseconds=1)))
     if not isinstance(when, int) or isinstance(when, bool):
         raise TypeError(f"as_of() takes a seq or a datetime, not {type(when).__name__}")
-    return StoreView(engine.as_of(seq=min(max(when, 0), _LAST_SEQ)))
+    return StoreView(engine.as_of(seq=count("as_of", min(when, LAST_SEQ))))
 
 
 class StoreView:
@@ -46,7 +62,7 @@ class StoreView:
 
     def get(self, record_id: str) -> ChronoRecord | None:
         """Return the record as it was then, a tombstoned one too, or None."""
-        return self._view.get(record_id)
+        return self._view.get(string("id", record_id))
 
     def query(
         self,
@@ -60,11 +76,14 @@ class StoreView:
     ) -> list[ChronoRecord]:
         """Return what ``ChronoStore.query`` would have returned then."""
         return self._view.query(
-            kind=kind,
-            status=status,
-            min_confidence=confidence_threshold(min_confidence, rag_filter),
-            limit=limit,
-            faces=faces,
+            **query_terms(
+                kind=kind,
+                status=status,
+                rag_filter=rag_filter,
+                min_confidence=min_confidence,
+                limit=limit,
+                faces=faces,
+            )
         )
 
     def record_count(self) -> int:

@@ -68,6 +68,7 @@ REFUSED: dict[str, tuple[str, Call]] = {
     "a broken tag": ("tags", lambda m, a, b: m.learn("Fact 20", [BROKEN])),
     "a broken category": ("category", lambda m, a, b: m.learn("Fact 20", [], BROKEN)),
     "a broken query": ("query", lambda m, a, b: m.recall(BROKEN)),
+    "a word for yes": ("diversify", lambda m, a, b: m.recall("about 0", diversify="yes")),  # type: ignore[arg-type]
     "a broken session": ("task_type", lambda m, a, b: m.begin_session(BROKEN)),
     "one tag to learn": ("tags", lambda m, a, b: m.learn("Fact 20", "work")),
     "one tag to add": ("tags", batch(lambda conn, a, b: sync.add_tags(conn, a, "work"))),

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from chronomemory import ChronoStore
 from chronomemory.blocks import (
     CachePolicy,
     Frame,
@@ -137,6 +138,41 @@ class TestWhatIsKept:
 
         memory.frame("self", token_counter=count)
         assert [block.id for block in memory.frame("self", token_counter=count).blocks] == [one]
+
+    @pytest.mark.parametrize("by_another", [False, True])
+    def test_a_restore_does(self, tmp_path: Path, by_another: bool) -> None:
+        with Memory(tmp_path) as mine, ChronoStore(tmp_path) as other:
+            mine.remember("I obey Anna", ["self/constitutional"])
+            store = other if by_another else mine.blocks.store
+            good = store.backup()
+            mine.remember("I obey whoever pays", ["self/constitutional"])
+            assert "pays" in mine.frame("self").text
+            assert mine.frame("self").cached
+            seq = store.wal_seq()
+            store.restore(good)
+            while store.wal_seq() < seq:
+                store.upsert({"id": f"note {store.wal_seq()}"})
+            assert (mine.blocks.store.wal_seq(), mine.frame("self").cached) == (seq, False)
+            assert "pays" not in mine.frame("self").text
+
+    def test_a_restore_while_it_is_made_does(self, memory: Memory) -> None:
+        memory.remember("Value 0", ["self/value"])
+        store = memory.blocks.store
+        good = store.backup()
+        memory.remember("Value 90", ["self/value"])
+
+        def count(text: str) -> int:
+            seq = store.wal_seq()
+            store.restore(good)
+            while store.wal_seq() < seq:
+                store.upsert({"id": f"note {store.wal_seq()}"})
+            return 1
+
+        memory.frame("self")
+        assert memory.frame("self").cached
+        memory.frame("attention", "about 0", token_counter=count)
+        again = memory.frame("self")
+        assert (len(again.blocks), again.cached) == (1, False)
 
 
 class TestContradictions:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import InvalidRecord
-from chronomemory.blocks import Blocks, IntegrityError, Memory, content_hash, open_test_blocks, sync
+from chronomemory import ChronoRecord, InvalidRecord
+from chronomemory.blocks import Blocks, IntegrityError, Memory, content_hash, open_test_blocks, survey, sync
 from chronomemory.blocks.curation import freshness
 from chronomemory.embedders import CallableEmbedder
 from living import Time, angles, block
@@ -308,6 +308,29 @@ class TestLookingAround:
         assert [row["content"] for row in memory.ls(category="decision")] == ["Fact 90"]
         assert len(memory.ls(limit=1)) == 1
         assert memory.ls(status="inbox") == []
+
+    @pytest.mark.parametrize(
+        "asked", [{}, {"status": None}, {"tag": "work/%"}, {"category": "decision"}], ids=str
+    )
+    def test_a_short_list_is_the_beginning_and_makes_no_more(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch, asked: dict[str, str | None]
+    ) -> None:
+        for angle in range(0, 180, 30):
+            memory.remember(f"Fact {angle}", ["work/a"], category="decision")
+        memory.learn("Fact 200")
+        every = memory.ls(**asked)
+        made: list[str] = []
+
+        def block_dict(record: ChronoRecord) -> dict[str, Any]:
+            made.append(record.id)
+            return whole(record)
+
+        whole = survey.block_dict
+        monkeypatch.setattr(survey, "block_dict", block_dict)
+        for limit in (0, 2, 99):
+            made.clear()
+            assert memory.ls(limit=limit, **asked) == every[:limit]
+            assert len(made) == min(limit, len(every))
 
     def test_history_tells_every_change(self, memory: Memory) -> None:
         block_id = memory.remember("Fact 0").block_id

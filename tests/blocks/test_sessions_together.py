@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from chronomemory.blocks import Memory, MemorySystem, sync
+from chronomemory.blocks.storage import sessions
 
 
 def open_sessions(memory: Memory) -> int:
@@ -35,6 +37,32 @@ def test_one_that_was_ended_meanwhile_is_opened_anew(memory: Memory) -> None:
         with memory.blocks.connect() as conn:
             assert sync.get_active_session(conn)["id"] == other
     assert open_sessions(memory) == 0
+
+
+def test_who_leaves_without_having_entered_changes_nothing(memory: Memory) -> None:
+    memory.leave_session()
+    with memory.session():
+        pass
+    assert (open_sessions(memory), memory.status().session) == (0, None)
+    mine = memory.begin_session()
+    memory.leave_session()
+    assert memory.status().session == mine
+
+
+@pytest.mark.parametrize(("hours", "is_shown"), [(23, True), (25, False)])
+def test_one_that_nobody_ended_is_abandoned_after_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int, is_shown: bool
+) -> None:
+    began = (datetime.now(timezone.utc) - timedelta(hours=hours)).isoformat()
+    with Memory(tmp_path) as killed, Memory(tmp_path) as asked:
+        with monkeypatch.context() as past:
+            past.setattr(sessions, "now", lambda: began)
+            lost = killed.begin_session()
+        assert asked.status().session == (lost if is_shown else None)
+        assert killed.status().session == lost
+        with asked.session() as mine:
+            assert asked.status().session == mine
+        assert asked.status().session == (lost if is_shown else None)
 
 
 def test_tasks_do_not_end_the_session_of_each_other(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, DepGraph
+from chronomemory.blocks import Memory, sync
 from cli_answer import Run
 
 #: The faces and the id prefixes that only they may write.
@@ -262,6 +263,25 @@ def test_embeddings_are_left_out_and_nothing_is_damaged(run: Run, tmp_path: Path
     assert run("verify", project=other).code == 0
     assert run("spaces", "--json", project=other).document == {"spaces": []}
     assert "left out" not in run("export", project=other).stderr
+
+
+def test_an_import_tells_of_blocks_without_embedding(run: Run, tmp_path: Path, other: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    with Memory(tmp_path) as memory:
+        memory.remember("The deploy key lives in the vault")
+        memory.remember("Cats sleep all day")
+        memory.learn("This waits in the inbox")
+    run("export", file)
+    told = run("import", file, "--json", project=other)
+    assert told.document["blocks_without_embedding"] == 2
+    answer = run("import", file, project=other)
+    assert answer.code == 0 and "2 active blocks without embedding" in answer.stderr
+    with Memory(other) as memory, memory.blocks.begin() as conn:
+        for block in sync.get_active_blocks(conn):
+            vector = memory.embedder.embed(block["content"])
+            sync.update_block_scoring(conn, block["id"], embedding=vector)
+    answer = run("import", file, project=other)
+    assert answer.code == 0 and answer.stderr == ""
 
 
 def test_what_names_embeddings_of_another_store_is_passed_over(run: Run, tmp_path: Path, other: Path) -> None:

@@ -77,11 +77,15 @@ class Connection:
             found = self.store.engine.get(record_id)
         return None if found is None or found.status == "tombstone" else found
 
-    def records(self, kind: str, *statuses: str) -> list[ChronoRecord]:
-        """Return the records of a kind and of these statuses, or of all, in insertion order."""
+    def records(self, kind: str, *statuses: str, limit: int | None = None) -> list[ChronoRecord]:
+        """Return the records of a kind and of these statuses, or of all, in insertion order.
+
+        Of one status, no more than ``limit`` are fetched if nothing of the batch could come in between.
+        """
         engine = self.store.engine
         asked: tuple[str | None, ...] = statuses or (None,)
-        found = [record for status in asked for record in engine.query(kind=kind, status=status)]
+        most = limit if len(statuses) == 1 and not self._seen else None
+        found = [record for status in asked for record in engine.query(kind=kind, status=status, limit=most)]
         if self._seen:
             found = [record for record in found if record.id not in self._seen]
             found += [record for record in self._seen.values() if record.kind == kind]
@@ -89,7 +93,7 @@ class Connection:
             record
             for record in found
             if record.status != "tombstone" and record.status in (statuses or (record.status,))
-        ]
+        ][:limit]
 
     def count(self, kind: str, status: str) -> int:
         """Return how many records of a kind have a status."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chronomemory.asked import flag
 from chronomemory.blocks import embeddings
 from chronomemory.blocks.asking import Analyser, Answers, Judge, KeptAnswers, TokenCounter
 from chronomemory.blocks.checks import (
@@ -152,6 +153,7 @@ class Memory(Timed):
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking."""
         expansion = check_count("expansion", expansion, 0, MOST_RESULTS)
+        diversify = flag("diversify", diversify)
         narrowed: dict[str, Any] = {}
         if tags is not None:
             narrowed["tag_patterns"] = tuple(check_list("tags", tags))
@@ -181,13 +183,13 @@ class Memory(Timed):
         """Return a rendered frame, and reinforce the blocks that are in it."""
         if query is not None:
             check_text("query", query)
-        seq = self.blocks.store.wal_seq()
+        head, seq = self.blocks.store.head(), self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
         budget = asked.token_budget if token_budget is None else check_budget(token_budget)
         counter = self._counter if token_counter is None else token_counter
         key = (name, query, top_k, budget, self._kept.name_of(token_counter))
-        known = self._kept.get(key, seq)
+        known = self._kept.get(key, head)
         if known is not None:
             return self._told(replace(known, cached=True), explain)
         vector = self._vector(query)
@@ -195,12 +197,24 @@ class Memory(Timed):
             question = self._question(conn, vector, query, top_k)
             result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
-        after = seq + (self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0)
-        if after == self.blocks.store.wal_seq():  # nobody else wrote anything meanwhile
-            self._kept.follow(seq, after)
+        written = self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0
+        after = self._head_after(head, seq, written)
+        if after is not None:
+            self._kept.follow(head, after)
             if asked.cache is not None:
                 self._kept.keep(key, result, after, asked.cache.ttl_seconds)
         return self._told(result, explain)
+
+    def _head_after(self, head: str, seq: int, events: int) -> str | None:
+        """Return the head if nothing but these events followed the former one, or None."""
+        store = self.blocks.store
+        if not events:
+            return head if store.head() == head else None
+        if store.wal_seq() != seq + events:
+            return None
+        # Numbers alone prove nothing: a restore sets them back.
+        own = store.replay(from_seq=seq + 1)
+        return own[-1].hash if len(own) == events and own[0].prev_hash == head else None
 
     def define_frame(self, frame: Frame) -> None:
         """Write a frame of one's own: it works like a built-in one."""
@@ -275,7 +289,8 @@ class Memory(Timed):
     def status(self) -> MemoryStatus:
         """Say what there is, and what could be done next."""
         with self.blocks.connect() as conn:
-            return survey(conn, hours=self._clock.now(conn), model=self.embedder.model_name)
+            hours, model = self._clock.now(conn), self.embedder.model_name
+            return survey(conn, hours=hours, model=model, session_id=self._session)
 
     def history(self, block_id: str) -> list[WalEvent]:
         """Return every event of a block, oldest first."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from chronomemory._core import block_contradictions, block_links
+from chronomemory.asked import LAST_SEQ
 from chronomemory.blocks.checks import check_count, check_one_of, check_text
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
@@ -35,12 +37,16 @@ class MemoryStatus:
     suggestion: str
 
 
-def survey(conn: Connection, *, hours: float, model: str) -> MemoryStatus:
-    """Count what is shown: links and contradictions of archived blocks are not."""
+def survey(conn: Connection, *, hours: float, model: str, session_id: str | None) -> MemoryStatus:
+    """Count what is shown: links and contradictions of archived blocks are not.
+
+    The session is the memory's own, however long it lasts, or else the one that others have open.
+    """
     inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
     gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
     engine = conn.store.engine
-    session = get_active_session(conn)
+    if session_id is None and (others := get_active_session(conn)) is not None:
+        session_id = str(others["id"])
     return MemoryStatus(
         inbox=inbox,
         active=active,
@@ -48,7 +54,7 @@ def survey(conn: Connection, *, hours: float, model: str) -> MemoryStatus:
         edges=conn.count(EDGE, "active") - len(set(block_links(engine, gone))),
         contradictions=conn.count(CONTRADICTION, "active") - len(set(block_contradictions(engine, gone))),
         active_hours=hours,
-        session=None if session is None else str(session["id"]),
+        session=session_id,
         embedding_model=model,
         suggestion=_suggestion(inbox, active),
     )
@@ -67,14 +73,15 @@ def listed(
 ) -> list[dict[str, Any]]:
     """Return blocks as dicts with their tags, in the order in which they came."""
     if limit is not None:
-        check_count("limit", limit, 0)
+        limit = check_count("limit", limit, 0, LAST_SEQ)
     if tag is not None:
         check_text("tag", tag)
     wanted = (check_one_of("status", status, BlockStatus).value,) if status else ()
-    rows = [
-        {**block_dict(record), "tags": list(tags_of(record))}
-        for record in conn.records(BLOCK, *wanted)
+    every = category is None and tag is None
+    found = (
+        record
+        for record in conn.records(BLOCK, *wanted, limit=limit if every else None)
         if (category is None or record.data["category"] == category)
         and (tag is None or any(like(tag, own) for own in tags_of(record)))
-    ]
-    return rows[:limit]
+    )
+    return [{**block_dict(record), "tags": list(tags_of(record))} for record in islice(found, limit)]

@@ -85,8 +85,10 @@ class Timed:
             return session_id
 
     def leave_session(self) -> None:
-        """Leave a session that was entered; the last one ends it."""
+        """Leave a session that was entered; the last one ends it. Without an entry nothing happens."""
         with self._door:
+            if not self._inside:
+                return
             self._inside -= 1
             if not self._inside:
                 self.end_session()

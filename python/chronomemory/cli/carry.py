@@ -12,7 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronomemory._core import Engine, canonical_json
+from chronomemory._core import Engine, canonical_json, matrix
+from chronomemory.blocks.ids import BLOCK
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import LogCorrupted
 from chronomemory.layout import log_folder, log_path
@@ -54,9 +55,24 @@ def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
 
 
 def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:
-    """Write every record of a file, those of the faces too, but what names embeddings; say how many."""
+    """Write every record of a file, those of the faces too, but what names embeddings; say how many.
+
+    Blocks had embeddings where they come from: say of how many the embedding is not here.
+    """
     told = store.engine.ingest(source, progress, faces=True)
-    return {"records": told["records"]}
+    return {"records": told["records"], "blocks_without_embedding": _bare_blocks(store)}
+
+
+def _bare_blocks(store: ChronoStore) -> int:
+    """Count the active blocks that name a space which has no row of theirs."""
+    named = {
+        record.id: record.data["space"]
+        for record in store.engine.query(kind=BLOCK, status="active")
+        if "space" in record.data
+    }
+    here = {space.name for space in store.spaces()} & set(named.values())
+    embedded = {(name, space) for space in here for name in matrix(store.engine, space=space)[3]}
+    return sum(item not in embedded for item in named.items())
 
 
 def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:

@@ -51,7 +51,7 @@ def search(
     with session(project, as_json) as here:
         hits = here.store.search(
             words,
-            kind=kind,
+            kind=kind or None,
             status=None if every_status else status,
             min_confidence=min_confidence,
             tags=tag or (),

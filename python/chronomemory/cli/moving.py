@@ -53,7 +53,8 @@ def import_(
 ) -> None:
     """Bring back what export wrote, with nothing lost.
 
-    Records replace those with the same id; embeddings are not among them. With --history the log
+    Records replace those with the same id; embeddings are not among them, and it is said how many active
+    blocks have none here. With --history the log
     itself is taken over, after it was verified, and only into a project that has none.
     """
     with session(project, as_json) as here, _on_disk(file) as source:
@@ -62,6 +63,11 @@ def import_(
                 told = bring_history(here.store, source, progress)
             else:
                 told = bring_records(here.store, source, progress)
+        if bare := told.get("blocks_without_embedding"):
+            here.out.warn(
+                f"{counted(bare, 'active block')} without embedding here, found by words alone: embeddings "
+                "do not travel as JSON; backup and restore carry them, update_block_scoring() gives new ones"
+            )
         if as_json:
             here.out.document({"history": history, **told})
         elif history:

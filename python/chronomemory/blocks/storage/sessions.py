@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from chronomemory.blocks.checks import check_finite, check_text
@@ -15,6 +16,8 @@ __all__ = ["end_session", "get_active_session", "start_session"]
 
 #: The statuses of a session.
 OPEN, ENDED = "active", "ended"
+#: Who was killed ends no session: one that began longer ago is taken to be abandoned.
+_LONGEST = timedelta(days=1)
 
 
 def start_session(
@@ -40,9 +43,13 @@ def end_session(conn: Connection, session_id: str) -> None:
 
 
 def get_active_session(conn: Connection) -> dict[str, Any] | None:
-    """Return the session that is open, the latest if there are several, or None."""
+    """Return the session that is open, the latest if there are several, or None.
+
+    One that began more than a day ago was abandoned, by a process that was killed, and is not returned.
+    """
+    earliest = datetime.fromisoformat(now()) - _LONGEST
     found = conn.records(SESSION, OPEN)
-    if not found:
+    if not found or datetime.fromisoformat(found[-1].data["started_at"]) < earliest:
         return None
     record = found[-1]
     data = record.data
