@@ -399,3 +399,22 @@ def test_the_first_field_of_the_list_says_when_it_was(store: ChronoStore) -> Non
     assert [within(year) for year in (2001, 2002, 2003, 2004)] == [{"B"}, set(), set(), {"A"}]
     store.choose_search_fields(times=["data.timestamp", "data.created_at", "data.date"])
     assert [within(year) for year in (2001, 2002, 2003, 2004)] == [{"B"}, set(), {"A"}, set()]
+
+
+@pytest.mark.filterwarnings("ignore:.*uncommitted bytes")
+@pytest.mark.parametrize("tail", [b"hello\n", b"\0" * 200 + b"\n", b"hello"])
+def test_a_search_ends_while_a_tail_is_pending(tmp_path: Path, tail: bytes) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R{n}", "label": "green tea"} for n in range(5)])
+    with (tmp_path / ".chronomemory" / "events.wal").open("ab") as log:
+        log.write(tail)
+    with ChronoStore(tmp_path) as store:
+        assert len(store.search("tea")) == 5
+        with (tmp_path / ".chronomemory" / "events.wal").open("r+b") as log:
+            log.seek(-1, 2)
+            log.write(b"x")
+        assert len(store.search("tea")) == 5
+        with ChronoStore(tmp_path) as other:
+            other.upsert({"id": "R9", "label": "black tea"})
+        assert len(store.search("tea")) == 6
+        assert store.verify().valid

@@ -1,4 +1,4 @@
-//! Do rows stay that somebody attaches while another looks after the store, also into a space that is just born?
+//! Does what somebody attaches or takes back stay so while another looks after the store, also in a space just born?
 
 mod scenario;
 
@@ -11,12 +11,13 @@ use chronomemory::options::Durability;
 use chronomemory::store::{self, Attachment, Store, Turns};
 use scenario::{Action, DIM, START, draft, fresh_disk, layout, open, vector};
 
-/// Another process attaches into a space of its own before one of the turns.
+/// Another process does something before one of the turns.
 struct Beside<'a> {
     disk: &'a CrashDisk,
     store: RefCell<Store>,
     turns: Cell<usize>,
     at: usize,
+    act: fn(&mut Store, u32) -> Result<()>,
 }
 
 impl Turns for Beside<'_> {
@@ -24,7 +25,7 @@ impl Turns for Beside<'_> {
         self.turns.set(self.turns.get() + 1);
         if self.turns.get() == self.at {
             let mut other = open(self.disk, Durability::Full)?;
-            attach(&mut other, "born-beside", self.at as u32)?;
+            (self.act)(&mut other, self.at as u32)?;
             other.close()?;
         }
         act(&mut self.store.borrow_mut())
@@ -53,8 +54,22 @@ fn filled() -> CrashDisk {
     disk
 }
 
-/// Lets somebody attach before every turn of a long task, one at a time.
+fn into_a_new_space(store: &mut Store, n: u32) -> Result<()> {
+    attach(store, "born-beside", n)
+}
+
+/// Lets somebody attach into a space of their own before every turn of a long task, one at a time.
 fn beside_every_turn(prepare: fn() -> CrashDisk, task: fn(&Beside<'_>) -> Result<()>) {
+    before_every_turn(prepare, into_a_new_space, task, |_| {});
+}
+
+/// Lets somebody act before every turn of a long task, one at a time, and looks at the store afterwards.
+fn before_every_turn(
+    prepare: fn() -> CrashDisk,
+    act: fn(&mut Store, u32) -> Result<()>,
+    task: fn(&Beside<'_>) -> Result<()>,
+    look: fn(&Store),
+) {
     let mut at = 1;
     loop {
         let disk = prepare();
@@ -64,6 +79,7 @@ fn beside_every_turn(prepare: fn() -> CrashDisk, task: fn(&Beside<'_>) -> Result
             store: RefCell::new(store),
             turns: Cell::new(0),
             at,
+            act,
         };
         task(&beside).expect("the task ends well");
         let turns = beside.turns.get();
@@ -74,6 +90,7 @@ fn beside_every_turn(prepare: fn() -> CrashDisk, task: fn(&Beside<'_>) -> Result
         }
         let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("a look at the files");
         assert!(report.damage.is_empty(), "before turn {at}: {:?}", report.damage);
+        look(&open(&disk, Durability::Full).expect("open"));
         at += 1;
     }
 }
@@ -115,4 +132,18 @@ fn of_a_restore() {
         let source = Layout::of_folder(backups.join(name));
         store::restore(beside, &source, &|| START, &mut |_, _| {})
     });
+}
+
+#[test]
+fn what_is_taken_back_beside_a_compaction_does_not_return() {
+    let replace_and_detach = |store: &mut Store, n: u32| {
+        attach(store, "default", 50 + n)?;
+        store.detach(None, &["R1".to_owned()], START).map(|_| ())
+    };
+    before_every_turn(
+        filled,
+        replace_and_detach,
+        |beside| store::compact(beside, true, &|| START, &mut |_, _| {}).map(|_| ()),
+        |store| assert_eq!(store.embedding(None, "R1").expect("no damage"), None),
+    );
 }

@@ -4,8 +4,22 @@ use super::derived;
 use super::load::{Examined, Look, Seen, look_twice, nothing};
 use super::loader::Loader;
 use super::{Log, Progress, Store, vectors};
+use crate::digest::{Hex, sha256};
+use crate::disk::{Identity, read_upto};
 use crate::error::{At, Error, Result};
 use crate::state::State;
+
+/// A larger tail is read anew at every look.
+const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What a pending tail looked like. Others may replace it by as many other bytes, so its length does not tell; but to load
+/// everything anew for the same bytes again and again would keep a search from ever seeing one state twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TailSeen {
+    log: Identity,
+    start: u64,
+    digest: Hex,
+}
 
 impl Store {
     /// Reads what others committed since.
@@ -112,6 +126,13 @@ impl Store {
         if length < log.walk.end {
             return self.reload(&mut |_, _| {});
         }
+        let seen = self.look_at_tail()?;
+        if seen.is_some() && seen == self.tail_known {
+            return Ok(());
+        }
+        let Some(log) = self.log.as_mut() else {
+            return Ok(());
+        };
         let before = log.walk.follower.damage.len();
         let mut loader = Loader::going_on(std::mem::take(&mut self.state));
         let reading = crate::wal::reader::Reading {
@@ -132,9 +153,31 @@ impl Store {
             return Ok(());
         };
         if log.walk.follower.damage.len() > before || log.walk.follower.tail.is_some() {
-            return self.reload(&mut |_, _| {});
+            self.reload(&mut |_, _| {})?;
+            // The same before and after: then it was this that was loaded.
+            self.tail_known = self.look_at_tail()?.filter(|now| seen.as_ref() == Some(now));
+            return Ok(());
         }
         self.report.tail = tail;
         Ok(())
+    }
+
+    /// What a pending tail looks like, if there is one that can be looked at.
+    fn look_at_tail(&self) -> Result<Option<TailSeen>> {
+        let Some(log) = self.log.as_ref().filter(|_| self.report.tail.is_some()) else {
+            return Ok(None);
+        };
+        let path = self.layout.log();
+        let (start, end) = (log.walk.end, log.file.length().at(path)?);
+        if end.saturating_sub(start) > LARGEST_TAIL_BYTES {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        read_upto(&*log.file, &mut bytes, start, (end - start) as usize).at(path)?;
+        Ok(Some(TailSeen {
+            log: log.identity,
+            start,
+            digest: sha256(&bytes),
+        }))
     }
 }

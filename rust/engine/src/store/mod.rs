@@ -135,6 +135,7 @@ pub struct Store {
     /// Stamps the commits.
     hand: Hand,
     unsynced: Unsynced,
+    tail_known: Option<follow::TailSeen>,
     poisoned: Option<String>,
     /// The mark of a failed sync that was there before this store.
     mark_at_open: Option<String>,
@@ -176,6 +177,7 @@ impl Store {
             spare: Lines::default(),
             hand: Hand::default(),
             unsynced: Unsynced::default(),
+            tail_known: None,
             poisoned: None,
             mark_at_open: None,
             standing: Standing::Unseen,

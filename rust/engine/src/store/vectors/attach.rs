@@ -120,7 +120,8 @@ impl Store {
                 // Its own record is lost, and there must be one to say that it is no more.
                 words::write_space(&mut draft, &index.bound, store.options.recursion_depth)?;
             }
-            for group in index.groups.keys() {
+            let left_behind = index.left_behind.keys().map(|(_, group)| group);
+            for group in index.groups.keys().chain(left_behind) {
                 words::write_empty(&mut draft, name, *group)?;
             }
             words::write_dropped(&mut draft, name)?;
@@ -172,11 +173,11 @@ impl Store {
                 });
             }
             let mut bound = bound.clone();
-            if index.is_implied {
+            if is_lost {
                 model.clone_into(&mut bound.model);
                 words::write_space(draft, &bound, self.options.recursion_depth)?;
             }
-            let row = index.rows.max(index.reserved).max(self.rows_not_to_touch(&bound)?);
+            let row = index.rows.max(index.reserved()).max(self.rows_not_to_touch(&bound)?);
             return Ok((bound, row));
         }
         check_name(name)?;

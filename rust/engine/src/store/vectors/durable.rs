@@ -93,8 +93,7 @@ impl Store {
     /// cannot be read are left as they are.
     pub(in crate::store) fn take_back_damaged(&mut self, now: i64) -> Result<()> {
         let mut slots: Vec<u32> = self.state.vector_changes().to_vec();
-        // The latest first.
-        slots.sort_unstable_by(|a, b| b.cmp(a));
+        slots.sort_unstable();
         slots.dedup();
         let mut draft = Draft::default();
         let mut lost: BTreeMap<String, Vec<(u32, Vec<u8>)>> = BTreeMap::new();

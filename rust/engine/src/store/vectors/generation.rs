@@ -166,8 +166,8 @@ impl Store {
             let entries: Vec<(&[u8], Hex)> = old_rows.iter().filter_map(entry).collect();
             let entries: Vec<(&[u8], &Hex)> = entries.iter().map(|(id, digest)| (*id, digest)).collect();
             let groups = write_groups(draft, new, first, &entries, depth)?;
-            // Taken back while the others were copied.
-            let gone = (first..).zip(old_rows).filter(|(_, row)| index.gone.contains(**row));
+            // Taken back, or replaced by a row that was taken back, while the others were copied.
+            let gone = (first..).zip(old_rows).filter(|(_, row)| !index.is_living(**row));
             let gone: Vec<u32> = gone.map(|(row, _)| row).collect();
             let group_of = |row: &u32| groups.iter().rfind(|group| *group <= row);
             for rows in gone.chunk_by(|a, b| group_of(a) == group_of(b)) {
@@ -206,9 +206,12 @@ impl Store {
     /// Whether a file holds rows that the log names, or what is derived from them.
     pub(in crate::store) fn names_rows(&self, path: &Path) -> bool {
         let known = self.known_spaces();
-        let mut bounds = known.spaces.spaces.values().map(|index| &index.bound);
-        bounds.any(|Bound { name, generation, .. }| {
-            path == self.layout.rows(name, *generation) || path == self.layout.companion(name, *generation)
+        known.spaces.spaces.values().any(|index| {
+            let Bound { name, generation, .. } = &index.bound;
+            let is_of = |generation: u64| path == self.layout.rows(name, generation);
+            is_of(*generation)
+                || path == self.layout.companion(name, *generation)
+                || index.left_behind.keys().any(|(generation, _)| is_of(*generation))
         })
     }
 

@@ -42,8 +42,8 @@ pub struct RowIndex {
     pub blocks: Vec<Arc<Block>>,
     /// How many rows there are.
     pub rows: u32,
-    /// Up to here groups of other generations name rows; a new group must not take the place of such a one.
-    pub reserved: u32,
+    /// Groups of other generations that still name rows, by generation and first row, and how many.
+    pub left_behind: BTreeMap<(u64, u32), u32>,
     /// The highest row of each slot; a running search keeps those it began with.
     pub current: Arc<Vec<u32>>,
     /// Rows that were taken back.
@@ -63,7 +63,7 @@ impl RowIndex {
             is_implied: false,
             blocks: Vec::new(),
             rows: 0,
-            reserved: 0,
+            left_behind: BTreeMap::new(),
             current: Arc::default(),
             gone: RoaringBitmap::new(),
             died: Vec::new(),
@@ -107,6 +107,17 @@ impl RowIndex {
             .map(|(row, owner)| (row, *owner))
     }
 
+    /// Up to here groups of other generations name rows: a new group must not take the place of such a one.
+    pub fn reserved(&self) -> u32 {
+        let ends = self.left_behind.iter().map(|((_, row), count)| row + count);
+        ends.max().unwrap_or(0)
+    }
+
+    /// The highest row that ever was a record's here, even if it was taken back.
+    pub fn ever_of(&self, slot: u32) -> Option<u32> {
+        self.current.get(slot as usize).copied().filter(|row| *row != NONE)
+    }
+
     /// The first row of the group that a row is in.
     pub fn group_of(&self, row: u32) -> Option<u32> {
         let (first, length) = self.groups.range(..=row).next_back()?;
@@ -116,7 +127,7 @@ impl RowIndex {
     fn take(&mut self, owned: Owned) {
         let count = owned.block.owners.len() as u32;
         if owned.generation != self.bound.generation {
-            self.reserved = self.reserved.max(owned.row + count);
+            self.left_behind.insert((owned.generation, owned.row), count);
             return;
         }
         self.groups.insert(owned.row, count);
