@@ -244,10 +244,7 @@ fn nowhere() -> (Bound, Vec<u32>) {
 
 /// A row of an earlier generation: the line is lost that took it along, or took it back.
 fn left_behind(bound: &Bound, group: &Group<'_>, row: u32, id: &[u8]) -> Damage {
-    let old = Bound {
-        generation: group.generation,
-        ..bound.clone()
-    };
+    let old = bound.at(group.generation);
     let reason = format!(
         "row {row}, the embedding of {:?}: its space has moved on without it",
         shown(id)

@@ -101,10 +101,7 @@ impl Store {
                 let folder = store.layout.vectors();
                 store.make_folder(&folder, store.layout.folder())?;
                 let old = &index.bound;
-                let new = Bound {
-                    generation: store.free_generation(&old.name, old.generation + 1),
-                    ..old.clone()
-                };
+                let new = old.at(store.free_generation(&old.name, old.generation + 1));
                 let name = format!("{}.tmp", words::file_name(&new));
                 let scratch = Scratch::at(&store.disk, folder.join(name));
                 moving.push(Moving {

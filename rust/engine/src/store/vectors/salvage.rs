@@ -59,7 +59,7 @@ impl Salvage {
         if group.generation >= index.bound.generation || group.ids.is_empty() {
             return Ok(false);
         }
-        let old = at_generation(&index.bound, group.generation);
+        let old = index.bound.at(group.generation);
         let key = (group.space.clone(), group.generation);
         if let Entry::Vacant(place) = self.files.entry(key) {
             let path = store.layout.rows(&old.name, old.generation);
@@ -119,7 +119,7 @@ impl Salvage {
         let living = space.rows.values().filter(|found| space.comes_along && !found.is_gone);
         let mut certain = Vec::new();
         for found in living {
-            let old = at_generation(&space.bound, found.was.0);
+            let old = space.bound.at(found.was.0);
             let rows = file_of(found.was.0).map(Mapping::bytes).unwrap_or_default();
             let is_right = is_row(rows, found.was.1, &old, &found.digest) && is_certain(found.was);
             if let Some(bytes) = row_bytes(rows, found.was.1, &old).filter(|_| is_right) {
@@ -158,12 +158,5 @@ impl Salvage {
             write_groups(draft, bound, space.first, &rows, depth)?;
         }
         Ok(())
-    }
-}
-
-fn at_generation(bound: &Bound, generation: u64) -> Bound {
-    Bound {
-        generation,
-        ..bound.clone()
     }
 }

@@ -47,6 +47,15 @@ impl Bound {
     pub fn stride(&self) -> u64 {
         4 * self.dim as u64
     }
+
+    /// The same space with its rows in another file.
+    #[must_use]
+    pub fn at(&self, generation: u64) -> Self {
+        Self {
+            generation,
+            ..self.clone()
+        }
+    }
 }
 
 /// Whether a space may have this name: it becomes the name of a file.
