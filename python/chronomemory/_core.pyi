@@ -168,9 +168,10 @@ class Engine:
         """Take the log as it is now for the right one."""
     def compact(self, *, keep_history: bool = True, progress: _Progress | None = None) -> int: ...
     def backup(self, progress: _Progress | None = None) -> str: ...
-    def restore(self, source: _Path, progress: _Progress | None = None) -> None: ...
-    def repair(self, progress: _Progress | None = None) -> dict[str, Any]:
-        """{"damage", "kept", "records"}; the last two are None if nothing was damaged."""
+    def restore(self, source: _Path, progress: _Progress | None = None, *, damaged: bool = False) -> None: ...
+    def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]:
+        """{"damage", "kept", "records", "healed", "history_kept", "changed", "lost", "unsettled", "unproven"};
+        "kept" and "records" are None if nothing was damaged."""
 
 @final
 class View:

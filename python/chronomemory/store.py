@@ -321,21 +321,29 @@ class ChronoStore(Door):
         """
         return Path(self.engine.backup(progress))
 
-    def restore(self, source: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
-        """Put the store back to a backup; the log it had goes to ``quarantine/``.
+    def restore(
+        self, source: str | os.PathLike[str], *, damaged: bool = False, progress: Progress | None = None
+    ) -> None:
+        """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
-        What ``progress`` raises is raised when all is put back: it cannot cancel the call.
+        What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
+        then it comes back as it is. What ``progress`` raises is raised when all is put back: it
+        cannot cancel the call.
         """
         with self._lenient_engine() as engine:
-            engine.restore(os.fspath(source), progress)
+            engine.restore(os.fspath(source), progress, damaged=damaged)
 
-    def repair(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Put damaged bytes aside, leave an event that says so, and return what was done.
+    def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+        """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
 
-        What ``progress`` raises is raised when all is repaired: it cannot cancel the call.
+        ``healed`` counts the places of the log that came back, ``changed`` has the ids whose records are
+        other now, ``lost`` the events that stay lost, ``unsettled`` the ids that those seem to speak of,
+        ``kept`` the folder of what was set aside. Where nothing proves the state that the log starts
+        from, the call is refused; ``unproven=True`` takes it as it is and marks every record of it. What
+        ``progress`` raises is raised when all is repaired: it cannot cancel the call.
         """
         with self._lenient_engine() as engine:
-            return engine.repair(progress)
+            return engine.repair(progress, unproven=unproven)
 
     @contextmanager
     def _lenient_engine(self) -> Iterator[Engine]:

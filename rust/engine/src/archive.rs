@@ -100,11 +100,17 @@ impl Archive {
 /// # Errors
 /// What the disk says.
 pub fn open(disk: &dyn Disk, path: &Path) -> io::Result<Archive> {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    open_as(disk, path, &name)
+}
+
+/// Opens a file that once was an archive of this name.
+///
+/// # Errors
+/// What the disk says.
+pub fn open_as(disk: &dyn Disk, path: &Path, name: &str) -> io::Result<Archive> {
     let packed = disk.open(path, Access::Read)?;
-    let is_packed = path
-        .file_name()
-        .is_some_and(|name| is_packed_name(&name.to_string_lossy()));
-    if !is_packed {
+    if !is_packed_name(name) {
         let log = Arc::clone(&packed);
         return Ok(Archive {
             packed,

@@ -17,6 +17,8 @@ pub enum DamageKind {
     Unlinked,
     /// A batch that is not whole.
     BrokenBatch,
+    /// There is no log, or an empty one, where one was.
+    LogMissing,
     /// The state that the log starts from is not there.
     BaseMissing,
     /// The state that the log starts from is not the one the log names.
@@ -41,6 +43,7 @@ impl DamageKind {
             Self::Injected => "injected",
             Self::Unlinked => "unlinked",
             Self::BrokenBatch => "broken-batch",
+            Self::LogMissing => "log-missing",
             Self::BaseMissing => "base-missing",
             Self::BaseAltered => "base-altered",
             Self::ArchiveAltered => "archive-altered",

@@ -144,7 +144,7 @@ pub fn sha256_after_brace(rest: &[u8]) -> Hex {
 }
 
 /// SHA-256 of bytes that arrive piece by piece.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
@@ -155,7 +155,12 @@ impl Hasher {
 
     /// The digest of all pieces.
     pub fn finish(self) -> Hex {
-        Hex::spell(&self.0.finalize().into())
+        Hex::spell(&self.finish_raw())
+    }
+
+    /// The same, not spelled.
+    pub fn finish_raw(self) -> [u8; 32] {
+        self.0.finalize().into()
     }
 }
 

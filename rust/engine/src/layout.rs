@@ -53,6 +53,16 @@ impl Layout {
         self.folder.join("events.wal.tmp")
     }
 
+    /// A log that is being brought back line by line.
+    pub fn healed_draft(&self) -> PathBuf {
+        self.archives().join("healed.wal.tmp")
+    }
+
+    /// A log that a restore brings, until it takes its place.
+    pub fn restored_draft(&self) -> PathBuf {
+        self.archives().join("restored.wal.tmp")
+    }
+
     /// The materialised state for people and other tools.
     pub fn snapshot(&self) -> PathBuf {
         self.folder.join(SNAPSHOT)
@@ -159,6 +169,23 @@ impl Layout {
 /// A base's name relative to the folder.
 pub fn base_name(sha256: &str) -> String {
     format!("base/{sha256}.json")
+}
+
+/// The digest that a file of this name in `base/` should have.
+pub fn digest_in_base_name(name: &str) -> Option<&str> {
+    let digits = name.strip_suffix(".json")?;
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (digits.len() == 64 && digits.bytes().all(is_digit)).then_some(digits)
+}
+
+/// The first and last seq of an archive of ours, and how its digest begins.
+pub fn parts_of_archive_name(name: &str) -> Option<(u64, u64, &str)> {
+    let stem = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".wal")?;
+    let mut parts = stem.split('-');
+    let (first, last, digits) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let is_ours = parts.next().is_none() && digits.len() == 16 && digits.bytes().all(is_digit);
+    Some((first.parse().ok()?, last.parse().ok()?, digits)).filter(|_| is_ours)
 }
 
 /// The name of a file of rows relative to the folder.

@@ -5,6 +5,7 @@ use std::io;
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
 use crate::json::{self, Value};
 use crate::layout::{Layout, is_archive_name};
@@ -34,6 +35,52 @@ pub struct Sentinel {
     pub archive: Option<(String, String)>,
     /// It was written by a repair.
     pub repaired: bool,
+    /// The repairs that this log, or one before it, came out of; oldest first.
+    pub repairs: Vec<Repair>,
+}
+
+/// What a sentinel says of a repair, its own or an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The seq of the sentinel that told of it first.
+    pub seq: u64,
+    /// When it was.
+    pub ts: String,
+    /// How many things were wrong.
+    pub findings: u64,
+    /// How many of them could not be brought back, or stand on bytes that nothing proves.
+    pub open: u64,
+}
+
+impl Repair {
+    /// As a sentinel says it.
+    pub fn value(&self) -> Value {
+        let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
+        Value::object([
+            ("findings", number(self.findings)),
+            ("open", number(self.open)),
+            ("seq", number(self.seq)),
+            ("ts", Value::Str(self.ts.clone())),
+        ])
+    }
+
+    fn of(value: &Value) -> Option<Self> {
+        let number = |name: &str| value.get(name).and_then(Value::as_u64);
+        Some(Self {
+            seq: number("seq")?,
+            ts: value.get("ts").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            findings: number("findings")?,
+            open: number("open").unwrap_or(0),
+        })
+    }
+
+    /// As a report says it.
+    pub fn tell(&self) -> String {
+        format!(
+            "repaired at event {}, {}: {} findings, {} of them open",
+            self.seq, self.ts, self.findings, self.open
+        )
+    }
 }
 
 /// The beginning of a log.
@@ -56,6 +103,10 @@ pub struct Beginning {
     pub ts: i64,
     /// Where its first event stands: not at 0 if something else stands before it.
     pub offset: u64,
+    /// The seq of that event; `None` if there is no event.
+    pub seq: Option<u64>,
+    /// The hash that it gives as its predecessor's, if any.
+    pub prev_hash: Option<Hex>,
 }
 
 /// Finds out how a log begins.
@@ -69,14 +120,63 @@ pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<Beginning> {
         origin: Origin::Nothing,
         ts: i64::MIN,
         offset: 0,
+        seq: None,
+        prev_hash: None,
     };
-    Ok(first.found.map_or(nothing, |(op, record, ts, offset)| {
-        let origin = match op {
-            Op::Compact => sentinel(&record).map_or(Origin::Foreign, Origin::Ours),
-            _ => Origin::Nothing,
-        };
-        Beginning { origin, ts, offset }
-    }))
+    let Some((op, record, ts, offset, seq)) = first.found else {
+        return Ok(nothing);
+    };
+    let prev_hash = if offset == 0 {
+        None
+    } else {
+        prev_hash_at(log, offset, length)?
+    };
+    Ok(Beginning {
+        origin: origin_by(op, &record),
+        ts,
+        offset,
+        seq: Some(seq),
+        prev_hash,
+    })
+}
+
+fn origin_by(op: Op, record: &[u8]) -> Origin {
+    match op {
+        Op::Compact => sentinel(record).map_or(Origin::Foreign, Origin::Ours),
+        _ => Origin::Nothing,
+    }
+}
+
+/// What a log starts from that begins with this line; `None` if that is no event.
+pub fn origin_in(line: &[u8]) -> Option<Origin> {
+    let event = Event::read(line, Trust::Nothing).ok()?;
+    Some(origin_by(event.op, event.record(line)))
+}
+
+fn prev_hash_at(log: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Option<Hex>> {
+    let line = line_from(log, offset, length)?;
+    let event = Event::read(&line, Trust::Hashes).ok();
+    Ok(event.and_then(|event| Hex::read(event.prev_hash(&line))))
+}
+
+/// The line that begins at a place, without its newline.
+///
+/// # Errors
+/// What the disk says.
+pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let known = line.len();
+        let room = (length - offset - known as u64).min(4096) as usize;
+        let got = read_upto(file, &mut line, offset + known as u64, room)?;
+        if let Some(newline) = memchr::memchr(b'\n', &line[known..]) {
+            line.truncate(known + newline);
+            return Ok(line);
+        }
+        if got == 0 {
+            return Ok(line);
+        }
+    }
 }
 
 /// Finds out what a log starts from.
@@ -90,19 +190,32 @@ pub fn origin_of(log: &dyn DiskFile, length: u64) -> io::Result<Origin> {
 fn sentinel(record: &[u8]) -> Option<Sentinel> {
     let record = json::parse(record).ok()?;
     let data = record.get("data")?;
+    let last_seq = data.get("last_seq").and_then(Value::as_u64).unwrap_or(0);
+    let told = data.get("repairs").and_then(Value::as_array);
+    let mut repairs: Vec<Repair> = told.unwrap_or_default().iter().filter_map(Repair::of).collect();
+    // Earlier versions told of a repair in its own log only.
+    if let (None, Some(findings)) = (told, data.get("repaired")) {
+        repairs.push(Repair {
+            seq: last_seq + 1,
+            ts: String::new(),
+            findings: findings.as_array().map_or(0, |findings| findings.len() as u64),
+            open: 0,
+        });
+    }
     let text = |name: &str| data.get(name).and_then(Value::as_str);
     Some(Sentinel {
         base_sha256: data
             .get("base_sha256")?
             .as_str()
             .and_then(|digits| Hex::read(digits.as_bytes())),
-        last_seq: data.get("last_seq").and_then(Value::as_u64).unwrap_or(0),
+        last_seq,
         previous_head: text("previous_head").unwrap_or_default().to_owned(),
         archive: data.get("archive").filter(|name| !name.is_null()).map(|name| {
             let digest = text("archive_sha256").unwrap_or_default();
             (name.as_str().unwrap_or_default().to_owned(), digest.to_owned())
         }),
         repaired: data.get("repaired").is_some(),
+        repairs,
     })
 }
 
@@ -119,13 +232,13 @@ impl Sentinel {
 /// The first event of a log.
 #[derive(Default)]
 struct First {
-    found: Option<(Op, Vec<u8>, i64, u64)>,
+    found: Option<(Op, Vec<u8>, i64, u64, u64)>,
 }
 
 impl Sink for First {
     fn count(&mut self, known: Known<'_>, ts: i64) {
         self.found
-            .get_or_insert_with(|| (known.op, known.record.to_vec(), ts, known.offset));
+            .get_or_insert_with(|| (known.op, known.record.to_vec(), ts, known.offset, known.seq));
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {

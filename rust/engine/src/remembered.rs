@@ -155,7 +155,11 @@ pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<Note>) -> io::Res
     }
 }
 
-fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Result<Standing> {
+/// The same for one head.
+///
+/// # Errors
+/// What the disk says.
+pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Result<Standing> {
     let log = match disk.open(layout.log(), Access::Read) {
         Ok(log) => log,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {

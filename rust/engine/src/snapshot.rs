@@ -285,7 +285,7 @@ fn own_header(line: &[u8]) -> Option<Header> {
     Header::of(&json::parse(&closed).ok()?)
 }
 
-fn last_header(line: &[u8]) -> Option<Header> {
+pub(crate) fn last_header(line: &[u8]) -> Option<Header> {
     let opened = [b"{", line.strip_prefix(b"],")?].concat();
     let value = json::parse(&opened).ok()?;
     // The records stand before; others behind them would be a second list.

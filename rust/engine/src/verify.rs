@@ -372,6 +372,11 @@ impl Holding {
         self.items.last().map(|item| item.seq)
     }
 
+    /// Where the first event held begins.
+    pub fn first_offset(&self) -> Option<u64> {
+        self.items.first().map(|item| item.offset)
+    }
+
     /// Forgets the events.
     pub fn clear(&mut self) {
         self.items.clear();

@@ -113,7 +113,7 @@ fn of_a_repair() {
         disk
     };
     beside_every_turn(prepare, |beside| {
-        store::repair(beside, &|| START, &mut |_, _| {}).map(|_| ())
+        store::repair(beside, false, &|| START, &mut |_, _| {}).map(|_| ())
     });
 }
 
@@ -130,7 +130,7 @@ fn of_a_restore() {
         let backups = layout().backups();
         let name = beside.disk.list(&backups).expect("a list").remove(0);
         let source = Layout::of_folder(backups.join(name));
-        store::restore(beside, &source, &|| START, &mut |_, _| {})
+        store::restore(beside, &source, false, &|| START, &mut |_, _| {})
     });
 }
 

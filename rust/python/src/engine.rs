@@ -344,25 +344,25 @@ impl Engine {
         Ok(folder.to_string_lossy().into_owned())
     }
 
-    #[pyo3(signature = (source, progress=None))]
-    fn restore(&self, py: Python<'_>, source: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (source, progress=None, *, damaged=false))]
+    fn restore(&self, py: Python<'_>, source: PathBuf, progress: Option<Py<PyAny>>, damaged: bool) -> PyResult<()> {
         let source = layout_of(source);
         self.handle.look_after(py, progress, |turns, report| {
-            store::restore(turns, &source, &now, report)
+            store::restore(turns, &source, damaged, &now, report)
         })
     }
 
-    #[pyo3(signature = (progress=None))]
-    fn repair<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (progress=None, *, unproven=false))]
+    fn repair<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<Py<PyAny>>,
+        unproven: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let repaired = self
             .handle
-            .with_progress(py, progress, |store, report| store.repair(now(), report))?;
-        let dict = PyDict::new(py);
-        let damage = repaired.as_ref().map(|done| done.damage.as_slice()).unwrap_or_default();
-        dict.set_item("damage", report::damages(py, damage)?)?;
-        dict.set_item("kept", repaired.as_ref().map(|done| done.kept.clone()))?;
-        dict.set_item("records", repaired.map(|done| done.records))?;
-        Ok(dict)
+            .with_progress(py, progress, |store, report| store.repair(unproven, now(), report))?;
+        report::repaired(py, repaired.as_ref())
     }
 }
 

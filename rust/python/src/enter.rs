@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use chronomemory::damage::DamageKind;
 use chronomemory::error::Error;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -78,10 +79,18 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             details.set_item("offset", damage.offset)?;
             details.set_item("seq", damage.seq)?;
             details.set_item("damage", damage.kind.word())?;
-            details.set_item(
-                "recovery",
-                "Run verify() for the whole list, then repair() or restore a backup.",
-            )
+            let recovery = match damage.kind {
+                DamageKind::LogMissing => {
+                    "Bring the log back, or restore() a backup; repair() starts again from what is left. \
+                     Then open the store again."
+                }
+                DamageKind::BaseAltered | DamageKind::BaseMissing | DamageKind::SnapshotRefused => {
+                    "Run verify() for the whole list, then restore() a backup; repair(unproven=True) takes what \
+                     nothing proves, and marks it."
+                }
+                _ => "Run verify() for the whole list, then repair() or restore() a backup.",
+            };
+            details.set_item("recovery", recovery)
         }),
     };
     made.unwrap_or_else(|fault| fault)

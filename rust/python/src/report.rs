@@ -1,7 +1,7 @@
 //! How is a report shown to Python?
 
 use chronomemory::damage::{Damage, Tail};
-use chronomemory::store::Standing;
+use chronomemory::store::{Repaired, Standing};
 use chronomemory::verify::Report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -55,6 +55,22 @@ pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, Py
         list.append(dict)?;
     }
     Ok(list)
+}
+
+/// What a repair did; without one nothing was damaged.
+pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let none: &[String] = &[];
+    dict.set_item("damage", damages(py, done.map_or(&[], |done| &done.damage))?)?;
+    dict.set_item("kept", done.map(|done| done.kept.as_str()))?;
+    dict.set_item("records", done.map(|done| done.records))?;
+    dict.set_item("healed", done.map_or(0, |done| done.healed))?;
+    dict.set_item("history_kept", done.is_none_or(|done| done.history_kept))?;
+    dict.set_item("changed", done.map_or(none, |done| &done.changed))?;
+    dict.set_item("lost", done.map_or(none, |done| &done.lost))?;
+    dict.set_item("unsettled", done.map_or(none, |done| &done.unsettled))?;
+    dict.set_item("unproven", done.map_or(none, |done| &done.unproven))?;
+    Ok(dict)
 }
 
 fn tail_dict<'py>(py: Python<'py>, tail: &Tail) -> PyResult<Bound<'py, PyDict>> {

@@ -7,6 +7,7 @@
 mod arena;
 mod catalog;
 mod changes;
+mod compare;
 mod query;
 mod records;
 mod rows;
@@ -20,5 +21,5 @@ pub use query::Query;
 pub use records::{Frozen, State};
 pub use rows::{Row, Survey};
 pub use slots::Sieve;
-pub use spelling::{spelled, unspelled};
+pub use spelling::{parsed, spelled, unspelled};
 pub use timeline::Timeline;

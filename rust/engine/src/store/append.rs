@@ -88,6 +88,7 @@ impl Store {
             log.walk.latest = log.walk.latest.max(now);
             log.walk.lines += count;
             log.walk.end += lines.bytes.len() as u64;
+            self.own_end = log.walk.end;
         }
     }
 
@@ -108,7 +109,24 @@ impl Store {
     /// A log is born complete: written elsewhere, synced, and only then given its name.
     fn create_log(&mut self, lines: &Lines) -> Result<()> {
         let path = self.layout.log().to_owned();
-        // The hint comes first: one sync of the folder then makes both names durable, and without its log it says nothing.
+        self.replace_log(&lines.bytes)?;
+        let file = self.disk.open(&path, Access::Write).at(&path)?;
+        // The hint comes second: without its log it would tell of one that was lost. Should it fail, the next append tries
+        // again before it writes.
+        let is_told = self.tell_birth(lines).is_ok();
+        self.log = Some(Log {
+            identity: file.identity().at(&path)?,
+            file,
+            writable: true,
+            walk: Walk::new(None),
+            origin: Origin::Nothing,
+            anchored: is_told,
+        });
+        Ok(())
+    }
+
+    /// Says durably how far a log reaches that was just born.
+    fn tell_birth(&self, lines: &Lines) -> Result<()> {
         let first = lines.bytes.get(9..73).and_then(Hex::read);
         if let (Some(first), Some(head)) = (first, lines.link.head) {
             let reached = Synced {
@@ -117,20 +135,10 @@ impl Store {
                 first,
                 head,
             };
-            write_hint(&*self.disk, &self.layout, &reached)?
-                .sync()
-                .at(&self.layout.synced())?;
+            let hint = self.layout.synced();
+            write_hint(&*self.disk, &self.layout, &reached)?.sync().at(&hint)?;
+            self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
         }
-        self.replace_log(&lines.bytes)?;
-        let file = self.disk.open(&path, Access::Write).at(&path)?;
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            file,
-            writable: true,
-            walk: Walk::new(None),
-            origin: Origin::Nothing,
-            anchored: true,
-        });
         Ok(())
     }
 

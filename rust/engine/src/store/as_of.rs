@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::damage::Damage;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, beginning_of};
 use crate::state::{Query, State};
 use crate::text::Index;
-use crate::verify::{BaseState, Walk};
-use crate::wal::reader::Reading;
+use crate::verify::BaseState;
 
+use super::base::Proof;
 use super::changed::why_not_kept;
 use super::load::{Look, examine, settled_seq};
 use super::loader::{Loader, Moment};
@@ -63,6 +64,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
+        self.check_log_is_there()?;
         let Some(log) = &self.log else {
             return Ok(View {
                 state: State::default(),
@@ -140,42 +142,26 @@ impl Store {
             &mut |_, _| {},
         )
         .or_damage(&segment.name)?;
-        if found.report.base == BaseState::Missing && !is_live {
-            return self.view_without_base(segment, moment, reachable);
+        if found.proof == Proof::Nothing && found.report.base == BaseState::Missing && !is_live {
+            return Err(unavailable(segment, reachable));
         }
         // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
-        let has_base = !matches!(found.report.base, BaseState::Missing | BaseState::Damaged);
-        let damage = &found.report.damage;
-        if let Some(first) = damage.first().filter(|_| !is_live || !has_base) {
-            let worst = damage.iter().find(|found| found.path != LOG).unwrap_or(first);
+        let counts = |damage: &&Damage| {
+            if damage.path == LOG {
+                !is_live
+            } else {
+                found.proof == Proof::Nothing
+            }
+        };
+        if let Some(worst) = found.report.damage.iter().rev().find(counts) {
             let path = if worst.path == LOG { &segment.name } else { &worst.path };
             return Err(damaged(path, worst));
         }
-        Ok(View {
-            seq: loader.last_seq,
-            state: loader.state.unwrap_or_default(),
-            log: Some((Arc::clone(&segment.log), segment.length)),
-            text: OnceLock::new(),
-        })
-    }
-
-    /// The base of an archived segment is not there, but what it held is what was known at the end of the segment before.
-    fn view_without_base(&self, segment: &Segment, moment: Moment, reachable: u64) -> Result<View> {
-        let before = self.before(segment)?.ok_or_else(|| unavailable(segment, reachable))?;
-        let earlier = self.view_in(&before, Moment::Seq(u64::MAX), reachable)?;
-        let mut state = earlier.state;
-        state.forget_events();
-        let mut loader = Loader::going_on(state);
-        (loader.until, loader.last_seq) = (Some(moment), earlier.seq);
-        let reading = Reading {
-            trusted_until: 0,
-            threads: self.options.threads,
-        };
-        let mut walk = Walk::new(None);
-        walk.go(&*segment.log, segment.length, reading, &mut loader, &mut |_, _| {})
-            .or_damage(&segment.name)?;
-        if let Some(first) = walk.follower.damage.first() {
-            return Err(damaged(&segment.name, first));
+        // The line is lost that would say where the log begins.
+        if let (Proof::Fits, Moment::Seq(seq)) = (found.proof, moment)
+            && loader.last_seq > seq
+        {
+            return Err(unavailable(segment, loader.last_seq));
         }
         Ok(View {
             seq: loader.last_seq,

@@ -58,7 +58,7 @@ impl Drop for Care {
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
     let candidate = turns.turn(|store| store.candidate())?;
     let care = candidate.wait()?;
-    turns.turn(|store| store.with_lock(now, |store| sweep(&*store.disk, &store.layout)))?;
+    turns.turn(|store| store.with_lock_regardless(now, |store| sweep(&*store.disk, &store.layout)))?;
     Ok(care)
 }
 

@@ -105,6 +105,10 @@ impl Store {
     /// As `commit`, for all of them.
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
         let rushed = self.begin(now)?;
+        if let Err(fault) = self.check_log_is_there() {
+            self.rest(now, false);
+            return Err(fault);
+        }
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
         self.prepared &= outcomes.iter().all(Result::is_ok);
         let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
@@ -143,6 +147,18 @@ impl Store {
 
     /// Runs a change under the lock, on the newest state.
     pub(super) fn with_lock<T>(&mut self, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.with_lock_regardless(now, |store| {
+            store.check_log_is_there()?;
+            change(store)
+        })
+    }
+
+    /// The same, also if the log is lost: for those who bring it back.
+    pub(super) fn with_lock_regardless<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         let rushed = self.begin(now)?;
         let outcome = change(self);
         // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks

@@ -18,7 +18,8 @@ use crate::wal::synced::names_hash;
 
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::packing::Packing;
-use super::retire::{Retirement, clear_out};
+use super::history_files::clear_out;
+use super::retire::Retirement;
 use super::vectors::leave_the_dead;
 use super::{Progress, Store};
 
@@ -162,6 +163,7 @@ impl Store {
                 label: format!("Compacted at seq={}", store.last_seq()),
                 archive,
                 more: Vec::new(),
+                repair: None,
             };
             store.retire(retirement, base, now)?;
             Ok(Some(events))
@@ -203,7 +205,13 @@ impl Store {
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
     let _care = take_care(turns, now())?;
     // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
-    turns.turn(|store| store.with_lock(now(), |store| store.check_undamaged()))?;
+    turns.turn(|store| {
+        store.with_lock(now(), |store| {
+            store.check_undamaged()?;
+            store.check_head_is_kept()
+        })
+    })?;
+    let retired = turns.turn(|store| store.retired_files(keep_history))?;
     leave_the_dead(turns, now)?;
     for _ in 0..MOST_STARTS {
         sync(turns)?;
@@ -224,7 +232,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         let _retired = turns.turn(|store| Ok(store.log.as_ref().map(|log| Arc::clone(&log.file))))?;
         if let Some(events) = turns.turn(|store| store.end_compaction(work, now()))? {
             write_snapshot(turns)?;
-            clear_out(turns, None, now())?;
+            clear_out(turns, &retired, now())?;
             return Ok(events);
         }
     }

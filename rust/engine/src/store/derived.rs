@@ -14,7 +14,7 @@ use crate::state::Frozen;
 use crate::verify::BaseState;
 
 use super::Store;
-use super::copies::{copy_file, free_name};
+use super::copies::copy_file;
 
 /// The first snapshot is due at so many events.
 pub(super) const FIRST_SNAPSHOT_EVENTS: u64 = 50;
@@ -123,16 +123,6 @@ impl Store {
     fn stands_on_a_lost_snapshot(&self) -> bool {
         let is_foreign = self.log.as_ref().is_some_and(|log| log.origin == Origin::Foreign);
         is_foreign && matches!(self.report.base, BaseState::Missing | BaseState::Damaged)
-    }
-
-    /// Keeps a copy of a snapshot that could not be used, before it is replaced.
-    pub(super) fn put_snapshot_aside(&self, quarantine: &Path, now: i64) -> Result<()> {
-        let path = self.layout.snapshot();
-        if self.stands_on_a_lost_snapshot() && self.disk.exists(&path) {
-            let name = format!("{}-snapshot.json", stamp::spell_name(now));
-            copy_file(&*self.disk, &path, &free_name(&*self.disk, quarantine, &name)?, None)?;
-        }
-        Ok(())
     }
 
     /// A snapshot that is due, to be written while others go on; `None` if none is.

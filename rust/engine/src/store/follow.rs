@@ -1,13 +1,12 @@
 //! How does the memory follow the files?
 
 use super::derived;
-use super::load::{Examined, Look, Seen, look_twice, nothing};
+use super::load::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
 use super::loader::Loader;
 use super::{Log, Progress, Store, vectors};
 use crate::digest::{Hex, sha256};
 use crate::disk::{Identity, read_upto};
 use crate::error::{At, Error, Result};
-use crate::state::State;
 
 /// A larger tail is read anew at every look.
 const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
@@ -71,10 +70,15 @@ impl Store {
             taker: loader,
         }) = seen
         else {
+            let mut loader = Loader::loading();
+            let lost = look_for_lost(&*self.disk, &self.layout, self.options.threads, &mut loader).at(&path)?;
+            if let (true, Some(damage)) = (self.options.strict, lost.iter().flat_map(|lost| &lost.damage).next()) {
+                return Err(Error::Corrupted(Box::new(damage.clone())));
+            }
             self.log = None;
-            self.state = State::default();
+            self.state = loader.state.filter(|_| lost.is_some()).unwrap_or_default();
             self.vectors = vectors::Vectors::default();
-            self.report = nothing();
+            self.report = lost.unwrap_or_else(nothing);
             self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
             return self.find_standing();
         };
@@ -84,6 +88,7 @@ impl Store {
             origin,
             anchored,
             synced,
+            proof: _,
         } = found;
         if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
@@ -97,6 +102,7 @@ impl Store {
             origin,
             anchored,
         });
+        self.own_end = 0;
         self.report = report;
         self.state = loader.state.unwrap_or_default();
         self.vectors = vectors::Vectors::default();
@@ -116,7 +122,10 @@ impl Store {
         if !same {
             return match self.follow_swap()? {
                 true => Ok(()),
-                false => self.reload(&mut |_, _| {}),
+                false => {
+                    self.check_follows()?;
+                    self.reload(&mut |_, _| {})
+                }
             };
         }
         let Some(log) = self.log.as_mut() else {
@@ -124,6 +133,7 @@ impl Store {
         };
         let length = log.file.length().at(&path)?;
         if length < log.walk.end {
+            self.check_follows()?;
             return self.reload(&mut |_, _| {});
         }
         let seen = self.look_at_tail()?;

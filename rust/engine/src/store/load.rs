@@ -3,17 +3,17 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind, Tail};
-use crate::digest::Hex;
+use crate::damage::Damage;
 use crate::disk::{Access, Disk, DiskFile};
-use crate::layout::{Layout, SNAPSHOT, base_name};
+use crate::layout::Layout;
 use crate::options::Checking;
-use crate::origin::{Hint, Origin, foreign_traces, hint_for, origin_of, read_hint};
-use crate::snapshot;
-use crate::verify::{BaseState, Report, Walk, finding, open_log};
+use crate::origin::{Hint, Origin, beginning_of, hint_for, read_hint};
+use crate::verify::{Report, Walk, open_log};
 use crate::wal::reader::Reading;
 
 use super::archives::Past;
+use super::base::{Base, Place, Proof};
+use super::found::Traces;
 use super::loader::Loader;
 
 /// What was found and how far it was read.
@@ -28,6 +28,8 @@ pub struct Examined {
     pub anchored: bool,
     /// How far the log was synced, if that is known.
     pub synced: Option<u64>,
+    /// What stands behind the state that it starts from.
+    pub proof: Proof,
 }
 
 /// How the files are looked at.
@@ -59,13 +61,15 @@ pub fn examine(
         Hint::Synced(offset) => Some(offset),
         _ => None,
     };
-    let origin = origin_of(log, length)?;
+    let beginning = beginning_of(log, length)?;
     let mut base = Base::default();
-    match &origin {
-        Origin::Nothing => {}
-        Origin::Ours(sentinel) => base.anchored(disk, layout, sentinel.base_sha256, BaseState::Anchored, loader)?,
-        Origin::Foreign => base.foreign(disk, layout, log, length, synced, loader)?,
-    }
+    let place = Place {
+        disk,
+        layout,
+        threads: look.threads,
+    };
+    base.load(place, log, length, &beginning, synced, loader)?;
+    let origin = beginning.origin;
     let mut walk = Walk::new(synced).promised(hint.promised());
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
@@ -90,6 +94,7 @@ pub fn examine(
         ));
     }
     Ok(Examined {
+        proof: base.proof,
         report: base.report(&walk, tail, length),
         anchored: synced.is_some(),
         synced,
@@ -140,152 +145,39 @@ pub fn look_twice(
     }
 }
 
-/// What was found beside the log.
-struct Base {
-    state: BaseState,
-    damage: Vec<Damage>,
-    notes: Vec<String>,
-}
-
-impl Default for Base {
-    fn default() -> Self {
-        Self {
-            state: BaseState::None,
-            damage: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-}
-
-impl Base {
-    fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
-        self.state = state;
-        self.damage.push(finding(path, kind, reason));
-    }
-
-    fn anchored(
-        &mut self,
-        disk: &dyn Disk,
-        layout: &Layout,
-        sha256: Option<Hex>,
-        good: BaseState,
-        loader: &mut Loader,
-    ) -> io::Result<()> {
-        let Some(sha256) = sha256 else {
-            self.hurt(
-                BaseState::Missing,
-                "base",
-                DamageKind::BaseMissing,
-                "the log names no base",
-            );
-            return Ok(());
-        };
-        let name = base_name(sha256.text());
-        let Some(file) = open(disk, layout, &name)? else {
-            self.hurt(
-                BaseState::Missing,
-                &name,
-                DamageKind::BaseMissing,
-                "the base that the log names is not there",
-            );
-            return Ok(());
-        };
-        let contents = loader.take_base(&*file)?;
-        if contents.sha256 != sha256 {
-            let reason = format!("its SHA-256 is {}", contents.sha256.text());
-            self.hurt(BaseState::Damaged, &name, DamageKind::BaseAltered, reason);
-        } else if let Err(reason) = contents.header {
-            self.hurt(BaseState::Damaged, &name, DamageKind::BaseAltered, reason);
-        } else {
-            self.state = good;
-        }
-        Ok(())
-    }
-
-    fn foreign(
-        &mut self,
-        disk: &dyn Disk,
-        layout: &Layout,
-        log: &dyn DiskFile,
-        length: u64,
-        synced: Option<u64>,
-        loader: &mut Loader,
-    ) -> io::Result<()> {
-        let snapshot = open(disk, layout, SNAPSHOT)?;
-        let header = match &snapshot {
-            Some(file) => snapshot::read(&**file, &mut snapshot::Nobody)?.header,
-            None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
-        };
-        let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
-        let traces = foreign_traces(log, length, seq, synced)?;
-        if let Some(adoption) = traces.adoption {
-            loader.settled_until = Some(adoption.seq);
-            return self.anchored(disk, layout, Some(adoption.base_sha256), BaseState::Adopted, loader);
-        }
-        let header = match header {
-            Ok(header) => header,
-            Err(reason) => {
-                self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
-                return Ok(());
-            }
-        };
-        if !traces.hashes.is_empty() && !traces.hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
-            let reason = format!("its last_hash is not the hash of event {seq} in the log");
-            self.hurt(BaseState::Damaged, SNAPSHOT, DamageKind::SnapshotRefused, reason);
-            return Ok(());
-        }
-        if let Some(file) = snapshot {
-            loader.take_base(&*file)?;
-        }
-        loader.settled_until = Some(seq);
-        self.state = BaseState::Unanchored;
-        self.notes
-            .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
-        Ok(())
-    }
-
-    fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
-        let mark = walk.mark();
-        if let Some((line, count)) = walk.unknown_fields {
-            self.notes.push(format!(
-                "{count} lines have fields that the hash does not cover, the first is line {line}"
-            ));
-        }
-        let blank_lines = walk.blank_lines.len() as u64;
-        if let Some(first) = walk.blank_lines.first() {
-            self.notes
-                .push(format!("{blank_lines} blank lines, the first at byte {first}"));
-        }
-        let mut damage = walk.follower.damage.clone();
-        // A broken batch is found at its end but begins before the lines inside it.
-        damage.sort_by_key(|damage| damage.offset);
-        damage.extend(self.damage);
-        Report {
-            events: mark.events,
-            first_seq: mark.first_seq,
-            last_seq: mark.last_seq,
-            head: mark.head,
-            fast_lines: walk.fast_lines,
-            slow_lines: walk.slow_lines,
-            blank_lines,
-            bytes: length,
-            committed_end: walk.end,
-            base: self.state,
-            damage,
-            tail,
-            notes: self.notes,
-        }
-    }
-}
-
 /// Up to which seq another tool's base accounts for the events of a log.
 ///
 /// # Errors
 /// What the disk says.
 pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
     let mut loader = Loader::checking();
-    Base::default().foreign(disk, layout, log, length, None, &mut loader)?;
+    let place = Place {
+        disk,
+        layout,
+        threads: 1,
+    };
+    Base::default().foreign(place, log, length, None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
+}
+
+/// Looks at a folder without a log; `None` if nothing shows that there was one, or if one has come meanwhile.
+///
+/// # Errors
+/// What the disk says.
+pub fn look_for_lost(disk: &dyn Disk, layout: &Layout, threads: usize, loader: &mut Loader) -> io::Result<Option<Report>> {
+    let Some(traces) = Traces::look(disk, layout)? else {
+        return Ok(None);
+    };
+    // Whoever creates a log gives it its name before anything else: a log that came meanwhile explains the traces.
+    if open_log(disk, layout)?.is_some() {
+        return Ok(None);
+    }
+    let place = Place { disk, layout, threads };
+    let mut base = Base::default();
+    base.lost_log(place, &traces, loader, "it is not there")?;
+    let mut report = base.report(&Walk::new(None), None, 0);
+    report.last_seq = traces.synced.map_or(0, |synced| synced.seq).max(loader.last_seq);
+    Ok(Some(report))
 }
 
 /// The report on a store without a log.

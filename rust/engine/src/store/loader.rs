@@ -1,5 +1,6 @@
 //! Who takes in what the files say?
 
+use std::collections::BTreeSet;
 use std::io;
 
 use crate::chain::Held;
@@ -10,6 +11,8 @@ use crate::json::RecordSpans;
 use crate::snapshot::{self, Contents, Taker};
 use crate::state::State;
 use crate::verify::{Holding, Sink};
+
+use super::unproven::{Marking, take_lines};
 
 /// Where to stop when the past is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,8 @@ pub struct Loader {
     satisfied: bool,
     /// Only what is said about embeddings is taken.
     only_vectors: bool,
+    /// What a repair takes beyond that: the good events of broken batches that begin here.
+    salvaged: Option<BTreeSet<u64>>,
 }
 
 impl Loader {
@@ -62,6 +67,27 @@ impl Loader {
         }
     }
 
+    /// Loads everything that a repair can use: the good events of the batches too that begin at these places, and a base
+    /// that nothing proves, marked.
+    pub fn salvaging(batches: BTreeSet<u64>) -> Self {
+        Self {
+            salvaged: Some(batches),
+            ..Self::loading()
+        }
+    }
+
+    /// Takes what a base holds that nothing proves; says whether it is a state.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn take_unproved(&mut self, file: &dyn DiskFile) -> io::Result<bool> {
+        self.forget_base();
+        match (&mut self.state, &self.salvaged) {
+            (Some(state), Some(_)) => Ok(take_lines(file, &mut Marking(state))? > 0),
+            _ => Ok(self.take_base(file)?.header.is_ok()),
+        }
+    }
+
     /// Checks everything and keeps nothing.
     pub fn checking() -> Self {
         Self::default()
@@ -73,6 +99,40 @@ impl Loader {
             only_vectors: true,
             ..Self::loading()
         }
+    }
+
+    /// Whether a repair looks for what it can use.
+    pub(super) fn is_salvaging(&self) -> bool {
+        self.salvaged.is_some()
+    }
+
+    /// Whether what is taken in is kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// Forgets a base that was not what it should have been.
+    pub(super) fn forget_base(&mut self) {
+        let settled_until = self.settled_until;
+        self.start_over();
+        self.settled_until = settled_until;
+    }
+
+    /// Forgets what was taken in: it was not what it should have been.
+    pub(super) fn start_over(&mut self) {
+        if let Some(state) = &mut self.state {
+            *state = State::default();
+        }
+        (self.settled_until, self.last_seq, self.satisfied) = (None, 0, false);
+        self.holding.clear();
+    }
+
+    /// What comes next is in another log: the records stay, the places of their events mean nothing there.
+    pub(super) fn leave_segment(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.forget_events();
+        }
+        self.settled_until = None;
     }
 
     fn is_wanted(&self, known: &Known<'_>) -> bool {
@@ -149,7 +209,9 @@ impl Sink for Loader {
         // A batch is one step: a moment inside it is the moment before it.
         let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);
         self.satisfied |= inside;
-        if held == Held::Count && !inside {
+        let is_salvaged = |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
+        let counts = held == Held::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
+        if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
         }
         holding.clear();

@@ -185,6 +185,10 @@ impl Store {
         if self.disk.status(self.layout.lock()).is_ok() {
             return Ok(());
         }
+        // Whoever has read a log here does not begin another folder: this one was moved away or removed.
+        if self.log.is_some() && !self.disk.exists(folder) {
+            self.check_follows()?;
+        }
         // Every folder that is new needs its name made durable in the one above.
         let missing: Vec<&Path> = folder.ancestors().take_while(|path| !self.disk.exists(path)).collect();
         self.disk.create_dir(folder).at(folder)?;

@@ -8,6 +8,7 @@ mod append;
 mod archives;
 mod as_of;
 mod backup;
+mod base;
 mod care;
 mod changed;
 mod commit;
@@ -15,23 +16,30 @@ mod compact;
 mod copies;
 mod derived;
 mod follow;
+mod found;
+mod heal;
+mod history_files;
 mod ingest;
 mod load;
 mod loader;
 mod lock;
+mod lost;
 mod moments;
 mod packing;
 mod past;
 mod pending;
 mod poison;
 mod prepare;
+mod proofs;
 mod rank;
+mod rebuild;
 mod recall;
 mod remember;
 mod repair;
 mod restore;
 mod retire;
 mod search;
+mod set_aside;
 mod shared;
 mod shelf;
 mod swap;
@@ -39,6 +47,7 @@ mod sync;
 mod text_desk;
 mod text_files;
 mod unless;
+mod unproven;
 mod vectors;
 mod write;
 
@@ -76,7 +85,7 @@ pub use sync::Syncing;
 pub use text_desk::seal_text;
 pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
 
-use load::{Look, Seen, look_twice, nothing};
+use load::{Look, Seen, look_for_lost, look_twice, nothing};
 use loader::Loader;
 use lock::Lock;
 
@@ -135,6 +144,8 @@ pub struct Store {
     /// Stamps the commits.
     hand: Hand,
     unsynced: Unsynced,
+    /// Where the log ended when this store wrote to it last.
+    own_end: u64,
     tail_known: Option<follow::TailSeen>,
     poisoned: Option<String>,
     /// The mark of a failed sync that was there before this store.
@@ -177,6 +188,7 @@ impl Store {
             spare: Lines::default(),
             hand: Hand::default(),
             unsynced: Unsynced::default(),
+            own_end: 0,
             tail_known: None,
             poisoned: None,
             mark_at_open: None,
@@ -257,7 +269,8 @@ impl Store {
         };
         let seen = look_twice(disk, layout, look, Loader::checking_rows, progress).at(layout.log())?;
         let Some(Seen { found, taker, .. }) = seen else {
-            return Ok(nothing());
+            let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
+            return Ok(lost.unwrap_or_else(nothing));
         };
         let mut report = found.report;
         if let Some(state) = &taker.state {

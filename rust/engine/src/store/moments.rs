@@ -2,11 +2,10 @@
 
 use std::io;
 
-use super::past::line_from;
 use crate::disk::DiskFile;
 use crate::event::line::{Event, Trust};
 use crate::event::stamp;
-use crate::origin::{Origin, beginning_of};
+use crate::origin::{Origin, beginning_of, line_from};
 use crate::state::Timeline;
 use crate::text::Edge;
 

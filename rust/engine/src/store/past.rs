@@ -9,7 +9,7 @@ use crate::digest::Hex;
 use crate::disk::{DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
-use crate::origin::{Origin, Sentinel};
+use crate::origin::{Origin, Sentinel, line_from};
 use crate::state::spelled;
 use crate::verify::finding;
 
@@ -157,21 +157,5 @@ pub(super) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> R
         Ok(found)
     } else {
         Err(archive_altered(name, format!("its SHA-256 is {}", found.text())))
-    }
-}
-
-pub(super) fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    loop {
-        let known = line.len();
-        let room = (length - offset - known as u64).min(4096) as usize;
-        let got = read_upto(file, &mut line, offset + known as u64, room)?;
-        if let Some(newline) = memchr::memchr(b'\n', &line[known..]) {
-            line.truncate(known + newline);
-            return Ok(line);
-        }
-        if got == 0 {
-            return Ok(line);
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! How is a copy brought back, while others go on until it is there?
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::sync::Arc;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
-use crate::event::stamp;
 use crate::layout::{LOG, Layout};
 use crate::origin::{Hint, hint_for, read_hint};
 use crate::remembered;
@@ -16,8 +16,8 @@ use crate::wal::synced::Synced;
 
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, copy_bytes, copy_names, copy_range, free_name, is_same};
-use super::retire::clear_out;
+use super::copies::{IMMUTABLE, copy_bytes, copy_names, is_same};
+use super::history_files::clear_out;
 use super::vectors::make_way;
 use super::{Progress, Store};
 
@@ -36,11 +36,6 @@ impl Arrival {
     /// are their digests, and no log names them yet.
     fn fetch(disk: &Arc<dyn Disk>, here: &Layout, source: &Layout, end: u64, progress: Progress<'_>) -> Result<Self> {
         let folder = here.folder();
-        for name in IMMUTABLE {
-            let from = source.inside(name);
-            let names = disk.list(&from).at(&from)?;
-            copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
-        }
         let archives = here.archives();
         disk.create_dir(&archives).at(&archives)?;
         disk.sync_dir(folder).at(folder)?;
@@ -54,7 +49,14 @@ impl Arrival {
             copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
             Ok(scratch)
         };
+        // First of all: it shows that the files which come next belong to a restore, and not to a log that was lost.
         let log = fetch(source.log(), "restored.wal.tmp", Some(end), Some(progress))?;
+        disk.sync_dir(&archives).at(&archives)?;
+        for name in IMMUTABLE {
+            let from = source.inside(name);
+            let names = disk.list(&from).at(&from)?;
+            copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
+        }
         let snapshot = source.snapshot();
         let snapshot = if disk.status(&snapshot).is_ok() {
             Some(fetch(&snapshot, "restored.json.tmp", None, None)?)
@@ -68,20 +70,40 @@ impl Arrival {
 }
 
 impl Store {
-    /// Brings a copy back. The present log is kept in `quarantine/`.
+    /// Brings a copy back: a backup, or what a repair or a restore set aside. What is replaced is set aside too. With
+    /// `damaged` the copy may be damaged, and is brought back as it is.
     ///
     /// # Errors
-    /// `Corrupted` if the copy is damaged, apart from rows of embeddings: those are missing in the copy and stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
-    pub fn restore(&mut self, source: &Layout, now: i64, progress: Progress<'_>) -> Result<()> {
-        restore(&Alone::with(self), source, &|| now, progress)
+    /// `Corrupted` if the copy is damaged and may not be, apart from rows of embeddings: those are missing in the copy and stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
+    pub fn restore(&mut self, source: &Layout, damaged: bool, now: i64, progress: Progress<'_>) -> Result<()> {
+        restore(&Alone::with(self), source, damaged, &|| now, progress)
     }
 
-    /// Swaps the logs.
-    fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<()> {
-        self.with_lock(now, |store| {
-            // The present log must not lose its only base to the snapshot that comes along.
-            store.anchor(now)?;
-            store.keep_log(now)?;
+    /// Keeps what is about to be replaced; gives the names of the files that may go then.
+    fn keep_present(&mut self, now: i64) -> Result<Vec<String>> {
+        let aside = self.begin_aside("before-restore", now)?;
+        self.keep_everything(&aside)
+    }
+
+    /// If the log is lost, what it left is kept before anything is brought: nothing tells any more whose it is.
+    fn keep_lost(&mut self, now: i64) -> Result<Vec<String>> {
+        self.with_lock_regardless(now, |store| match store.check_log_is_there() {
+            Err(_) => store.keep_present(now),
+            Ok(()) => Ok(Vec::new()),
+        })
+    }
+
+    /// Swaps the logs; gives the names of the files that are kept elsewhere now.
+    fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<Vec<String>> {
+        self.with_lock_regardless(now, |store| {
+            let mut kept = Vec::new();
+            if store.log.is_some() {
+                if store.check_log_is_there().is_ok() {
+                    // The present log must not lose its only base to the snapshot that comes along.
+                    store.anchor(now)?;
+                }
+                kept = store.keep_present(now)?;
+            }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = arrival.snapshot {
                 snapshot.name(&store.layout.snapshot())?;
@@ -92,23 +114,9 @@ impl Store {
             // The hint about the last sync spoke of the log that was there before.
             store.make_ready()?;
             store.sync_log()?;
-            store.accept_present_head()
+            store.accept_present_head()?;
+            Ok(kept)
         })
-    }
-
-    /// Keeps the present log in `quarantine/`: by a second name where the file system can, else by a copy.
-    fn keep_log(&mut self, now: i64) -> Result<()> {
-        let quarantine = self.layout.quarantine();
-        self.make_folder(&quarantine, self.layout.folder())?;
-        self.put_snapshot_aside(&quarantine, now)?;
-        if let Some(log) = &self.log {
-            let name = format!("{}-replaced-by-restore", stamp::spell_name(now));
-            let kept = free_name(&*self.disk, &quarantine, &name)?;
-            if self.disk.link(self.layout.log(), &kept).is_err() {
-                copy_range(&*self.disk, &*log.file, 0..log.walk.end, &kept, None)?;
-            }
-        }
-        self.disk.sync_dir(&quarantine).at(&quarantine)
     }
 }
 
@@ -116,27 +124,35 @@ impl Store {
 ///
 /// # Errors
 /// As [`Store::restore`].
-pub fn restore(turns: &impl Turns, source: &Layout, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<()> {
+pub fn restore(
+    turns: &impl Turns,
+    source: &Layout,
+    damaged: bool,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<()> {
     let (disk, layout, threads) = turns.turn(|store| {
         store.check_open()?;
         Ok((Arc::clone(&store.disk), store.layout.clone(), store.options.threads))
     })?;
     let report = Store::verify(&*disk, source, threads, progress)?;
     // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
-    if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
-        return Err(Error::Corrupted(Box::new(damage.clone())));
+    if !damaged {
+        if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
+        }
+        check_end(&*disk, source)?;
     }
-    check_end(&*disk, source)?;
     if report.events == 0 {
         return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
     }
     let _care = take_care(turns, now())?;
+    let mut kept: BTreeSet<String> = turns.turn(|store| store.keep_lost(now()))?.into_iter().collect();
     fetch_rows(turns, &disk, &layout, source, now)?;
     let arrival = Arrival::fetch(&disk, &layout, source, report.committed_end, progress)?;
     sync(turns)?;
-    turns.turn(|store| store.welcome(arrival, now()))?;
-    // Bases and archives of the log that was replaced lie beside it now.
-    clear_out(turns, Some(&layout.quarantine()), now())?;
+    kept.extend(turns.turn(|store| store.welcome(arrival, now()))?);
+    clear_out(turns, &kept, now())?;
     write_snapshot(turns)
 }
 
@@ -185,6 +201,8 @@ fn fetch_rows(
             names.push(name);
         }
     }
-    make_way(turns, now, &names)?;
+    if turns.turn(|store| Ok(store.check_log_is_there().is_ok()))? {
+        make_way(turns, now, &names)?;
+    }
     copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
 }

@@ -3,24 +3,18 @@
 //! Base and archive stand under their final names, synced; then a log of one sentinel that names and hashes them is renamed
 //! over `events.wal`: the only commit point. What no sentinel names is garbage, and removed only under the lock.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use crate::archive;
 use crate::digest::Hex;
 use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
-use crate::layout::{base_name, is_history_index};
-use crate::origin::{Origin, beginning_of, origin_of};
+use crate::layout::base_name;
+use crate::origin::{Origin, Repair, origin_of};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
 
-use super::care::{Scratch, Turns};
-use super::copies::free_name;
+use super::care::Scratch;
 use super::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -33,6 +27,8 @@ pub(super) struct Retirement {
     pub archive: Option<(String, String)>,
     /// More for its data.
     pub more: Vec<(String, Value)>,
+    /// The repair that it comes from.
+    pub repair: Option<Repair>,
 }
 
 impl Store {
@@ -82,6 +78,10 @@ impl Store {
             ("previous_head".to_owned(), text(&self.head())),
         ];
         data.extend(retirement.more);
+        let repairs: Vec<Value> = self.repairs().chain(retirement.repair).map(|repair| repair.value()).collect();
+        if !repairs.is_empty() {
+            data.push(("repairs".to_owned(), Value::Array(repairs)));
+        }
         let depth = self.options.recursion_depth;
         let record = Value::object([
             ("id", text(SENTINEL_ID)),
@@ -102,6 +102,15 @@ impl Store {
             depth,
         });
         Ok(lines)
+    }
+
+    /// The repairs that the present log tells of.
+    fn repairs(&self) -> impl Iterator<Item = Repair> {
+        let known = match self.log.as_ref().map(|log| &log.origin) {
+            Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
+            _ => Vec::new(),
+        };
+        known.into_iter()
     }
 
     /// The memory follows the new log: the records stay, the events are those of the sentinel.
@@ -136,102 +145,4 @@ impl Store {
         self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);
         Ok(())
     }
-
-    /// The bases and archives that neither this log nor any of its archives names, and rows that the log does not name.
-    fn garbage(&self) -> Result<Vec<PathBuf>> {
-        let mut found = self.unnamed_rows()?;
-        let Some(named) = self.named_files()? else {
-            return Ok(found);
-        };
-        for folder in super::copies::IMMUTABLE {
-            let path = self.layout.inside(folder);
-            let names = self.disk.list(&path).at(&path)?;
-            let unnamed = names.iter().filter(|name| !named.contains(&format!("{folder}/{name}")));
-            found.extend(unnamed.map(|name| path.join(name)));
-        }
-        found.extend(self.orphaned_indexes(&named)?);
-        Ok(found)
-    }
-
-    /// Indexes of archives that are gone, or about to go.
-    fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
-        let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.layout.history_index(name)).collect();
-        let indexes = self.layout.indexes();
-        let names = self.disk.list(&indexes).at(&indexes)?;
-        let ours = names.iter().filter(|name| is_history_index(name));
-        Ok(ours
-            .map(|name| indexes.join(name))
-            .filter(|path| !needed.contains(path))
-            .collect())
-    }
-
-    /// All files that this log and its past name; `None` if the past cannot be followed to its end: then nothing is garbage.
-    fn named_files(&self) -> Result<Option<BTreeSet<String>>> {
-        let mut named = BTreeSet::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
-        if origin == Some(Origin::Foreign) {
-            // Its adopted base is named somewhere inside; finding it is not worth losing it.
-            return Ok(None);
-        }
-        while let Some(Origin::Ours(sentinel)) = origin {
-            named.extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
-            if sentinel.archive.is_none() {
-                return Ok(Some(named));
-            }
-            let Some((name, _)) = sentinel.safe_archive() else {
-                return Ok(None);
-            };
-            let path = self.layout.inside(name);
-            let Ok(archive) = archive::open(&*self.disk, &path) else {
-                return Ok(None);
-            };
-            named.insert(name.to_owned());
-            let beginning = archive
-                .log
-                .length()
-                .and_then(|length| beginning_of(&*archive.log, length));
-            let earlier = match beginning {
-                Ok(beginning) => beginning,
-                Err(fault) if archive::damage_in(&fault).is_some() => return Ok(None),
-                Err(fault) => return Err(fault).at(&path),
-            };
-            match &earlier.origin {
-                // Something else stands before the first event: who knows what that event was.
-                _ if earlier.offset > 0 => return Ok(None),
-                Origin::Foreign => return Ok(None),
-                Origin::Ours(before) if before.last_seq >= sentinel.last_seq => return Ok(None),
-                _ => origin = Some(earlier.origin),
-            }
-        }
-        Ok(Some(named))
-    }
-}
-
-/// Removes garbage, or puts it aside, one file at a time: nobody waits for more than one.
-pub(super) fn clear_out(turns: &impl Turns, aside: Option<&Path>, now: i64) -> Result<()> {
-    let garbage = turns.turn(|store| store.garbage())?;
-    let disk = turns.turn(|store| Ok(Arc::clone(&store.disk)))?;
-    for file in garbage {
-        // The handle is closed when nobody waits any more: only then the system takes the file apart.
-        let _removed = disk.open(&file, Access::Read).ok();
-        turns.turn(|store| {
-            // What is derived is not worth keeping.
-            let aside = aside.filter(|_| !file.starts_with(store.layout.indexes()));
-            store.with_lock(now, |store| {
-                // Bases and archives are only named by whoever looks after the store. Rows are named by every writer: now
-                // that the lock is held and the log read to its end, it shows whether one has done so since.
-                if store.names_rows(&file) {
-                    return Ok(());
-                }
-                match (aside, file.file_name()) {
-                    (Some(folder), Some(name)) => {
-                        let kept = free_name(&*store.disk, folder, &name.to_string_lossy())?;
-                        store.disk.rename(&file, &kept).at(&file)
-                    }
-                    _ => store.disk.remove(&file).at(&file),
-                }
-            })
-        })?;
-    }
-    Ok(())
 }

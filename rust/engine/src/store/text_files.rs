@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::past::line_from;
+use crate::origin::line_from;
 use super::text_desk::Copied;
 use super::{Log, Store};
 use crate::disk::{Disk, read_whole};

@@ -249,8 +249,8 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Put(_) | Action::Batch(_) | Action::Delete(_) => store.commit(&draft(action), now).map(|_| ()),
         Action::Compact(keep) => store.compact(*keep, now, &mut |_, _| {}).map(|_| ()),
         Action::Backup => store.backup(now, &mut |_, _| {}).map(|_| ()),
-        Action::Restore => store.restore(&latest_backup(disk), now, &mut |_, _| {}),
-        Action::Repair => store.repair(now, &mut |_, _| {}).map(|_| ()),
+        Action::Restore => store.restore(&latest_backup(disk), false, now, &mut |_, _| {}),
+        Action::Repair => store.repair(false, now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
         Action::Ingest => store.ingest(&rows(), false, &|| now, &mut |_, _| {}).map(|_| ()),
         Action::Attach(n) => attach(store, *n, now),
@@ -280,7 +280,7 @@ fn perform_beside(
     let outcome = match long {
         Long::Compact(keep) => store::compact(&turns, keep, &|| now, quiet).map(|_| ()),
         Long::Backup => store::backup(&turns, &|| now, quiet).map(|_| ()),
-        Long::Restore => store::restore(&turns, &latest_backup(disk), &|| now, quiet),
+        Long::Restore => store::restore(&turns, &latest_backup(disk), false, &|| now, quiet),
     };
     (turns.seen.into_inner(), outcome)
 }

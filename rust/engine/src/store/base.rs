@@ -1,0 +1,351 @@
+//! What does a log start from, and do the files still hold it?
+//!
+//! The state before the first event is in a base that the log names by its digest. A base that is not what the log says is
+//! not believed: a copy with the right digest is, or what the archives before it add up to. Only if neither is there the
+//! bytes are loaded as they are, and the report says that nothing proves them.
+
+use std::io;
+
+use crate::damage::{Damage, DamageKind, Tail};
+use crate::digest::Hex;
+use crate::disk::{Disk, DiskFile};
+use crate::event::line::{Event, Trust};
+use crate::event::mend::{Budget, Neighbours, mend};
+use crate::layout::{LOG, Layout, SNAPSHOT, base_name};
+use crate::origin::{Beginning, Origin, Sentinel, first_line, foreign_traces, origin_in};
+use crate::snapshot;
+use crate::verify::{BaseState, Report, Walk, finding};
+
+use super::found::{Fit, Traces};
+use super::load::open;
+use super::loader::Loader;
+use super::proofs::copy_of_base;
+use super::rebuild::rebuild;
+
+/// So much may be hashed in search of what the first line of a log said.
+const MENDING_BLOCKS: u64 = 20_000_000;
+
+/// Where the files are, and how they are read.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The disk.
+    pub disk: &'a dyn Disk,
+    /// The store's paths.
+    pub layout: &'a Layout,
+    /// How many threads read.
+    pub threads: usize,
+}
+
+/// What stands behind the state that was loaded before the first event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// The log itself, or a digest that it names.
+    Whole,
+    /// Only that it fits: the line that names it is lost.
+    Fits,
+    /// Nothing: the bytes are not those that the log names, or there are none.
+    Nothing,
+}
+
+/// What was found beside the log.
+pub(super) struct Base {
+    state: BaseState,
+    /// What is wrong.
+    pub damage: Vec<Damage>,
+    /// What is worth knowing.
+    pub notes: Vec<String>,
+    /// What stands behind what was loaded.
+    pub proof: Proof,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self {
+            state: BaseState::None,
+            damage: Vec::new(),
+            notes: Vec::new(),
+            proof: Proof::Whole,
+        }
+    }
+}
+
+impl Base {
+    /// Loads what a log starts from.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn load(
+        &mut self,
+        place: Place<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        beginning: &Beginning,
+        synced: Option<u64>,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        match &beginning.origin {
+            Origin::Ours(sentinel) => self.named(place, sentinel, loader),
+            Origin::Foreign => self.foreign(place, log, length, synced, loader),
+            Origin::Nothing if beginning.offset == 0 && beginning.seq.is_some() => Ok(()),
+            Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
+        }
+    }
+
+    fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
+        self.state = state;
+        self.proof = Proof::Nothing;
+        self.damage.push(finding(path, kind, reason));
+    }
+
+    fn named(&mut self, place: Place<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
+        self.tell_repairs(sentinel);
+        self.anchored(place, sentinel.base_sha256, BaseState::Anchored, loader)?;
+        if self.proof == Proof::Nothing
+            && loader.keeps()
+            && let Some(archive) = rebuild(place.disk, place.layout, sentinel, place.threads, loader)?
+        {
+            self.proof = Proof::Whole;
+            self.notes
+                .push(format!("the state that the log starts from was rebuilt from {archive}"));
+        } else if self.proof == Proof::Nothing && loader.keeps() {
+            self.load_unproved(place, sentinel.base_sha256, loader)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing proves what the base holds. What it says is loaded all the same, and said to be unproved.
+    fn load_unproved(&mut self, place: Place<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
+        let name = sha256.map(|sha256| base_name(sha256.text()));
+        let file = name.as_ref().map(|name| open(place.disk, place.layout, name)).transpose()?.flatten();
+        if let (Some(file), Some(name)) = (file, name)
+            && loader.take_unproved(&*file)?
+        {
+            self.notes.push(format!("nothing proves what {name} says: it is loaded as it is"));
+            return Ok(());
+        }
+        loader.forget_base();
+        if loader.is_salvaging()
+            && let Some(file) = open(place.disk, place.layout, SNAPSHOT)?
+            && loader.take_unproved(&*file)?
+        {
+            self.notes.push(format!("nothing proves what {SNAPSHOT} says: it is loaded instead of the base"));
+        }
+        Ok(())
+    }
+
+    /// A store that was repaired says so for ever.
+    fn tell_repairs(&mut self, sentinel: &Sentinel) {
+        self.notes.extend(sentinel.repairs.iter().map(|repair| repair.tell()));
+    }
+
+    fn anchored(
+        &mut self,
+        place: Place<'_>,
+        sha256: Option<Hex>,
+        good: BaseState,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let Some(sha256) = sha256 else {
+            self.hurt(
+                BaseState::Missing,
+                "base",
+                DamageKind::BaseMissing,
+                "the log names no base",
+            );
+            return Ok(());
+        };
+        let name = base_name(sha256.text());
+        if let Some(file) = open(place.disk, place.layout, &name)? {
+            let contents = loader.take_base(&*file)?;
+            let reason = match contents.header {
+                _ if contents.sha256 != sha256 => format!("its SHA-256 is {}", contents.sha256.text()),
+                Err(reason) => reason,
+                Ok(_) => {
+                    self.state = good;
+                    return Ok(());
+                }
+            };
+            self.hurt(BaseState::Damaged, &name, DamageKind::BaseAltered, reason);
+        } else {
+            let reason = "the base that the log names is not there";
+            self.hurt(BaseState::Missing, &name, DamageKind::BaseMissing, reason);
+        }
+        if !loader.keeps() {
+            return Ok(());
+        }
+        loader.forget_base();
+        if let Some((copy, file)) = copy_of_base(place.disk, place.layout, &sha256)
+            && loader.take_base(&*file)?.header.is_ok()
+        {
+            self.proof = Proof::Whole;
+            self.notes.push(format!("the state that the log starts from was read from {copy}"));
+        }
+        Ok(())
+    }
+
+    /// The first line cannot be read, or there is none.
+    fn lost_beginning(
+        &mut self,
+        place: Place<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        beginning: &Beginning,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let line = first_line(log, length)?;
+        // Blank lines before the first event hide nothing.
+        if line.as_ref().is_some_and(|line| Event::read(line, Trust::Nothing).is_ok()) {
+            return Ok(());
+        }
+        let traces = Traces::look(place.disk, place.layout)?;
+        if let Some(line) = &line
+            && let Some(sentinel) = mended_sentinel(line, beginning, traces.as_ref())
+        {
+            self.notes
+                .push("what the first line said was found again by its hash".to_owned());
+            return self.named(place, &sentinel, loader);
+        }
+        let Some(traces) = traces else {
+            return Ok(());
+        };
+        if line.is_none() && beginning.seq.is_none() {
+            return self.lost_log(place, &traces, loader, "it is empty");
+        }
+        let first_event = beginning.seq.map(|seq| (beginning.offset, seq));
+        let fit = Fit::of_log(log, first_event, traces.synced.as_ref())?;
+        self.load_fitting(place, &traces, fit, loader)
+    }
+
+    /// There is no log, or nothing in it, and something shows that there was one.
+    pub fn lost_log(
+        &mut self,
+        place: Place<'_>,
+        traces: &Traces,
+        loader: &mut Loader,
+        how: &str,
+    ) -> io::Result<()> {
+        let reason = format!("{how}, but there was one: {}", traces.tell());
+        self.damage.push(finding(LOG, DamageKind::LogMissing, reason));
+        // The hint may speak of the log before the last compaction.
+        let fit = traces.synced.map_or(Fit::Any, |synced| Fit::Before(synced.seq.saturating_add(1)));
+        self.load_fitting(place, traces, fit, loader)
+    }
+
+    fn load_fitting(&mut self, place: Place<'_>, traces: &Traces, fit: Fit, loader: &mut Loader) -> io::Result<()> {
+        if !loader.keeps() {
+            return Ok(());
+        }
+        if let Some((name, _)) = traces.load_base(place.disk, place.layout, fit, loader)? {
+            self.proof = Proof::Fits;
+            self.notes.push(format!(
+                "the line that names the base is lost: {name} fits and is loaded, but nothing proves that it is the one"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Loads what another tool's compaction left.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn foreign(
+        &mut self,
+        place: Place<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        synced: Option<u64>,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let snapshot = open(place.disk, place.layout, SNAPSHOT)?;
+        let header = match &snapshot {
+            Some(file) => snapshot::read(&**file, &mut snapshot::Nobody)?.header,
+            None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
+        };
+        let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
+        let traces = foreign_traces(log, length, seq, synced)?;
+        if let Some(adoption) = traces.adoption {
+            loader.settled_until = Some(adoption.seq);
+            self.anchored(place, Some(adoption.base_sha256), BaseState::Adopted, loader)?;
+            loader.settled_until = Some(adoption.seq);
+            if self.proof == Proof::Nothing && loader.keeps() {
+                self.load_unproved(place, Some(adoption.base_sha256), loader)?;
+                loader.settled_until = Some(adoption.seq);
+            }
+            return Ok(());
+        }
+        let header = match header {
+            Ok(header) => header,
+            Err(reason) => {
+                self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
+                return Ok(());
+            }
+        };
+        if !traces.hashes.is_empty() && !traces.hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
+            let reason = format!("its last_hash is not the hash of event {seq} in the log");
+            self.hurt(BaseState::Damaged, SNAPSHOT, DamageKind::SnapshotRefused, reason);
+            return Ok(());
+        }
+        if let Some(file) = snapshot {
+            loader.take_base(&*file)?;
+        }
+        loader.settled_until = Some(seq);
+        self.state = BaseState::Unanchored;
+        self.notes
+            .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
+        Ok(())
+    }
+
+    /// All that is to be reported.
+    pub fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
+        let mark = walk.mark();
+        if let Some((line, count)) = walk.unknown_fields {
+            self.notes.push(format!(
+                "{count} lines have fields that the hash does not cover, the first is line {line}"
+            ));
+        }
+        let blank_lines = walk.blank_lines.len() as u64;
+        if let Some(first) = walk.blank_lines.first() {
+            self.notes
+                .push(format!("{blank_lines} blank lines, the first at byte {first}"));
+        }
+        let mut damage = walk.follower.damage.clone();
+        // A broken batch is found at its end but begins before the lines inside it.
+        damage.sort_by_key(|damage| damage.offset);
+        damage.extend(self.damage);
+        Report {
+            events: mark.events,
+            first_seq: mark.first_seq,
+            last_seq: mark.last_seq,
+            head: mark.head,
+            fast_lines: walk.fast_lines,
+            slow_lines: walk.slow_lines,
+            blank_lines,
+            bytes: length,
+            committed_end: walk.end,
+            base: self.state,
+            damage,
+            tail,
+            notes: self.notes,
+        }
+    }
+}
+
+/// The sentinel that the first line of a log was before one of its bytes was lost.
+fn mended_sentinel(line: &[u8], beginning: &Beginning, traces: Option<&Traces>) -> Option<Sentinel> {
+    let first = traces.and_then(|traces| traces.synced).map(|synced| synced.first);
+    // The line behind names it, unless that one is lost too; the hint does, if it speaks of this log.
+    let candidates = [beginning.prev_hash, first, None];
+    let mut budget = Budget::of(MENDING_BLOCKS);
+    candidates.into_iter().find_map(|after| {
+        let neighbours = Neighbours {
+            before: Some(None),
+            after,
+        };
+        let lines = mend(line, neighbours, &mut budget)?;
+        let whole = lines.split(|byte| *byte == b'\n').next()?;
+        match origin_in(whole) {
+            Some(Origin::Ours(sentinel)) => Some(sentinel),
+            _ => None,
+        }
+    })
+}

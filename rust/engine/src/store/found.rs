@@ -1,0 +1,200 @@
+//! What was a log, and what did it start from, when its first line cannot be read or the log itself is gone?
+//!
+//! A base says itself which event was its last, and so does an archive: with them, and with the seqs of the lines that are
+//! left, the base is found again. Nothing in the log proves it then, and reports say so.
+
+use std::io;
+
+use memchr::memmem;
+
+use crate::archive;
+use crate::digest::Hex;
+use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::event::line::{Event, Trust};
+use crate::layout::{Layout, base_name, digest_in_base_name, parts_of_archive_name};
+use crate::origin::{line_before, read_hint};
+use crate::snapshot::{self, Header};
+use crate::wal::synced::Synced;
+
+use super::loader::Loader;
+
+/// The header of a base of ours stands within so many bytes of its end.
+const HEADER_BYTES: u64 = 4096;
+
+/// What shows that there was a log.
+#[derive(Debug)]
+pub(super) struct Traces {
+    /// How far it was synced, if that is known.
+    pub synced: Option<Synced>,
+    bases: Vec<String>,
+    archives: Vec<String>,
+}
+
+impl Traces {
+    /// What lies in a store's folder beside its log; `None` if nothing shows that there was one.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn look(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
+        let mut traces = Self {
+            synced: read_hint(disk, layout)?,
+            bases: disk.list(&layout.bases())?,
+            archives: disk.list(&layout.archives())?,
+        };
+        // A restore into an empty folder brings bases and archives before it brings the log.
+        if disk.exists(&layout.restored_draft()) {
+            (traces.bases, traces.archives) = (Vec::new(), Vec::new());
+        }
+        traces.bases.retain(|name| digest_in_base_name(name).is_some());
+        traces.archives.retain(|name| parts_of_archive_name(name).is_some());
+        let is_any = traces.synced.is_some() || !traces.bases.is_empty() || !traces.archives.is_empty();
+        Ok(is_any.then_some(traces))
+    }
+
+    /// What they tell, for people.
+    pub fn tell(&self) -> String {
+        let mut said = Vec::new();
+        if let Some(synced) = &self.synced {
+            said.push(format!("synced knows it with {} bytes and event {}", synced.offset, synced.seq));
+        }
+        if !self.bases.is_empty() {
+            said.push("base/ holds what one started from".to_owned());
+        }
+        if !self.archives.is_empty() {
+            said.push("archive/ holds what came before one".to_owned());
+        }
+        said.join(", ")
+    }
+
+    /// Loads the base that fits best; gives its name and header, or `None` if none fits.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn load_base(
+        &self,
+        disk: &dyn Disk,
+        layout: &Layout,
+        fit: Fit,
+        loader: &mut Loader,
+    ) -> io::Result<Option<(String, Header)>> {
+        let mut candidates = Vec::new();
+        for name in &self.bases {
+            let Ok(file) = disk.open(&layout.bases().join(name), Access::Read) else {
+                continue;
+            };
+            if let Some(header) = header_of(&*file)?.filter(|header| fit.admits(header.seq)) {
+                let is_told_of = self.has_archive_before(disk, layout, &header);
+                candidates.push((is_told_of, header.seq, name, file));
+            }
+        }
+        candidates.sort_by_key(|(is_told_of, seq, ..)| (*is_told_of, *seq));
+        while let Some((_, _, name, file)) = candidates.pop() {
+            loader.start_over();
+            let contents = loader.take_base(&*file)?;
+            let digest = digest_in_base_name(name).and_then(|digits| Hex::read(digits.as_bytes()));
+            if let (Some(digest), Ok(header)) = (digest.filter(|digest| *digest == contents.sha256), contents.header) {
+                return Ok(Some((base_name(digest.text()), header)));
+            }
+        }
+        loader.start_over();
+        Ok(None)
+    }
+
+    /// Whether an archive ends with the event that a base names as its last.
+    fn has_archive_before(&self, disk: &dyn Disk, layout: &Layout, header: &Header) -> bool {
+        let ends_there = |name: &&String| parts_of_archive_name(name).is_some_and(|(_, last, _)| last == header.seq);
+        self.archives.iter().filter(ends_there).any(|name| {
+            let head = archive::open(disk, &layout.archives().join(name))
+                .and_then(|archive| head_of(&*archive.log))
+                .unwrap_or_default();
+            head.is_some_and(|head| head.text() == header.last_hash)
+        })
+    }
+}
+
+/// The hash of the last event of a log.
+///
+/// # Errors
+/// What the disk says.
+pub(super) fn head_of(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
+    let line = line_before(log, log.length()?)?;
+    Ok(line.and_then(|line| Some(Event::read(&line, Trust::Nothing).ok()?.hash(&line))))
+}
+
+/// Which bases a log may have started from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fit {
+    /// The one whose last event had this seq: the lines that are left count from there.
+    Seq(u64),
+    /// Any whose last event came before this one.
+    Before(u64),
+    /// Any.
+    Any,
+}
+
+impl Fit {
+    fn admits(self, seq: u64) -> bool {
+        match self {
+            Self::Seq(wanted) => seq == wanted,
+            Self::Before(end) => seq < end,
+            Self::Any => true,
+        }
+    }
+
+    /// What the lines of a log, its first one lost, say of what came before them.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn of_log(log: &dyn DiskFile, first_event: Option<(u64, u64)>, synced: Option<&Synced>) -> io::Result<Self> {
+        let Some((offset, seq)) = first_event else {
+            return Ok(synced.map_or(Self::Any, |synced| Self::Before(synced.seq)));
+        };
+        let lost = lines_before(log, offset)?;
+        // Every line takes one seq, and the first of them is the one that names the base.
+        Ok(seq.checked_sub(lost + 1).map_or(Self::Seq(u64::MAX), Self::Seq))
+    }
+}
+
+/// How many lines that are not blank end before a place.
+fn lines_before(log: &dyn DiskFile, end: u64) -> io::Result<u64> {
+    let (mut offset, mut count, mut is_blank) = (0, 0, true);
+    let mut window = Vec::new();
+    while offset < end {
+        window.clear();
+        let wanted = (end - offset).min(64 * 1024) as usize;
+        let got = read_upto(log, &mut window, offset, wanted)?;
+        if got == 0 {
+            break;
+        }
+        offset += got as u64;
+        for byte in &window {
+            match byte {
+                b'\n' => {
+                    count += u64::from(!is_blank);
+                    is_blank = true;
+                }
+                b' ' | b'\t' | b'\r' => {}
+                _ => is_blank = false,
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// The header of a base, without reading all of it if it is ours.
+///
+/// # Errors
+/// What the disk says.
+pub(super) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Header>> {
+    let length = file.length()?;
+    let start = length.saturating_sub(HEADER_BYTES);
+    let mut end = Vec::new();
+    read_upto(file, &mut end, start, (length - start) as usize)?;
+    let own = memmem::rfind(&end, b"\n],").and_then(|at| snapshot::last_header(end[at + 1..].trim_ascii_end()));
+    match own {
+        Some(header) => Ok(Some(header)),
+        // Another tool's, adopted: its header may stand anywhere.
+        None => Ok(snapshot::read(file, &mut snapshot::Nobody)?.header.ok()),
+    }
+}
+

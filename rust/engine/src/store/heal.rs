@@ -1,0 +1,350 @@
+//! Which lines did a log have where it is damaged now?
+//!
+//! A gap is what stands between two good lines that do not follow from each other: damaged lines, or none where some were
+//! taken out. The line before it says what the gap must follow from, the line behind it what it must end with. So whatever
+//! fills a gap is proved by the chain: lines found again by trying ([`crate::event::mend`]), or those of a copy.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::damage::DamageKind;
+use crate::digest::Hex;
+use crate::disk::{Disk, DiskFile, read_upto};
+use crate::error::{At, Result};
+use crate::event::line::{Event, Fault};
+use crate::event::mend::{Budget, Neighbours, mend, mend_cut};
+use crate::json::{self, Value};
+use crate::layout::Layout;
+use crate::origin::{Hint, hint_for, read_hint};
+use crate::wal::reader::{Piece, Reading, read_pieces};
+
+use super::care::Scratch;
+use super::proofs::other_logs;
+
+/// So much may be hashed in search of lost bytes, in one repair: some seconds.
+const MENDING_BLOCKS: u64 = 100_000_000;
+/// How much is copied at a time.
+const BUFFER_BYTES: u64 = 1024 * 1024;
+/// What stands before the id of the record in a line of our own form.
+const RECORD_ID: &[u8] = b"\"record_id\":";
+
+/// A line that cannot be read.
+struct BadLine {
+    offset: u64,
+    text: Vec<u8>,
+    number: u64,
+    seq: Option<u64>,
+    reason: String,
+}
+
+/// A stretch of the log between two good lines that do not follow from each other.
+struct Gap {
+    start: u64,
+    end: u64,
+    neighbours: Neighbours,
+    bad: Vec<BadLine>,
+    filling: Option<Vec<u8>>,
+}
+
+/// An event that could not be brought back.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    /// Where it stood.
+    pub offset: u64,
+    /// Where that is once the other gaps are filled.
+    pub healed_offset: u64,
+    /// Its physical line; 0 if the line is gone.
+    pub line: u64,
+    /// Its seq, if that can be read.
+    pub seq: Option<u64>,
+    /// The record that it spoke of, if that can be read. Nothing proves it.
+    pub id: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl Lost {
+    /// For people.
+    pub fn tell(&self) -> String {
+        let mut said = format!("byte {}", self.offset);
+        if self.line > 0 {
+            said += &format!(" (line {})", self.line);
+        }
+        if let Some(seq) = self.seq {
+            said += &format!(", event {seq}");
+        }
+        if let Some(id) = &self.id {
+            said += &format!(", it seems of {id:?}");
+        }
+        format!("{said}: {}", self.reason)
+    }
+}
+
+/// A log with its gaps.
+pub(super) struct Gaps {
+    gaps: Vec<Gap>,
+    length: u64,
+}
+
+impl Gaps {
+    /// Finds the gaps of a log.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn find(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, threads: usize) -> io::Result<Self> {
+        let length = log.length()?;
+        let mut finder = Finder::default();
+        let reading = Reading {
+            trusted_until: 0,
+            threads,
+        };
+        read_pieces(log, 0..length, reading, |piece| {
+            finder.look(piece);
+            io::Result::Ok(true)
+        })?;
+        let hint = hint_for(read_hint(disk, layout)?, log, length)?;
+        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
+        if finder.end < length && hint.promised().is_some_and(|whole| whole > finder.end) {
+            let mut text = Vec::new();
+            read_upto(log, &mut text, finder.end, (length - finder.end) as usize)?;
+            let fault = Fault {
+                kind: DamageKind::Unreadable,
+                reason: "the line has lost its end".to_owned(),
+                seq: None,
+            };
+            let number = finder.lines + 1;
+            finder.bad(finder.end, &text, number, &fault);
+        }
+        let mut gaps = finder.finish();
+        if let Some(gap) = gaps.last_mut().filter(|gap| gap.end == u64::MAX) {
+            gap.end = length;
+            // The last line of a log is named by nobody but the hint about the last sync.
+            if let Hint::Contradicted(synced) = hint
+                && synced.offset >= length
+            {
+                gap.neighbours.after = Some(synced.head);
+            }
+        }
+        Ok(Self { gaps, length })
+    }
+
+    /// Looks for what stood in the gaps.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn fill(&mut self, disk: &dyn Disk, layout: &Layout, threads: usize) -> io::Result<()> {
+        for log in other_logs(disk, layout)? {
+            self.fill_from(&*log, threads)?;
+        }
+        let mut budget = Budget::of(MENDING_BLOCKS);
+        for gap in self.gaps.iter_mut().filter(|gap| gap.filling.is_none()) {
+            gap.filling = match &gap.bad[..] {
+                [line] => mend(&line.text, gap.neighbours, &mut budget),
+                [first, second] => mend_cut(&first.text, &second.text, gap.neighbours),
+                _ => None,
+            };
+        }
+        Ok(())
+    }
+
+    /// Takes lines from a copy that lead from the line before a gap to the line behind it.
+    fn fill_from(&mut self, copy: &dyn DiskFile, threads: usize) -> io::Result<()> {
+        let reading = Reading {
+            trusted_until: 0,
+            threads,
+        };
+        let mut open: Vec<(usize, Option<Hex>, Vec<u8>)> = self
+            .gaps
+            .iter()
+            .enumerate()
+            .filter(|(_, gap)| gap.filling.is_none() && gap.neighbours.after.is_some())
+            .filter_map(|(number, gap)| Some((number, gap.neighbours.before?, Vec::new())))
+            .collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        read_pieces(copy, 0..copy.length()?, reading, |piece| {
+            for line in &piece.lines {
+                let Ok(event) = &line.event else { continue };
+                let text = piece.text(line);
+                let (prev, hash) = (Hex::read(event.prev_hash(text)), event.hash(text));
+                open.retain_mut(|(number, head, lines)| {
+                    if prev != *head {
+                        return true;
+                    }
+                    lines.extend_from_slice(text);
+                    lines.push(b'\n');
+                    *head = Some(hash);
+                    let is_filled = self.gaps[*number].neighbours.after == Some(hash);
+                    if is_filled {
+                        self.gaps[*number].filling = Some(std::mem::take(lines));
+                    }
+                    !is_filled
+                });
+            }
+            io::Result::Ok(!open.is_empty())
+        })
+    }
+
+    /// How many gaps were filled.
+    pub fn filled(&self) -> u64 {
+        self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
+    }
+
+    /// The events that stay lost.
+    pub fn lost(&self) -> Vec<Lost> {
+        let (mut found, mut shift) = (Vec::new(), 0);
+        for gap in &self.gaps {
+            match &gap.filling {
+                Some(filling) => shift += filling.len() as i64 - (gap.end - gap.start) as i64,
+                None => found.extend(gap.lost().into_iter().map(|lost| Lost {
+                    healed_offset: lost.offset.saturating_add_signed(shift),
+                    ..lost
+                })),
+            }
+        }
+        found
+    }
+
+    /// Writes the log with its gaps filled, durably.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn write(&self, disk: &Arc<dyn Disk>, log: &dyn DiskFile, layout: &Layout) -> Result<Scratch> {
+        let archives = layout.archives();
+        disk.create_dir(&archives).at(&archives)?;
+        disk.sync_dir(layout.folder()).at(layout.folder())?;
+        let scratch = Scratch::at(disk, layout.healed_draft());
+        let path = scratch.path();
+        let file = disk.create(path).at(path)?;
+        let (mut from, mut to) = (0, 0);
+        let copy = |range: std::ops::Range<u64>, to: &mut u64| -> Result<()> {
+            let mut offset = range.start;
+            let mut buffer = Vec::new();
+            while offset < range.end {
+                buffer.clear();
+                let wanted = (range.end - offset).min(BUFFER_BYTES) as usize;
+                if read_upto(log, &mut buffer, offset, wanted).at(path)? == 0 {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
+                }
+                file.write_at(&buffer, *to).at(path)?;
+                offset += buffer.len() as u64;
+                *to += buffer.len() as u64;
+            }
+            Ok(())
+        };
+        for gap in &self.gaps {
+            let Some(filling) = &gap.filling else { continue };
+            copy(from..gap.start, &mut to)?;
+            file.write_at(filling, to).at(path)?;
+            to += filling.len() as u64;
+            from = gap.end;
+        }
+        copy(from..self.length, &mut to)?;
+        file.sync().at(path)?;
+        Ok(scratch)
+    }
+}
+
+impl Gap {
+    fn lost(&self) -> Vec<Lost> {
+        if self.bad.is_empty() {
+            return vec![Lost {
+                offset: self.start,
+                healed_offset: self.start,
+                line: 0,
+                seq: None,
+                id: None,
+                reason: "lines were taken out, or others put in their place".to_owned(),
+            }];
+        }
+        let of_line = |line: &BadLine| Lost {
+            offset: line.offset,
+            healed_offset: line.offset,
+            line: line.number,
+            seq: line.seq,
+            id: seeming_id(&line.text),
+            reason: line.reason.clone(),
+        };
+        self.bad.iter().map(of_line).collect()
+    }
+}
+
+/// The record that a damaged line seems to speak of.
+fn seeming_id(line: &[u8]) -> Option<String> {
+    let start = memchr::memmem::rfind(line, RECORD_ID)? + RECORD_ID.len();
+    let rest = line.get(start..)?;
+    let end = (1..rest.len()).find(|at| rest[*at] == b'"' && rest[at - 1] != b'\\')?;
+    match json::parse(&rest[..=end]) {
+        Ok(Value::Str(id)) if !id.is_empty() => Some(id),
+        _ => None,
+    }
+}
+
+/// Finds gaps while a log passes by.
+#[derive(Default)]
+struct Finder {
+    gaps: Vec<Gap>,
+    open: Option<Gap>,
+    head: Option<Hex>,
+    lines: u64,
+    /// Behind the last newline.
+    end: u64,
+}
+
+impl Finder {
+    fn look(&mut self, piece: &Piece) {
+        for line in &piece.lines {
+            let (text, number) = (piece.text(line), self.lines + line.number + 1);
+            match &line.event {
+                Err(fault) => self.bad(line.offset, text, number, fault),
+                Ok(event) => self.good(line.offset, text, event),
+            }
+        }
+        self.lines += piece.physical;
+        self.end = piece.end.unwrap_or(self.end);
+    }
+
+    fn gap_at(&mut self, start: u64) -> &mut Gap {
+        let head = self.head;
+        self.open.get_or_insert_with(|| Gap {
+            start,
+            end: u64::MAX,
+            neighbours: Neighbours {
+                before: Some(head),
+                after: None,
+            },
+            bad: Vec::new(),
+            filling: None,
+        })
+    }
+
+    fn bad(&mut self, offset: u64, text: &[u8], number: u64, fault: &Fault) {
+        let line = BadLine {
+            offset,
+            text: text.to_vec(),
+            number,
+            seq: fault.seq,
+            reason: fault.reason.clone(),
+        };
+        self.gap_at(offset).bad.push(line);
+    }
+
+    fn good(&mut self, offset: u64, text: &[u8], event: &Event) {
+        let prev = Hex::read(event.prev_hash(text));
+        if self.open.is_none() && prev != self.head && prev.is_some() {
+            self.gap_at(offset);
+        }
+        if let Some(mut gap) = self.open.take() {
+            gap.end = offset;
+            gap.neighbours.after = prev;
+            self.gaps.push(gap);
+        }
+        self.head = Some(event.hash(text));
+    }
+
+    fn finish(mut self) -> Vec<Gap> {
+        self.gaps.extend(self.open.take());
+        self.gaps
+    }
+}
