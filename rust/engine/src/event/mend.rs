@@ -189,7 +189,9 @@ impl Search<'_> {
             return None;
         }
         let mut before = (0, Hasher::default());
-        for at in 1..self.payload.len() {
+        // Behind the last byte only one can be missing.
+        let places = self.payload.len() + usize::from(variants > usize::from(u8::MAX));
+        for at in 1..places {
             while before.0 + BLOCK_BYTES <= at {
                 before.1.update(&self.payload[before.0..before.0 + BLOCK_BYTES]);
                 before.0 += BLOCK_BYTES;
@@ -249,7 +251,7 @@ mod tests {
                 }
             }
         }
-        for at in (0..whole.len()).step_by(7) {
+        for at in (0..whole.len()).rev().step_by(7) {
             let mut budget = Budget::of(10_000_000);
             let lost = [&whole[..at], &whole[at + 1..]].concat();
             assert_eq!(mend(&lost, known, &mut budget).as_deref(), Some(&expected[..]), "lost {at}");

@@ -23,7 +23,7 @@ use super::proofs::copy_of_base;
 use super::rebuild::rebuild;
 
 /// So much may be hashed in search of what the first line of a log said.
-const MENDING_BLOCKS: u64 = 20_000_000;
+const MENDING_BLOCKS: u64 = 5_000_000;
 
 /// Where the files are, and how they are read.
 #[derive(Clone, Copy)]
@@ -198,7 +198,8 @@ impl Base {
             return Ok(());
         }
         let traces = Traces::look(place.disk, place.layout)?;
-        if let Some(line) = &line
+        // Only a log that was compacted has a first line that names something.
+        if let Some(line) = line.as_ref().filter(|_| traces.as_ref().is_some_and(Traces::has_bases))
             && let Some(sentinel) = mended_sentinel(line, beginning, traces.as_ref())
         {
             self.notes

@@ -51,6 +51,11 @@ impl Traces {
         Ok(is_any.then_some(traces))
     }
 
+    /// Whether there is anything that a log may have started from.
+    pub fn has_bases(&self) -> bool {
+        !self.bases.is_empty()
+    }
+
     /// What they tell, for people.
     pub fn tell(&self) -> String {
         let mut said = Vec::new();

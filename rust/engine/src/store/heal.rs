@@ -121,6 +121,7 @@ impl Gaps {
             // The last line of a log is named by nobody but the hint about the last sync.
             if let Hint::Contradicted(synced) = hint
                 && synced.offset >= length
+                && gap.neighbours.before != Some(Some(synced.head))
             {
                 gap.neighbours.after = Some(synced.head);
             }
