@@ -129,7 +129,7 @@ def test_what_is_written_beside_a_restore_is_there_or_in_quarantine(tmp_path: Pa
             store.restore(backup)
         assert raised == []
         assert store.verify().valid
-        kept = [path.read_bytes() for path in (tmp_path / ".chronomemory" / "quarantine").iterdir()]
+        kept = [path.read_bytes() for path in (tmp_path / ".chronomemory" / "quarantine").rglob("events.wal")]
         everything = b"".join([*kept, (tmp_path / ".chronomemory" / "events.wal").read_bytes()])
         for number in range(1, writer.count + 1):
             assert f'"W-{number}-twin"'.encode() in everything

@@ -57,18 +57,27 @@ def backup(project: Project = HERE, as_json: AsJson = False) -> None:
 
 def restore(
     source: Annotated[
-        Path, typer.Argument(metavar="FOLDER", exists=True, file_okay=False, help="What backup made.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="What backup made, or what repair or restore set aside.",
+        ),
     ],
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="Bring a damaged copy back as it is.")
+    ] = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Go back to a backup, once it is verified.
 
-    The log that is replaced is kept in the store's quarantine folder.
+    What is replaced is set aside in the store's quarantine folder, whole: restore takes it back.
     """
     with session(project, as_json) as here:
         with here.out.progress("restoring"):
-            here.store.restore(source)
+            here.store.restore(source, damaged=damaged)
         seq, records = here.store.wal_seq(), here.store.record_count()
         if as_json:
             here.out.document({"path": spelled(source), "seq": seq, "records": records})
@@ -76,22 +85,48 @@ def restore(
             here.out.done(f"restored: {counted(records, 'active record')} as of event {seq:,}")
 
 
-def repair(project: Project = HERE, as_json: AsJson = False) -> None:
-    """Start a clean log from every good line of a damaged one.
+def repair(
+    unproven: Annotated[
+        bool, typer.Option("--unproven", help="Take what nothing proves, and mark it.")
+    ] = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back what something in the folder proves, and name the rest.
 
-    The damaged log is kept as it is in the store's quarantine folder, and the first event of the
-    new one says what was damaged.
+    What was damaged is set aside in the store's quarantine folder, and the first event of the new
+    log says what was done.
     """
     with session(project, as_json) as here:
-        told: dict[str, Any] = here.store.repair()
+        told: dict[str, Any] = here.store.repair(unproven=unproven)
         if as_json:
             here.out.document(told)
         elif not told["damage"]:
             here.out.done("nothing is damaged; nothing was done")
         else:
             here.out.show(damage_table(Damage(**item) for item in told["damage"]))
-            here.out.done(f"a clean log starts from {counted(told['records'], 'record')} of every good line")
-            here.out.show(pairs({"kept": clean(told["kept"])}))
+            here.out.done(f"a clean log starts from {counted(told['records'], 'record')}")
+            here.out.show(pairs(_told(told)))
+
+
+def _told(told: dict[str, Any]) -> dict[str, str]:
+    """Say what a repair did, row by row; what does not apply is left out."""
+
+    def some(names: list[str]) -> str:
+        more = f" and {len(names) - 10:,} more" if len(names) > 10 else ""
+        return ", ".join(clean(name) for name in names[:10]) + more
+
+    kept = "kept" if told["history_kept"] else "set aside with the damaged log"
+    rows = {
+        "brought back": counted(told["healed"], "damaged place") if told["healed"] else "",
+        "records changed": some(told["changed"]),
+        "events lost": "\n".join(clean(event) for event in told["lost"][:10]),
+        "on hold": some(told["unsettled"]),
+        "unproven": some(told["unproven"]),
+        "history": kept,
+        "set aside": clean(told["kept"]),
+    }
+    return {name: text for name, text in rows.items() if text}
 
 
 def _log_bytes(project: Path) -> int:

@@ -80,6 +80,8 @@ pub struct Follower {
     pub claimed: u64,
     /// All that is wrong.
     pub damage: Vec<Damage>,
+    /// Where batches begin that are damaged but have a line in every place: each of them was whole once.
+    pub scarred: Vec<u64>,
     /// Where everything begins that no sync stands behind, if damage was found there.
     pub tail: Option<Place>,
     /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
@@ -205,6 +207,9 @@ impl Follower {
         };
         let whole = !batch.damaged && batch.expected > batch.last;
         let (place, seq, last) = (batch.place, batch.seq, batch.last);
+        if batch.damaged && batch.expected > batch.last {
+            self.scarred.push(place.offset);
+        }
         if !whole {
             self.report(place, Some(seq), DamageKind::BrokenBatch, "the batch is not whole")?;
         }

@@ -20,6 +20,8 @@ pub mod chain;
 pub mod archive;
 pub mod wal;
 
+pub mod hint;
+
 pub mod verify;
 
 pub mod origin;

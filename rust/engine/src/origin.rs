@@ -4,14 +4,14 @@ use std::io;
 
 use crate::chain::Held;
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::disk::DiskFile;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
+use crate::hint::line_from;
 use crate::json::{self, Value};
-use crate::layout::{Layout, is_archive_name};
+use crate::layout::is_archive_name;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
-use crate::wal::synced::{SYNCED_BYTES, Synced};
 
 /// The record id of an adoption.
 pub const ADOPT_ID: &[u8] = b"__adopt__";
@@ -157,26 +157,6 @@ fn prev_hash_at(log: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Opti
     let line = line_from(log, offset, length)?;
     let event = Event::read(&line, Trust::Hashes).ok();
     Ok(event.and_then(|event| Hex::read(event.prev_hash(&line))))
-}
-
-/// The line that begins at a place, without its newline.
-///
-/// # Errors
-/// What the disk says.
-pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    loop {
-        let known = line.len();
-        let room = (length - offset - known as u64).min(4096) as usize;
-        let got = read_upto(file, &mut line, offset + known as u64, room)?;
-        if let Some(newline) = memchr::memchr(b'\n', &line[known..]) {
-            line.truncate(known + newline);
-            return Ok(line);
-        }
-        if got == 0 {
-            return Ok(line);
-        }
-    }
 }
 
 /// Finds out what a log starts from.
@@ -326,120 +306,4 @@ fn adoption(known: Known<'_>) -> Option<Adoption> {
         base_sha256: Hex::read(record.get("base_sha256")?.as_str()?.as_bytes())?,
         seq: u64::try_from(record.get("seq")?.as_i64()?).ok()?,
     })
-}
-
-/// What the hint about the last sync says of this log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hint {
-    /// Nothing, or nothing that can be believed.
-    None,
-    /// The log is on disk up to here.
-    Synced(u64),
-    /// It speaks of this log, but the log ends before that place or has another line there.
-    Contradicted(Synced),
-}
-
-impl Hint {
-    /// Up to here the log was whole once: a write that seems unfinished before that place is no tail.
-    pub fn promised(&self) -> Option<u64> {
-        match self {
-            Self::None => None,
-            Self::Synced(offset) => Some(*offset),
-            Self::Contradicted(synced) => Some(synced.offset),
-        }
-    }
-}
-
-/// Reads the hint, whatever log it speaks of. It must be read before the length of the log is asked for: a writer that
-/// comes between makes the log longer, never the hint wrong.
-///
-/// # Errors
-/// What the disk says.
-pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    let file = match disk.open(&layout.synced(), Access::Read) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault),
-    };
-    let mut bytes = Vec::new();
-    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)?;
-    Ok(Synced::read(&bytes))
-}
-
-/// Holds the hint against the log.
-///
-/// # Errors
-/// What the disk says.
-pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
-    let Some(synced) = synced else {
-        return Ok(Hint::None);
-    };
-    match first_line(log, length)? {
-        // A log is born complete: one without a whole line has lost the end of its first.
-        None => return Ok(Hint::Contradicted(synced)),
-        Some(first) if !synced.fits_first(&first) => return Ok(Hint::None),
-        Some(_) => {}
-    }
-    let fits = synced.offset <= length && line_before(log, synced.offset)?.is_some_and(|line| synced.fits_head(&line));
-    Ok(if fits {
-        Hint::Synced(synced.offset)
-    } else {
-        Hint::Contradicted(synced)
-    })
-}
-
-/// The first whole line that is not blank, without its newline; `None` if there is none.
-///
-/// # Errors
-/// What the disk says.
-pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut offset = 0;
-    let mut line = Vec::new();
-    let mut window = Vec::new();
-    while offset < length && line.len() <= json::MAX_LINE_BYTES {
-        window.clear();
-        let got = read_upto(log, &mut window, offset, 4096)?;
-        if got == 0 {
-            break;
-        }
-        offset += got as u64;
-        for part in window.split_inclusive(|b| *b == b'\n') {
-            line.extend_from_slice(part);
-            if line.ends_with(b"\n") {
-                line.pop();
-                if !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
-                    return Ok(Some(line));
-                }
-                line.clear();
-            }
-        }
-    }
-    // What is longer than any line is one that does not fit.
-    Ok((line.len() > json::MAX_LINE_BYTES).then_some(line))
-}
-
-/// The line whose newline stands just before `end`.
-///
-/// # Errors
-/// What the disk says.
-pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut reach = 4096;
-    loop {
-        let start = end.saturating_sub(reach);
-        let mut window = Vec::new();
-        read_upto(log, &mut window, start, (end - start) as usize)?;
-        if window.pop() != Some(b'\n') {
-            return Ok(None);
-        }
-        if let Some(newline) = memchr::memrchr(b'\n', &window) {
-            return Ok(Some(window.split_off(newline + 1)));
-        }
-        if start == 0 {
-            return Ok(Some(window));
-        }
-        if reach > 2 * json::MAX_LINE_BYTES as u64 {
-            return Ok(None);
-        }
-        reach *= 8;
-    }
 }

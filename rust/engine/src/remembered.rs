@@ -11,9 +11,10 @@ use crate::archive;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
+use crate::hint::{Hint, first_line, hint_for, line_before};
 use crate::json::{self, Value};
 use crate::layout::Layout;
-use crate::origin::{Hint, Origin, first_line, hint_for, line_before, origin_of};
+use crate::origin::{Origin, origin_of};
 use crate::wal::synced::Synced;
 
 /// How the log stands to the head that was seen last.

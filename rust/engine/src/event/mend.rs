@@ -80,22 +80,24 @@ fn ended(mut line: Vec<u8>) -> Vec<u8> {
 
 /// Two lines that lost the newline between them.
 fn split(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
-    memchr::memmem::find_iter(line, OPENING).filter(|at| *at > 1).find_map(|at| {
-        // The newline became another byte, or it is gone.
-        [at - 1, at].into_iter().find_map(|end| {
-            let (left, right) = (&line[..end], &line[at..]);
-            let before = Neighbours {
-                after: None,
-                ..neighbours
-            };
-            let head = before.fit(left)?;
-            let after = Neighbours {
-                before: Some(Some(head)),
-                ..neighbours
-            };
-            after.fit(right).map(|_| [left, b"\n", right, b"\n"].concat())
+    memchr::memmem::find_iter(line, OPENING)
+        .filter(|at| *at > 1)
+        .find_map(|at| {
+            // The newline became another byte, or it is gone.
+            [at - 1, at].into_iter().find_map(|end| {
+                let (left, right) = (&line[..end], &line[at..]);
+                let before = Neighbours {
+                    after: None,
+                    ..neighbours
+                };
+                let head = before.fit(left)?;
+                let after = Neighbours {
+                    before: Some(Some(head)),
+                    ..neighbours
+                };
+                after.fit(right).map(|_| [left, b"\n", right, b"\n"].concat())
+            })
         })
-    })
 }
 
 /// The payload is whole: what was altered stands before it.
@@ -103,7 +105,12 @@ fn with_hash_mended(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
     let written = line.get(OPENING.len()..HASH_END)?;
     let payload = line.get(PAYLOAD..)?;
     let hash = crate::digest::sha256_after_brace(payload);
-    let differing = hash.bytes().iter().zip(written).filter(|(one, other)| one != other).count();
+    let differing = hash
+        .bytes()
+        .iter()
+        .zip(written)
+        .filter(|(one, other)| one != other)
+        .count();
     // Of 64 digits one may be wrong; if more are, only the line behind can tell.
     if differing > 1 && neighbours.after.is_none() {
         return None;
@@ -254,18 +261,35 @@ mod tests {
         for at in (0..whole.len()).rev().step_by(7) {
             let mut budget = Budget::of(10_000_000);
             let lost = [&whole[..at], &whole[at + 1..]].concat();
-            assert_eq!(mend(&lost, known, &mut budget).as_deref(), Some(&expected[..]), "lost {at}");
+            assert_eq!(
+                mend(&lost, known, &mut budget).as_deref(),
+                Some(&expected[..]),
+                "lost {at}"
+            );
             let more = [&whole[..at], b"?", &whole[at..]].concat();
-            assert_eq!(mend(&more, known, &mut budget).as_deref(), Some(&expected[..]), "more {at}");
+            assert_eq!(
+                mend(&more, known, &mut budget).as_deref(),
+                Some(&expected[..]),
+                "more {at}"
+            );
             let (first, second) = (&whole[..at], &whole[at + 1..]);
-            assert_eq!(mend_cut(first, second, known).as_deref(), Some(&expected[..]), "cut {at}");
+            assert_eq!(
+                mend_cut(first, second, known).as_deref(),
+                Some(&expected[..]),
+                "cut {at}"
+            );
         }
     }
 
     #[test]
     fn two_lines_that_grew_together_are_two_again() {
         let first = line("", "one");
-        let second = line(hash_of(&first).map_or(String::new(), |hash| hash.text().to_owned()).as_str(), "two");
+        let second = line(
+            hash_of(&first)
+                .map_or(String::new(), |hash| hash.text().to_owned())
+                .as_str(),
+            "two",
+        );
         let expected = [&first[..], b"\n", &second[..], b"\n"].concat();
         let neighbours = Neighbours {
             before: Some(None),
@@ -273,7 +297,10 @@ mod tests {
         };
         for between in [&b"J"[..], b""] {
             let grown = [&first[..], between, &second[..]].concat();
-            assert_eq!(mend(&grown, neighbours, &mut Budget::of(0)).as_deref(), Some(&expected[..]));
+            assert_eq!(
+                mend(&grown, neighbours, &mut Budget::of(0)).as_deref(),
+                Some(&expected[..])
+            );
         }
     }
 

@@ -11,8 +11,9 @@ use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
+use crate::hint::first_line;
 use crate::layout::{LOG, Layout, SNAPSHOT, base_name};
-use crate::origin::{Beginning, Origin, Sentinel, first_line, foreign_traces, origin_in};
+use crate::origin::{Beginning, Origin, Sentinel, foreign_traces, origin_in};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
@@ -56,6 +57,8 @@ pub(super) struct Base {
     pub notes: Vec<String>,
     /// What stands behind what was loaded.
     pub proof: Proof,
+    /// What to say of the log if nothing else is wrong with it.
+    lost: Option<Damage>,
 }
 
 impl Default for Base {
@@ -65,8 +68,15 @@ impl Default for Base {
             damage: Vec::new(),
             notes: Vec::new(),
             proof: Proof::Whole,
+            lost: None,
         }
     }
+}
+
+/// There was a log, and it is lost.
+fn lost(traces: &Traces, how: &str) -> Damage {
+    let reason = format!("{how}, but there was one: {}", traces.tell());
+    finding(LOG, DamageKind::LogMissing, reason)
 }
 
 impl Base {
@@ -116,11 +126,16 @@ impl Base {
     /// Nothing proves what the base holds. What it says is loaded all the same, and said to be unproved.
     fn load_unproved(&mut self, place: Place<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
         let name = sha256.map(|sha256| base_name(sha256.text()));
-        let file = name.as_ref().map(|name| open(place.disk, place.layout, name)).transpose()?.flatten();
+        let file = name
+            .as_ref()
+            .map(|name| open(place.disk, place.layout, name))
+            .transpose()?
+            .flatten();
         if let (Some(file), Some(name)) = (file, name)
             && loader.take_unproved(&*file)?
         {
-            self.notes.push(format!("nothing proves what {name} says: it is loaded as it is"));
+            self.notes
+                .push(format!("nothing proves what {name} says: it is loaded as it is"));
             return Ok(());
         }
         loader.forget_base();
@@ -128,7 +143,9 @@ impl Base {
             && let Some(file) = open(place.disk, place.layout, SNAPSHOT)?
             && loader.take_unproved(&*file)?
         {
-            self.notes.push(format!("nothing proves what {SNAPSHOT} says: it is loaded instead of the base"));
+            self.notes.push(format!(
+                "nothing proves what {SNAPSHOT} says: it is loaded instead of the base"
+            ));
         }
         Ok(())
     }
@@ -178,7 +195,8 @@ impl Base {
             && loader.take_base(&*file)?.header.is_ok()
         {
             self.proof = Proof::Whole;
-            self.notes.push(format!("the state that the log starts from was read from {copy}"));
+            self.notes
+                .push(format!("the state that the log starts from was read from {copy}"));
         }
         Ok(())
     }
@@ -194,7 +212,10 @@ impl Base {
     ) -> io::Result<()> {
         let line = first_line(log, length)?;
         // Blank lines before the first event hide nothing.
-        if line.as_ref().is_some_and(|line| Event::read(line, Trust::Nothing).is_ok()) {
+        if line
+            .as_ref()
+            .is_some_and(|line| Event::read(line, Trust::Nothing).is_ok())
+        {
             return Ok(());
         }
         let traces = Traces::look(place.disk, place.layout)?;
@@ -210,7 +231,8 @@ impl Base {
             return Ok(());
         };
         if line.is_none() && beginning.seq.is_none() {
-            return self.lost_log(place, &traces, loader, "it is empty");
+            self.lost = Some(lost(&traces, "it is empty"));
+            return self.load_left(place, &traces, loader);
         }
         let first_event = beginning.seq.map(|seq| (beginning.offset, seq));
         let fit = Fit::of_log(log, first_event, traces.synced.as_ref())?;
@@ -218,17 +240,17 @@ impl Base {
     }
 
     /// There is no log, or nothing in it, and something shows that there was one.
-    pub fn lost_log(
-        &mut self,
-        place: Place<'_>,
-        traces: &Traces,
-        loader: &mut Loader,
-        how: &str,
-    ) -> io::Result<()> {
-        let reason = format!("{how}, but there was one: {}", traces.tell());
-        self.damage.push(finding(LOG, DamageKind::LogMissing, reason));
+    pub fn lost_log(&mut self, place: Place<'_>, traces: &Traces, loader: &mut Loader, how: &str) -> io::Result<()> {
+        self.damage.push(lost(traces, how));
+        self.load_left(place, traces, loader)
+    }
+
+    /// Loads what a lost log started from.
+    fn load_left(&mut self, place: Place<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<()> {
         // The hint may speak of the log before the last compaction.
-        let fit = traces.synced.map_or(Fit::Any, |synced| Fit::Before(synced.seq.saturating_add(1)));
+        let fit = traces
+            .synced
+            .map_or(Fit::Any, |synced| Fit::Before(synced.seq.saturating_add(1)));
         self.load_fitting(place, traces, fit, loader)
     }
 
@@ -310,6 +332,9 @@ impl Base {
                 .push(format!("{blank_lines} blank lines, the first at byte {first}"));
         }
         let mut damage = walk.follower.damage.clone();
+        if damage.is_empty() {
+            damage.extend(self.lost.take());
+        }
         // A broken batch is found at its end but begins before the lines inside it.
         damage.sort_by_key(|damage| damage.offset);
         damage.extend(self.damage);

@@ -10,15 +10,16 @@ use std::sync::Arc;
 use crate::digest::Hex;
 use crate::disk::Identity;
 use crate::error::{At, Error, Result};
+use crate::hint::line_before;
 use crate::layout::archive_name;
-use crate::origin::{Origin, line_before};
+use crate::origin::Origin;
 use crate::snapshot;
 use crate::state::Frozen;
 use crate::wal::synced::names_hash;
 
 use super::care::{Alone, Scratch, Turns, take_care};
-use super::packing::Packing;
 use super::history_files::clear_out;
+use super::packing::Packing;
 use super::retire::Retirement;
 use super::vectors::leave_the_dead;
 use super::{Progress, Store};

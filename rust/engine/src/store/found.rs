@@ -11,8 +11,8 @@ use crate::archive;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::event::line::{Event, Trust};
+use crate::hint::{line_before, read_hint};
 use crate::layout::{Layout, base_name, digest_in_base_name, parts_of_archive_name};
-use crate::origin::{line_before, read_hint};
 use crate::snapshot::{self, Header};
 use crate::wal::synced::Synced;
 
@@ -60,7 +60,10 @@ impl Traces {
     pub fn tell(&self) -> String {
         let mut said = Vec::new();
         if let Some(synced) = &self.synced {
-            said.push(format!("synced knows it with {} bytes and event {}", synced.offset, synced.seq));
+            said.push(format!(
+                "synced knows it with {} bytes and event {}",
+                synced.offset, synced.seq
+            ));
         }
         if !self.bases.is_empty() {
             said.push("base/ holds what one started from".to_owned());
@@ -202,4 +205,3 @@ pub(super) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Header>> {
         None => Ok(snapshot::read(file, &mut snapshot::Nobody)?.header.ok()),
     }
 }
-

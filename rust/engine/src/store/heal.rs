@@ -13,9 +13,9 @@ use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
 use crate::event::line::{Event, Fault};
 use crate::event::mend::{Budget, Neighbours, mend, mend_cut};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::json::{self, Value};
 use crate::layout::Layout;
-use crate::origin::{Hint, hint_for, read_hint};
 use crate::wal::reader::{Piece, Reading, read_pieces};
 
 use super::care::Scratch;
@@ -139,6 +139,11 @@ impl Gaps {
         }
         let mut budget = Budget::of(MENDING_BLOCKS);
         for gap in self.gaps.iter_mut().filter(|gap| gap.filling.is_none()) {
+            if gap.neighbours.after.is_some() && gap.neighbours.before == Some(gap.neighbours.after) {
+                // The line behind follows from the line before: what stands between them was put there.
+                gap.filling = Some(Vec::new());
+                continue;
+            }
             gap.filling = match &gap.bad[..] {
                 [line] => mend(&line.text, gap.neighbours, &mut budget),
                 [first, second] => mend_cut(&first.text, &second.text, gap.neighbours),

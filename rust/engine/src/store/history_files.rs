@@ -13,8 +13,9 @@ use crate::digest::Hex;
 use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::stamp;
+use crate::hint::line_from;
 use crate::layout::{base_name, digest_in_base_name, is_history_index, parts_of_archive_name};
-use crate::origin::{Origin, Sentinel, beginning_of, line_from, origin_of};
+use crate::origin::{Origin, Sentinel, beginning_of, origin_of};
 use crate::snapshot;
 use crate::wal::synced::names_hash;
 
@@ -84,8 +85,8 @@ impl Store {
                 copy_file(&*self.disk, &copy, &path, None)?;
                 self.disk.sync_dir(&self.layout.archives()).at(&path)?;
             }
-            let origin = archive::open(&*self.disk, &path)
-                .and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
+            let origin =
+                archive::open(&*self.disk, &path).and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
             match origin {
                 Ok(Origin::Ours(earlier)) => sentinel = earlier,
                 _ => return Ok(()),
@@ -114,7 +115,11 @@ impl Store {
         if !keep_history {
             retired.extend(named.files.iter().cloned());
         }
-        for name in self.past_files()?.into_iter().filter(|name| !named.files.contains(name)) {
+        for name in self
+            .past_files()?
+            .into_iter()
+            .filter(|name| !named.files.contains(name))
+        {
             if self.is_left_over(&name) {
                 retired.insert(name);
             }
@@ -170,7 +175,10 @@ impl Store {
         let mut found = self.unnamed_rows()?;
         let named = self.named_files()?;
         if named.is_complete {
-            let unnamed = self.past_files()?.into_iter().filter(|name| !named.files.contains(name));
+            let unnamed = self
+                .past_files()?
+                .into_iter()
+                .filter(|name| !named.files.contains(name));
             found.extend(unnamed.map(|name| self.layout.inside(&name)));
             found.extend(self.orphaned_indexes(&named.files)?);
         }
@@ -201,7 +209,9 @@ impl Store {
             return Ok(named);
         }
         while let Some(Origin::Ours(sentinel)) = origin {
-            named.files.extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
+            named
+                .files
+                .extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
             if sentinel.archive.is_none() {
                 break;
             }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::damage::Damage;
 use crate::disk::{Access, Disk, DiskFile};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::options::Checking;
-use crate::origin::{Hint, Origin, beginning_of, hint_for, read_hint};
+use crate::origin::{Origin, beginning_of};
 use crate::verify::{Report, Walk, open_log};
 use crate::wal::reader::Reading;
 
@@ -164,7 +165,12 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
 ///
 /// # Errors
 /// What the disk says.
-pub fn look_for_lost(disk: &dyn Disk, layout: &Layout, threads: usize, loader: &mut Loader) -> io::Result<Option<Report>> {
+pub fn look_for_lost(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    loader: &mut Loader,
+) -> io::Result<Option<Report>> {
     let Some(traces) = Traces::look(disk, layout)? else {
         return Ok(None);
     };

@@ -209,7 +209,8 @@ impl Sink for Loader {
         // A batch is one step: a moment inside it is the moment before it.
         let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);
         self.satisfied |= inside;
-        let is_salvaged = |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
+        let is_salvaged =
+            |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
         let counts = held == Held::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));

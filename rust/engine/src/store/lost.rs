@@ -8,8 +8,8 @@
 use crate::damage::{Damage, DamageKind};
 use crate::disk::Access;
 use crate::error::{At, Error, Result};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
-use crate::origin::{Hint, hint_for, read_hint};
 use crate::remembered::{self, Standing};
 use crate::verify::finding;
 use crate::wal::synced::Synced;
@@ -20,7 +20,11 @@ use super::proofs::other_logs;
 impl Store {
     /// A store whose log is lost has no history, and nothing may be written that would begin another one.
     pub(super) fn check_log_is_there(&self) -> Result<()> {
-        let lost = self.report.damage.iter().find(|damage| damage.kind == DamageKind::LogMissing);
+        let lost = self
+            .report
+            .damage
+            .iter()
+            .find(|damage| damage.kind == DamageKind::LogMissing);
         match lost {
             Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
             None => Ok(()),

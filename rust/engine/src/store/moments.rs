@@ -5,7 +5,8 @@ use std::io;
 use crate::disk::DiskFile;
 use crate::event::line::{Event, Trust};
 use crate::event::stamp;
-use crate::origin::{Origin, beginning_of, line_from};
+use crate::hint::line_from;
+use crate::origin::{Origin, beginning_of};
 use crate::state::Timeline;
 use crate::text::Edge;
 

@@ -9,7 +9,8 @@ use crate::digest::Hex;
 use crate::disk::{DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
-use crate::origin::{Origin, Sentinel, line_from};
+use crate::hint::line_from;
+use crate::origin::{Origin, Sentinel};
 use crate::state::spelled;
 use crate::verify::finding;
 

@@ -21,11 +21,7 @@ pub(super) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
     for parent in [layout.backups(), layout.quarantine()] {
         let names = disk.list(&parent).unwrap_or_default();
         let folders = names.iter().rev().map(|name| parent.join(name));
-        found.extend(
-            folders
-                .filter(|folder| is_folder(disk, folder))
-                .map(Layout::of_folder),
-        );
+        found.extend(folders.filter(|folder| is_folder(disk, folder)).map(Layout::of_folder));
     }
     found
 }
@@ -58,10 +54,12 @@ fn places(disk: &dyn Disk, layout: &Layout, name: &str) -> Vec<PathBuf> {
 
 /// A copy of a base elsewhere in the folder, proved by its digest, and where it lies.
 pub(super) fn copy_of_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<(String, Arc<dyn DiskFile>)> {
-    places(disk, layout, &base_name(sha256.text())).into_iter().find_map(|path| {
-        let file = disk.open(&path, Access::Read).ok()?;
-        (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
-    })
+    places(disk, layout, &base_name(sha256.text()))
+        .into_iter()
+        .find_map(|path| {
+            let file = disk.open(&path, Access::Read).ok()?;
+            (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+        })
 }
 
 /// A base at its own place or elsewhere, proved by its digest.
@@ -72,7 +70,12 @@ pub(super) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Opt
 }
 
 /// A copy of an archive elsewhere in the folder, proved by its digest, and where it lies.
-pub(super) fn copy_of_archive(disk: &dyn Disk, layout: &Layout, name: &str, digest: &str) -> Option<(PathBuf, Archive)> {
+pub(super) fn copy_of_archive(
+    disk: &dyn Disk,
+    layout: &Layout,
+    name: &str,
+    digest: &str,
+) -> Option<(PathBuf, Archive)> {
     places(disk, layout, name).into_iter().find_map(|path| {
         let archive = archive::open_as(disk, &path, name).ok()?;
         is_it(&archive, digest).then_some((path, archive))

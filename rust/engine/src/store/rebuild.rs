@@ -83,8 +83,8 @@ fn try_rebuild(
         let log = &*segment.archive.log;
         let mut walk = Walk::new(None);
         walk.go(log, log.length()?, reading, loader, &mut |_, _| {})?;
-        let is_whole = walk.follower.damage.is_empty()
-            && walk.mark().head.is_some_and(|head| head.text() == segment.head);
+        let is_whole =
+            walk.follower.damage.is_empty() && walk.mark().head.is_some_and(|head| head.text() == segment.head);
         if !is_whole {
             return Ok(None);
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::disk::Disk;
 use crate::error::{At, Result};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
-use crate::origin::{Hint, hint_for, read_hint};
 use crate::remembered::{self, Note, Standing};
 use crate::wal::synced::Synced;
 

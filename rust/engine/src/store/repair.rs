@@ -12,10 +12,11 @@ use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
+use crate::hint::read_hint;
 use crate::json::Value;
 use crate::layout::{LOG, archive_name};
-use crate::origin::{Origin, Repair, read_hint};
 use crate::options::Checking;
+use crate::origin::{Origin, Repair};
 use crate::state::State;
 use crate::verify::Walk;
 
@@ -23,10 +24,10 @@ use super::base::Proof;
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::compact::write_snapshot;
 use super::heal::{Gaps, Lost};
+use super::history_files::clear_out;
 use super::load::{Examined, Look, examine, look_for_lost};
 use super::loader::Loader;
 use super::packing::Packing;
-use super::history_files::clear_out;
 use super::retire::Retirement;
 use super::unproven::{UNPROVEN, put_on_hold};
 use super::{Log, Progress, Store};
@@ -97,6 +98,12 @@ impl Store {
             if damage.is_empty() {
                 return Ok(None);
             }
+            let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
+            if is_of_rows {
+                // The log is whole: what it says of rows may be trusted, and if they cannot be read nothing is changed.
+                store.take_back_damaged(now)?;
+                store.sync_log()?;
+            }
             let cure = store.find_cure(unproven)?;
             let outcome = store.administer(cure, damage, now, progress);
             if outcome.is_err() {
@@ -133,7 +140,12 @@ impl Store {
         let last_seq = loader.last_seq;
         let mut state = loader.state.unwrap_or_default();
         let (mut lost, unsettled) = put_lost_on_hold(&mut state, &gaps.lost());
-        if let Some(damage) = found.report.damage.iter().find(|damage| damage.kind == DamageKind::LogMissing) {
+        if let Some(damage) = found
+            .report
+            .damage
+            .iter()
+            .find(|damage| damage.kind == DamageKind::LogMissing)
+        {
             lost.push(damage.to_string());
         }
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
@@ -144,7 +156,14 @@ impl Store {
             unsettled,
             unproven: state.having(UNPROVEN),
             is_whole: !has_log_damage && found.proof == Proof::Whole,
-            last_seq: self.highest_seq(found.walk.mark().last_seq.max(found.walk.follower.claimed).max(last_seq))?,
+            last_seq: self.highest_seq(
+                found
+                    .walk
+                    .mark()
+                    .last_seq
+                    .max(found.walk.follower.claimed)
+                    .max(last_seq),
+            )?,
             source: (file, found.walk, found.origin),
             state,
         })
@@ -180,8 +199,7 @@ impl Store {
     /// Where the batches begin that are damaged although they were whole once: their good events are proved.
     fn broken_batches(&self, file: &dyn DiskFile) -> Result<BTreeSet<u64>> {
         let found = self.examine_alone(file, &mut Loader::checking())?;
-        let batches = found.report.damage.iter().filter(|damage| damage.kind == DamageKind::BrokenBatch);
-        Ok(batches.map(|damage| damage.offset).collect())
+        Ok(found.walk.follower.scarred.iter().copied().collect())
     }
 
     fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader) -> Result<Examined> {
@@ -199,7 +217,9 @@ impl Store {
         // A log that lost all of its events cannot say whether it is the one that the hint speaks of.
         let known_first = self.log.as_ref().and_then(|log| log.walk.mark().first);
         let is_of_this_log = |first| known_first.is_none_or(|known| known == first);
-        let synced = hint.filter(|synced| is_of_this_log(synced.first)).map_or(0, |synced| synced.seq);
+        let synced = hint
+            .filter(|synced| is_of_this_log(synced.first))
+            .map_or(0, |synced| synced.seq);
         Ok(known.max(synced))
     }
 
@@ -241,7 +261,9 @@ impl Store {
         let base = self.write_base(progress)?;
         self.retire(retirement, base, now)?;
         drop(cure.healed.take());
-        self.take_back_rows(&damage, now)?;
+        if damage.iter().any(|damage| !damage.kind.is_of_row()) {
+            self.take_back_rows(&damage, now)?;
+        }
         let repaired = Repaired {
             damage,
             kept: aside.name().to_owned(),
@@ -276,7 +298,9 @@ impl Store {
         self.make_folder(&archives, self.layout.folder())?;
         let scratch = Scratch::at(&self.disk, archives.join("new.wal.zst.tmp"));
         let packing = Packing::start(&*self.disk, Arc::clone(log), scratch.path(), self.options.threads);
-        let digest = packing.and_then(|packing| packing.finish(walk.end)).at(scratch.path())?;
+        let digest = packing
+            .and_then(|packing| packing.finish(walk.end))
+            .at(scratch.path())?;
         let mark = walk.mark();
         let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
         scratch.name(&self.layout.inside(&name))?;
@@ -286,7 +310,11 @@ impl Store {
     /// Rows that are not what the log says are taken back by events of the new log.
     fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
         // Damaged lines may have named rows: new ones come behind all that a file holds.
-        self.report.damage = damage.iter().filter(|damage| damage.kind != DamageKind::LogMissing).cloned().collect();
+        self.report.damage = damage
+            .iter()
+            .filter(|damage| damage.kind != DamageKind::LogMissing)
+            .cloned()
+            .collect();
         let taken_back = self.take_back_damaged(now);
         self.report.damage.clear();
         taken_back?;
@@ -329,7 +357,10 @@ fn told(damage: &[Damage], kept: &str, lost: &[String], unsettled: &[String]) ->
         Value::Array(some)
     };
     vec![
-        ("repaired".to_owned(), texts(damage.iter().map(ToString::to_string).collect())),
+        (
+            "repaired".to_owned(),
+            texts(damage.iter().map(ToString::to_string).collect()),
+        ),
         ("kept".to_owned(), Value::Str(kept.to_owned())),
         ("lost".to_owned(), texts(lost.to_vec())),
         ("unsettled".to_owned(), texts(unsettled.to_vec())),

@@ -78,7 +78,11 @@ impl Store {
             ("previous_head".to_owned(), text(&self.head())),
         ];
         data.extend(retirement.more);
-        let repairs: Vec<Value> = self.repairs().chain(retirement.repair).map(|repair| repair.value()).collect();
+        let repairs: Vec<Value> = self
+            .repairs()
+            .chain(retirement.repair)
+            .map(|repair| repair.value())
+            .collect();
         if !repairs.is_empty() {
             data.push(("repairs".to_owned(), Value::Array(repairs)));
         }

@@ -101,14 +101,23 @@ impl Store {
     fn own_files(&self) -> Result<Vec<String>> {
         let is_ours: [(&str, PathBuf, fn(&str) -> bool); 3] = [
             ("base", self.layout.bases(), |name| digest_in_base_name(name).is_some()),
-            ("archive", self.layout.archives(), |name| parts_of_archive_name(name).is_some()),
-            (VECTORS, self.layout.vectors(), |name| is_file_of_space(name, ROWS_SUFFIX)),
+            ("archive", self.layout.archives(), |name| {
+                parts_of_archive_name(name).is_some()
+            }),
+            (VECTORS, self.layout.vectors(), |name| {
+                is_file_of_space(name, ROWS_SUFFIX)
+            }),
         ];
         let mut found = Vec::new();
         for (folder, path, is_ours) in is_ours {
             if is_folder(&*self.disk, &path) {
                 let names = self.disk.list(&path).at(&path)?;
-                found.extend(names.iter().filter(|name| is_ours(name)).map(|name| format!("{folder}/{name}")));
+                found.extend(
+                    names
+                        .iter()
+                        .filter(|name| is_ours(name))
+                        .map(|name| format!("{folder}/{name}")),
+                );
             }
         }
         Ok(found)

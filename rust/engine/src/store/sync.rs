@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Error, Result};
+use crate::hint::read_hint;
 use crate::layout::Layout;
 use crate::options::Durability;
-use crate::origin::read_hint;
 use crate::wal::synced::{SYNCED_BYTES, Synced};
 
 use super::Store;

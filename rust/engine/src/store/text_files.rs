@@ -8,11 +8,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::origin::line_from;
 use super::text_desk::Copied;
 use super::{Log, Store};
 use crate::disk::{Disk, read_whole};
 use crate::event::line::{Event, Trust};
+use crate::hint::line_from;
 use crate::layout::{Layout, text_index_seq};
 use crate::origin::Origin;
 use crate::state::State;

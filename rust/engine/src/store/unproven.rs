@@ -59,11 +59,12 @@ pub(super) fn put_on_hold(state: &mut State, id: &str, reason: &str) -> bool {
     let Some(mut record) = state.get(id).map(parsed) else {
         return false;
     };
-    let was = record.get("status").and_then(Value::as_str).unwrap_or("active").to_owned();
-    let mark = Value::object([
-        ("reason", Value::Str(reason.to_owned())),
-        ("status", Value::Str(was)),
-    ]);
+    let was = record
+        .get("status")
+        .and_then(Value::as_str)
+        .unwrap_or("active")
+        .to_owned();
+    let mark = Value::object([("reason", Value::Str(reason.to_owned())), ("status", Value::Str(was))]);
     // The faces know only their own statuses.
     if face_of(id.as_bytes()).is_none() {
         record.set("status", Value::Str(UNSETTLED_STATUS.to_owned()));

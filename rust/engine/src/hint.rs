@@ -1,0 +1,144 @@
+//! What does the hint about the last sync say of a log, and which lines does it speak of?
+
+use std::io;
+
+use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::json;
+use crate::layout::Layout;
+use crate::wal::synced::{SYNCED_BYTES, Synced};
+
+/// What the hint about the last sync says of this log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing, or nothing that can be believed.
+    None,
+    /// The log is on disk up to here.
+    Synced(u64),
+    /// It speaks of this log, but the log ends before that place or has another line there.
+    Contradicted(Synced),
+}
+
+impl Hint {
+    /// Up to here the log was whole once: a write that seems unfinished before that place is no tail.
+    pub fn promised(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Synced(offset) => Some(*offset),
+            Self::Contradicted(synced) => Some(synced.offset),
+        }
+    }
+}
+
+/// Reads the hint, whatever log it speaks of. It must be read before the length of the log is asked for: a writer that
+/// comes between makes the log longer, never the hint wrong.
+///
+/// # Errors
+/// What the disk says.
+pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
+    let file = match disk.open(&layout.synced(), Access::Read) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    let mut bytes = Vec::new();
+    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)?;
+    Ok(Synced::read(&bytes))
+}
+
+/// Holds the hint against the log.
+///
+/// # Errors
+/// What the disk says.
+pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
+    let Some(synced) = synced else {
+        return Ok(Hint::None);
+    };
+    match first_line(log, length)? {
+        // A log is born complete: one without a whole line has lost the end of its first.
+        None => return Ok(Hint::Contradicted(synced)),
+        Some(first) if !synced.fits_first(&first) => return Ok(Hint::None),
+        Some(_) => {}
+    }
+    let fits = synced.offset <= length && line_before(log, synced.offset)?.is_some_and(|line| synced.fits_head(&line));
+    Ok(if fits {
+        Hint::Synced(synced.offset)
+    } else {
+        Hint::Contradicted(synced)
+    })
+}
+
+/// The first whole line that is not blank, without its newline; `None` if there is none.
+///
+/// # Errors
+/// What the disk says.
+pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut offset = 0;
+    let mut line = Vec::new();
+    let mut window = Vec::new();
+    while offset < length && line.len() <= json::MAX_LINE_BYTES {
+        window.clear();
+        let got = read_upto(log, &mut window, offset, 4096)?;
+        if got == 0 {
+            break;
+        }
+        offset += got as u64;
+        for part in window.split_inclusive(|b| *b == b'\n') {
+            line.extend_from_slice(part);
+            if line.ends_with(b"\n") {
+                line.pop();
+                if !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+                    return Ok(Some(line));
+                }
+                line.clear();
+            }
+        }
+    }
+    // What is longer than any line is one that does not fit.
+    Ok((line.len() > json::MAX_LINE_BYTES).then_some(line))
+}
+
+/// The line whose newline stands just before `end`.
+///
+/// # Errors
+/// What the disk says.
+pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut reach = 4096;
+    loop {
+        let start = end.saturating_sub(reach);
+        let mut window = Vec::new();
+        read_upto(log, &mut window, start, (end - start) as usize)?;
+        if window.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        if let Some(newline) = memchr::memrchr(b'\n', &window) {
+            return Ok(Some(window.split_off(newline + 1)));
+        }
+        if start == 0 {
+            return Ok(Some(window));
+        }
+        if reach > 2 * json::MAX_LINE_BYTES as u64 {
+            return Ok(None);
+        }
+        reach *= 8;
+    }
+}
+
+/// The line that begins at a place, without its newline.
+///
+/// # Errors
+/// What the disk says.
+pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let known = line.len();
+        let room = (length - offset - known as u64).min(4096) as usize;
+        let got = read_upto(file, &mut line, offset + known as u64, room)?;
+        if let Some(newline) = memchr::memchr(b'\n', &line[known..]) {
+            line.truncate(known + newline);
+            return Ok(line);
+        }
+        if got == 0 {
+            return Ok(line);
+        }
+    }
+}
