@@ -80,8 +80,8 @@ pub struct Follower {
     pub claimed: u64,
     /// All that is wrong.
     pub damage: Vec<Damage>,
-    /// Where batches begin that are damaged but have a line in every place: each of them was whole once.
-    pub scarred: Vec<u64>,
+    /// Batches that are damaged but have a line in every place: where they begin, and where their last line does.
+    pub scarred: Vec<(u64, u64)>,
     /// Where everything begins that no sync stands behind, if damage was found there.
     pub tail: Option<Place>,
     /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
@@ -152,7 +152,10 @@ impl Follower {
                 }
             }
         }
-        if self.batch.as_ref().is_some_and(|batch| batch.expected > batch.last) {
+        if let Some(batch) = self.batch.as_ref().filter(|batch| batch.expected > batch.last) {
+            if batch.damaged {
+                self.scarred.push((batch.place.offset, place.offset));
+            }
             step.after = self.end_batch()?;
         }
         Some(step)
@@ -207,9 +210,6 @@ impl Follower {
         };
         let whole = !batch.damaged && batch.expected > batch.last;
         let (place, seq, last) = (batch.place, batch.seq, batch.last);
-        if batch.damaged && batch.expected > batch.last {
-            self.scarred.push(place.offset);
-        }
         if !whole {
             self.report(place, Some(seq), DamageKind::BrokenBatch, "the batch is not whole")?;
         }

@@ -61,6 +61,8 @@ pub(super) struct Lost {
     pub id: Option<String>,
     /// What is wrong.
     pub reason: String,
+    /// A later line links to it, or to what came before it and is lost too.
+    is_linked: bool,
 }
 
 impl Lost {
@@ -84,6 +86,8 @@ impl Lost {
 pub(super) struct Gaps {
     gaps: Vec<Gap>,
     length: u64,
+    /// Up to here the log was whole once.
+    promised: u64,
 }
 
 impl Gaps {
@@ -126,7 +130,11 @@ impl Gaps {
                 gap.neighbours.after = Some(synced.head);
             }
         }
-        Ok(Self { gaps, length })
+        Ok(Self {
+            gaps,
+            length,
+            promised: hint.promised().unwrap_or(0),
+        })
     }
 
     /// Looks for what stood in the gaps.
@@ -139,14 +147,14 @@ impl Gaps {
         }
         let mut budget = Budget::of(MENDING_BLOCKS);
         for gap in self.gaps.iter_mut().filter(|gap| gap.filling.is_none()) {
-            if gap.neighbours.after.is_some() && gap.neighbours.before == Some(gap.neighbours.after) {
-                // The line behind follows from the line before: what stands between them was put there.
-                gap.filling = Some(Vec::new());
-                continue;
+            let mut neighbours = gap.neighbours;
+            if gap.goes_on_before() {
+                // Who wrote behind a damaged end linked to the last good line: that does not tell what stood between.
+                neighbours.after = None;
             }
             gap.filling = match &gap.bad[..] {
-                [line] => mend(&line.text, gap.neighbours, &mut budget),
-                [first, second] => mend_cut(&first.text, &second.text, gap.neighbours),
+                [line] => mend(&line.text, neighbours, &mut budget),
+                [first, second] => mend_cut(&first.text, &second.text, neighbours),
                 _ => None,
             };
         }
@@ -190,6 +198,20 @@ impl Gaps {
             }
             io::Result::Ok(!open.is_empty())
         })
+    }
+
+    /// Up to which place the log was whole once, when the gaps are filled.
+    pub fn healed_promise(&self) -> u64 {
+        let before = self.gaps.iter().filter(|gap| gap.end <= self.promised);
+        let shift = before.filter_map(|gap| Some(gap.filling.as_ref()?.len() as i64 - (gap.end - gap.start) as i64));
+        self.promised.saturating_add_signed(shift.sum())
+    }
+
+    /// Where lines are lost of which nothing tells that they ever were part of the chain, once the other gaps are filled.
+    pub fn doubtful(&self) -> Vec<u64> {
+        let is_told = |lost: &Lost| lost.is_linked || lost.offset < self.promised;
+        let lost = self.lost().into_iter().filter(|lost| !is_told(lost));
+        lost.map(|lost| lost.healed_offset).collect()
     }
 
     /// How many gaps were filled.
@@ -253,6 +275,11 @@ impl Gaps {
 }
 
 impl Gap {
+    /// Whether the line behind follows from the line before.
+    fn goes_on_before(&self) -> bool {
+        self.neighbours.after.is_some() && self.neighbours.before == Some(self.neighbours.after)
+    }
+
     fn lost(&self) -> Vec<Lost> {
         if self.bad.is_empty() {
             return vec![Lost {
@@ -262,6 +289,7 @@ impl Gap {
                 seq: None,
                 id: None,
                 reason: "lines were taken out, or others put in their place".to_owned(),
+                is_linked: true,
             }];
         }
         let of_line = |line: &BadLine| Lost {
@@ -271,6 +299,7 @@ impl Gap {
             seq: line.seq,
             id: seeming_id(&line.text),
             reason: line.reason.clone(),
+            is_linked: self.neighbours.after.is_some() && !self.goes_on_before(),
         };
         self.bad.iter().map(of_line).collect()
     }

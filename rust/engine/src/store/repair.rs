@@ -131,7 +131,7 @@ impl Store {
             Some(scratch) => self.disk.open(scratch.path(), Access::Read).at(scratch.path())?,
             None => Arc::clone(&log.file),
         };
-        let broken = self.broken_batches(&*file)?;
+        let broken = self.broken_batches(&*file, &gaps)?;
         let mut loader = Loader::salvaging(broken);
         let found = self.examine_alone(&*file, &mut loader)?;
         if let (Proof::Nothing, false, Some(damage)) = (found.proof, unproven, first_beside_log(&found)) {
@@ -140,14 +140,9 @@ impl Store {
         let last_seq = loader.last_seq;
         let mut state = loader.state.unwrap_or_default();
         let (mut lost, unsettled) = put_lost_on_hold(&mut state, &gaps.lost());
-        if let Some(damage) = found
-            .report
-            .damage
-            .iter()
-            .find(|damage| damage.kind == DamageKind::LogMissing)
-        {
-            lost.push(damage.to_string());
-        }
+        // Of a batch that was cut nobody can say which lines it had, nor of a log that is gone.
+        let is_cut = |damage: &&Damage| matches!(damage.kind, DamageKind::LogMissing | DamageKind::BrokenBatch);
+        lost.extend(found.report.damage.iter().filter(is_cut).map(ToString::to_string));
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
         Ok(Cure {
             healed,
@@ -197,9 +192,24 @@ impl Store {
     }
 
     /// Where the batches begin that are damaged although they were whole once: their good events are proved.
-    fn broken_batches(&self, file: &dyn DiskFile) -> Result<BTreeSet<u64>> {
+    fn broken_batches(&self, file: &dyn DiskFile, gaps: &Gaps) -> Result<BTreeSet<u64>> {
         let found = self.examine_alone(file, &mut Loader::checking())?;
-        Ok(found.walk.follower.scarred.iter().copied().collect())
+        let (doubtful, promised) = (gaps.doubtful(), gaps.healed_promise());
+        let is_linked = |(begin, last): &&(u64, u64)| !doubtful.iter().any(|place| (begin..=last).contains(&place));
+        let linked = found
+            .walk
+            .follower
+            .scarred
+            .iter()
+            .filter(is_linked)
+            .map(|(begin, _)| *begin);
+        let broken = found
+            .report
+            .damage
+            .iter()
+            .filter(|damage| damage.kind == DamageKind::BrokenBatch);
+        let synced = broken.map(|damage| damage.offset).filter(|begin| *begin < promised);
+        Ok(linked.chain(synced).collect())
     }
 
     fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader) -> Result<Examined> {
