@@ -248,20 +248,23 @@ fn is_joining(row: &Row<'_>) -> bool {
 /// The first records that name this one, without those that join others and were taken back.
 fn naming<'a>(index: &Index, state: &'a State, row: &Row<'_>) -> Vec<Row<'a>> {
     let id = unspelled(row.id);
-    let rows = |name: &str, by_blocks: bool| {
+    let slots = |name: &str| {
         let docs = index.with_key(&link_key(name));
-        let rows = docs.into_iter().filter_map(|doc| state.row(index.slot_of(doc)));
-        rows.filter(move |row| row.id.starts_with(BLOCK_EDGE) == by_blocks)
-            .collect::<Vec<_>>()
+        docs.into_iter().map(|doc| index.slot_of(doc)).collect::<Vec<_>>()
     };
-    let mut found = rows(&id, false);
+    let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
     if let Some(block) = id.strip_prefix(BLOCK) {
-        found.extend(rows(block, true));
+        found.extend(slots(block).into_iter().map(|slot| (slot, true)));
     }
-    found.retain(|row| !is_joining(row) || *row.class.status == *ACTIVE);
-    found.sort_by_key(|row| row.slot);
-    found.truncate(MOST_NEIGHBOURS);
-    found
+    found.sort_unstable();
+    let counts = |row: &Row<'_>, of_blocks: bool| {
+        row.id.starts_with(BLOCK_EDGE) == of_blocks && (!is_joining(row) || *row.class.status == *ACTIVE)
+    };
+    // Thousands may name it: no more of them are looked at than are needed.
+    let rows = found
+        .into_iter()
+        .filter_map(|(slot, of_blocks)| state.row(slot).filter(|row| counts(row, of_blocks)));
+    rows.take(MOST_NEIGHBOURS).collect()
 }
 
 /// The documents that a record names.
