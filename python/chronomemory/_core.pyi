@@ -24,6 +24,7 @@ __all__ = [
     "attach",
     "block_contradictions",
     "block_links",
+    "blocks_forming",
     "blocks_tagged",
     "canonical_json",
     "choose_space",
@@ -225,6 +226,9 @@ def blocks_tagged(engine: Engine, pattern: str) -> list[str]:
 
 def block_links(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
     """The links of these blocks, those to archived ones too."""
+
+def blocks_forming(engine: Engine, ids: list[str]) -> list[list[str]]:
+    """For each of these blocks, those that it is becoming linked with."""
 
 def block_contradictions(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
     """The unresolved contradictions of these blocks."""

@@ -10,6 +10,8 @@ All details are keyword arguments with defaults, so that every error survives pi
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 __all__ = [
     "ChronoError",
     "EmbeddingMismatch",
@@ -27,29 +29,42 @@ __all__ = [
 class ChronoError(Exception):
     """The root of the tree; ``recovery`` says in one sentence what to do next."""
 
+    #: What to do if whoever raised it knew nothing better.
+    usual_recovery: ClassVar[str] = "Read the message, correct what it names and try again."
+
     def __init__(self, message: str = "", *, recovery: str = "") -> None:
         super().__init__(message)
-        self.recovery = recovery
+        self.recovery = recovery or self.usual_recovery
 
 
 class StoreLocked(ChronoError, TimeoutError):
     """Another writer held the lock for longer than ``lock_timeout``; nothing was written."""
 
+    usual_recovery = "Wait until the other writer has finished and try again, or give a longer lock_timeout."
+
 
 class StoreClosed(ChronoError):
     """The handle behind the call was closed meanwhile, or belongs to the parent of a fork."""
+
+    usual_recovery = "Open the store again; after a fork the child opens its own."
 
 
 class StorePoisoned(ChronoError):
     """A sync failed: what the disk holds is unknown, so every write is refused."""
 
+    usual_recovery = "See to the disk, then open the store again and run repair()."
+
 
 class FormatUnsupported(ChronoError):
     """The files were written in a format that this version does not know."""
 
+    usual_recovery = "Open it with the version that wrote it, or update chronomemory."
+
 
 class LogCorrupted(ChronoError):
     """Damage that ``strict=True`` refuses, or that leaves nothing to go on with."""
+
+    usual_recovery = "Run verify() to see what is damaged, then repair() or restore a backup."
 
     def __init__(
         self,
@@ -71,6 +86,8 @@ class LogCorrupted(ChronoError):
 class InvalidRecord(ChronoError, ValueError):
     """A value that the log must not carry; ``field`` names it, and nothing was written."""
 
+    usual_recovery = "Correct the value and try again."
+
     def __init__(self, message: str = "", *, field: str | None = None, recovery: str = "") -> None:
         super().__init__(message, recovery=recovery)
         self.field = field
@@ -79,6 +96,8 @@ class InvalidRecord(ChronoError, ValueError):
 class HistoryUnavailable(ChronoError, LookupError):
     """The past asked for was compacted away; ``first_seq`` is the first that can be reached."""
 
+    usual_recovery = "Ask for a later moment: first_seq is the first that can be reached."
+
     def __init__(self, message: str = "", *, first_seq: int | None = None, recovery: str = "") -> None:
         super().__init__(message, recovery=recovery)
         self.first_seq = first_seq
@@ -86,6 +105,8 @@ class HistoryUnavailable(ChronoError, LookupError):
 
 class EmbeddingMismatch(ChronoError, ValueError):
     """An embedding space is bound to another model or dimension; nothing was written."""
+
+    usual_recovery = "Use the model that the space is bound to, or name another space."
 
     def __init__(
         self,
@@ -104,6 +125,8 @@ class EmbeddingMismatch(ChronoError, ValueError):
 
 class UnknownSpace(ChronoError, LookupError):
     """No embedding space has this name; ``known`` lists those there are."""
+
+    usual_recovery = "Attach an embedding to it first, or name a space that spaces() lists."
 
     def __init__(
         self,

@@ -40,6 +40,7 @@ class TestWeights:
 
 class TestBuiltInFrames:
     def test_there_are_four(self, memory: Memory) -> None:
+        memory.remember("Fact 0")
         with memory.blocks.connect() as conn:
             assert [frame["name"] for frame in sync.list_frames(conn)] == [
                 "attention",

@@ -30,6 +30,8 @@ def known(conn: Connection) -> dict[str, Any]:
         "blocks": blocks,
         "edges": [edge for block_id in ids for edge in sync.get_edges_for_block(conn, block_id)],
         "contradictions": sync.get_contradictions_for_blocks(conn, ids),
+        "forming": sorted((link.id, link.data["sessions"]) for link in conn.records("bedge", "forming")),
+        "learned": {row["id"]: conn.record(f"block:{row['id']}").data["learned_at"] for row in blocks},
         "hours": sync.get_total_active_hours(conn),
         "session": sync.get_active_session(conn),
     }
@@ -48,7 +50,7 @@ def step(memory: Memory, time: Time, dice: random.Random) -> None:
     ids = [row["id"] for row in memory.ls()]
     some = dice.sample(ids, min(len(ids), 3))
     time.pass_hours(dice.random() * 8.0)
-    match dice.randrange(10):
+    match dice.randrange(12):
         case 0 | 1 | 2:
             text = " ".join(dice.choices(WORDS, k=5))
             memory.learn(text, dice.sample(TAGS, dice.randrange(3)), dice.choice(CATEGORIES))
@@ -63,7 +65,12 @@ def step(memory: Memory, time: Time, dice: random.Random) -> None:
         case 7:
             memory.curate()
         case 8:
+            memory.end_session()
             memory.begin_session()
+        case 10 if len(some) > 1:
+            memory.connect(*some[:2], dice.choice((None, "supports")), note="why", if_exists="update")
+        case 11 if len(some) > 1:
+            memory.outcome(some, 1.0, source="tests")
         case 9 if some:
             dice.choice((memory.forget, lambda one: memory.edit(one, f"edited {one} {dice.random()}")))(
                 some[0]

@@ -17,22 +17,25 @@ def open_sessions(memory: Memory) -> int:
 
 def test_the_last_one_ends_it(memory: Memory) -> None:
     first, second = memory.session("one"), memory.session("other")
-    session_id = first.__enter__()
-    assert second.__enter__() == session_id
+    assert first.__enter__() is memory
+    session_id = memory.session_id
+    assert (second.__enter__(), memory.session_id) == (memory, session_id)
     first.__exit__(None, None, None)
     assert open_sessions(memory) == 1
     with memory.session() as third:
-        assert third == session_id
+        assert third.session_id == session_id
     second.__exit__(None, None, None)
-    assert open_sessions(memory) == 0
+    assert (open_sessions(memory), memory.session_id) == (0, None)
     with memory.session() as fourth:
-        assert fourth != session_id
+        assert fourth.session_id != session_id
 
 
 def test_one_that_was_ended_meanwhile_is_opened_anew(memory: Memory) -> None:
-    with memory.session() as one:
+    with memory.session():
+        one = memory.session_id
         memory.end_session()
-        with memory.session() as other:
+        with memory.session():
+            other = memory.session_id
             assert other != one
         with memory.blocks.connect() as conn:
             assert sync.get_active_session(conn)["id"] == other
@@ -61,7 +64,7 @@ def test_one_that_nobody_ended_is_abandoned_after_a_day(
         assert asked.status().session == (lost if is_shown else None)
         assert killed.status().session == lost
         with asked.session() as mine:
-            assert asked.status().session == mine
+            assert asked.status().session == mine.session_id != lost
         assert asked.status().session == (lost if is_shown else None)
 
 
@@ -70,20 +73,23 @@ def test_tasks_do_not_end_the_session_of_each_other(tmp_path: Path) -> None:
         async with MemorySystem(tmp_path) as system:
             left = asyncio.Event()
 
-            async def short() -> str:
-                async with system.session() as session_id:
+            async def short() -> str | None:
+                async with system.session() as entered:
+                    mine = entered.session_id
                     await asyncio.sleep(0.02)
                 left.set()
-                return session_id
+                return mine
 
-            async def long() -> str:
-                async with system.session() as session_id:
+            async def long() -> str | None:
+                async with system.session() as entered:
+                    assert entered is system
+                    mine = entered.session_id
                     await left.wait()
-                    assert (await system.status()).session is not None
-                return session_id
+                    assert (await system.status()).session == mine
+                return mine
 
             one, other = await asyncio.gather(short(), long())
-            assert one == other
+            assert one == other is not None
             assert open_sessions(system.memory) == 0
 
     asyncio.run(live())

@@ -44,6 +44,23 @@ def test_recall_changes_nothing_and_explains(run: Run, log: Path) -> None:
     assert log.read_bytes() == before
 
 
+def test_nothing_is_said_of_an_inbox_that_is_empty(run: Run) -> None:
+    told = run("recall", "anything").stdout
+    assert "nothing is known yet" in told
+    assert "inbox" not in told
+    run("learn", FACTS[0])
+    assert "1 block waits in the inbox for: chronomemory dream" in run("recall", "anything").stdout
+    run("dream")
+    assert "inbox" not in run("recall", "--frame", "self", "anything").stdout
+
+
+def test_an_empty_frame_prints_nothing(run: Run) -> None:
+    told = run("frame", "self")
+    assert (told.code, told.stdout) == (0, "")
+    assert "the frame is empty: nothing is known yet" in told.stderr
+    assert run("frame", "self", "--json").document["text"] == ""
+
+
 def test_recall_of_nothing_says_what_to_do(run: Run) -> None:
     assert "chronomemory dream" in run("recall", "anything").stdout
 

@@ -75,7 +75,7 @@ class Action:
             "connect": lambda: memory.connect(*ids),
             "forget": lambda: memory.forget(ids[0]),
             "edit": lambda: memory.edit(ids[0], self.contents[1]),
-            "session": memory.begin_session,
+            "session": lambda: (memory.end_session(), memory.begin_session()),
             "curate": memory.curate,
         }
         calls[self.verb]()

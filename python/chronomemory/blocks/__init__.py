@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from chronomemory.blocks.consolidation import ConsolidateResult, DreamResult
+from chronomemory.blocks.curation import CurateResult
+from chronomemory.blocks.documents import LearnDocumentResult
 from chronomemory.blocks.embeddings import bytes_to_embedding, embedding_to_bytes
 from chronomemory.blocks.engine import (
     Blocks,
@@ -10,10 +13,12 @@ from chronomemory.blocks.engine import (
     open_blocks,
     open_test_blocks,
 )
-from chronomemory.blocks.errors import BatchConflict, FrameError, IntegrityError
+from chronomemory.blocks.errors import BatchConflict, ConfigError, FrameError, IntegrityError
 from chronomemory.blocks.frames import Frame, FrameFilters
 from chronomemory.blocks.ids import content_hash
+from chronomemory.blocks.linking import ConnectResult, DisconnectResult
 from chronomemory.blocks.memory import Memory, MemoryStatus
+from chronomemory.blocks.outcomes import OutcomeResult
 from chronomemory.blocks.queries import (
     add_tags,
     block_exists,
@@ -55,7 +60,9 @@ from chronomemory.blocks.types import (
     BlockStatus,
     CachePolicy,
     DecayTier,
+    Dropped,
     Edge,
+    ForgetResult,
     FrameResult,
     LearnResult,
     ScoredBlock,
@@ -69,17 +76,27 @@ __all__ = [
     "BlockStatus",
     "Blocks",
     "CachePolicy",
+    "ConfigError",
+    "ConnectResult",
+    "ConsolidateResult",
+    "CurateResult",
     "DecayTier",
+    "DisconnectResult",
+    "DreamResult",
+    "Dropped",
     "Edge",
+    "ForgetResult",
     "Frame",
     "FrameError",
     "FrameFilters",
     "FrameResult",
     "IntegrityError",
+    "LearnDocumentResult",
     "LearnResult",
     "Memory",
     "MemoryStatus",
     "MemorySystem",
+    "OutcomeResult",
     "ScoredBlock",
     "ScoringWeights",
     "add_tags",

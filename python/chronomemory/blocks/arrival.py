@@ -21,9 +21,11 @@ from chronomemory.blocks.ids import block_key, contradiction_key, edge_key, plai
 from chronomemory.blocks.learning import archive
 from chronomemory.blocks.negation import one_denies
 from chronomemory.blocks.neighbours import Near, leave_mark, unit_rows
-from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.blocks.result import Result, counted
+from chronomemory.blocks.storage.blocks import learned_at, tags_of
 from chronomemory.blocks.storage.contradictions import new_contradiction
-from chronomemory.blocks.storage.edges import FORMING, new_edge
+from chronomemory.blocks.storage.edges import new_edge
+from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.embedders import Matrix
 from chronomemory.record import ChronoRecord
@@ -41,7 +43,7 @@ _LINK_FROM, _LINK_COSINE, _LINKS = 0.45, 0.50, 5
 
 
 @dataclass(slots=True)
-class ConsolidateResult:
+class ConsolidateResult(Result):
     """What became of the inbox."""
 
     processed: int = 0
@@ -50,6 +52,15 @@ class ConsolidateResult:
     superseded: list[str] = field(default_factory=list)
     edges: int = 0
     contradictions: int = 0
+
+    @property
+    def summary(self) -> str:
+        """How many came, and what became of them."""
+        return (
+            f"{counted(self.processed, 'block')} taken in: {len(self.promoted)} active, "
+            f"{len(self.duplicates)} known already, {len(self.superseded)} superseded; "
+            f"{counted(self.edges, 'link')}, {counted(self.contradictions, 'contradiction')}."
+        )
 
     def add(self, other: ConsolidateResult) -> None:
         """Take in what another batch did."""
@@ -171,6 +182,8 @@ class Arrival:
             "decay_lambda": _fading(record, tags),
             "token_count": self.answers.tokens(content),
         }
+        if "learned_at" not in record.data:
+            data["learned_at"] = learned_at(record)
         new_tags = {tag: True for tag in sorted(tags) if tag not in record.data.get("tags", {})}
         if new_tags:
             data["tags"] = new_tags
@@ -201,7 +214,7 @@ class Arrival:
         theirs = set(tags_of(other))
         shared = len(tags & theirs) / len(tags | theirs) if tags | theirs else 0.0
         kindred = 1.0 if record.data["category"] == other.data["category"] else _OTHER_CATEGORY
-        apart = record.data.get("last_reinforced_at", 0.0) - other.data.get("last_reinforced_at", 0.0)
+        apart = learned_at(record) - learned_at(other)
         near = math.exp(-(apart**2) / (2.0 * _TIME_HOURS**2))
         return _BY_MEANING * cosine + _BY_TAGS * shared + _BY_CATEGORY * kindred + _BY_TIME * near
 
@@ -222,7 +235,7 @@ def _fading(record: ChronoRecord, tags: set[str]) -> float:
     """Return how fast a block fades: as its tags say, and faster in so far as outcomes have taught it."""
     category = record.data["category"]
     tier = DecayTier.of(list(tags), category).value
-    if not record.data.get("evidence"):
+    if not record.data.get("evidence") or tier == DecayTier.PERMANENT.value:
         return tier
     before = DecayTier.of(tags_of(record), category).value
     faster = max(1.0, float(record.data.get("decay_lambda", before)) / before)

@@ -49,6 +49,10 @@ class Clock:
         """Count no more."""
         self._since, self._told = None, 0.0
 
+    def session_hours(self) -> float:
+        """Return how long the session has lasted."""
+        return 0.0 if self._since is None else max(0.0, (self._seconds() - self._since) / _HOUR_SECONDS)
+
     def untold_hours(self) -> float:
         """Return what has passed of the session and is not in the stored total yet."""
         if self._since is None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from chronomemory.blocks import embeddings
 from chronomemory.blocks.arrival import Arrival, ConsolidateResult, least_cosine
 from chronomemory.blocks.asking import Answers, NoAnswer, Unanswered
 from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.curation import CurateResult
 from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
@@ -24,7 +25,7 @@ from chronomemory.embedders import Embedder, Matrix
 from chronomemory.embedders.protocol import as_matrix
 from chronomemory.record import ChronoRecord
 
-__all__ = ["ConsolidateResult", "Consolidation"]
+__all__ = ["ConsolidateResult", "Consolidation", "DreamResult"]
 
 #: How many blocks are embedded at once, and how many become part of the memory at once.
 _EMBEDDED_BLOCKS, _TOGETHER = 500, 32
@@ -139,3 +140,25 @@ class Consolidation:
                 return
             except NoAnswer as nothing:
                 self.failed[nothing.about] = nothing.error
+
+
+class DreamResult(NamedTuple):
+    """What a dream did; true if there was something in the inbox."""
+
+    consolidated: ConsolidateResult
+    curated: CurateResult
+
+    def __bool__(self) -> bool:
+        return bool(self.consolidated.processed)
+
+    def __str__(self) -> str:
+        return self.summary
+
+    @property
+    def summary(self) -> str:
+        """What was taken in, and what was let go."""
+        return f"{self.consolidated.summary} {self.curated.summary}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both as JSON can carry them."""
+        return {"consolidated": self.consolidated.to_dict(), "curated": self.curated.to_dict()}

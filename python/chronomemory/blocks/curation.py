@@ -14,9 +14,10 @@ from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.graph import bridges
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, plain_id
 from chronomemory.blocks.learning import archive
+from chronomemory.blocks.result import Result, counted
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, tags_of
-from chronomemory.blocks.storage.config import get_number
 from chronomemory.blocks.storage.edges import is_shown
+from chronomemory.blocks.storage.forming import FORMING, letting_go
 from chronomemory.blocks.types import BlockStatus, DecayTier
 from chronomemory.record import ChronoRecord
 
@@ -33,27 +34,40 @@ _TOGETHER = 64
 
 
 @dataclass(frozen=True, slots=True)
-class CurateResult:
-    """What was let go."""
+class CurateResult(Result):
+    """What was let go; links that were still forming are counted apart."""
 
     archived: tuple[str, ...] = ()
     edges_pruned: int = 0
     edges_decayed: int = 0
+    forming_pruned: int = 0
 
     def __add__(self, other: CurateResult) -> CurateResult:
         return CurateResult(
             self.archived + other.archived,
             self.edges_pruned + other.edges_pruned,
             self.edges_decayed + other.edges_decayed,
+            self.forming_pruned + other.forming_pruned,
+        )
+
+    @property
+    def summary(self) -> str:
+        """How much was let go."""
+        return (
+            f"{counted(len(self.archived), 'block')} archived, "
+            f"{counted(self.edges_pruned, 'link')} taken away, "
+            f"{counted(self.edges_decayed, 'link')} weaker, {self.forming_pruned:,} no longer forming."
         )
 
 
 Write = Callable[[Callable[[Connection], CurateResult]], CurateResult]
 
 
-def curate(look: Connection, write: Write, *, hours: float) -> CurateResult:
-    """Archive what has faded, let links fade, and take weak ones away; ``write`` runs a batch."""
-    threshold = get_number(look, "prune_threshold")
+def curate(look: Connection, write: Write, *, hours: float, threshold: float) -> CurateResult:
+    """Archive what is less fresh than the threshold, let links fade, and take weak ones away.
+
+    ``write`` runs a batch.
+    """
     links = [record for record in look.records(EDGE, "active") if is_shown(look, record)]
     faded = [
         plain_id(record.id)
@@ -67,6 +81,8 @@ def curate(look: Connection, write: Write, *, hours: float) -> CurateResult:
         done += write(partial(_fade, keys=some, hours=hours))
     for some in _some([block_id for block_id in faded if block_id not in kept]):
         done += write(partial(_archive, block_ids=some, hours=hours, threshold=threshold))
+    for some in _some(list(letting_go(look, hours))):
+        done += write(partial(_drop, keys=some))
     return done
 
 
@@ -87,6 +103,16 @@ def _fade(conn: Connection, keys: Sequence[str], hours: float) -> CurateResult:
             conn.patch(key, {"data": {"weight": weight, "last_active_hours": hours}})
             decayed += 1
     return CurateResult((), pruned, decayed)
+
+
+def _drop(conn: Connection, keys: Sequence[str]) -> CurateResult:
+    pruned = 0
+    for key in keys:
+        link = conn.record(key)
+        if link is not None and link.status == FORMING:
+            conn.delete(key)
+            pruned += 1
+    return CurateResult(forming_pruned=pruned)
 
 
 def _archive(conn: Connection, block_ids: Sequence[str], hours: float, threshold: float) -> CurateResult:

@@ -12,8 +12,9 @@ from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
 from chronomemory.blocks.storage.blocks import known_block, new_block, tags_of, update_block_status
 from chronomemory.blocks.storage.contradictions import new_contradiction, open_contradictions
-from chronomemory.blocks.storage.edges import new_edge, shown_edges
-from chronomemory.blocks.types import BlockStatus, DecayTier, Edge, LearnResult
+from chronomemory.blocks.storage.edges import SAID, new_edge, shown_edges
+from chronomemory.blocks.storage.forming import drop_forming
+from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier, Edge, ForgetResult, LearnResult
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 
@@ -33,17 +34,23 @@ _PAST = (
     "summary",
 )
 #: What a block in other words keeps.
-_STANDING = ("decay_lambda", "evidence", "reinforcement_count")
+_STANDING = ("decay_lambda", "evidence", "learned_at", "reinforcement_count")
 
 
 def drafted(
-    content: str, tags: Sequence[str], category: str, source: str, *, hours: float, session_id: str | None
+    content: str,
+    tags: Sequence[str] | None,
+    category: str,
+    source: str,
+    *,
+    hours: float,
+    session_id: str | None,
 ) -> ChronoRecord:
     """Return the inbox block of something new."""
     if not isinstance(content, str) or not content.strip():
         raise InvalidRecord("content: there must be something to learn", field="content")
     check_text("content", content)
-    tags = check_list("tags", tags)
+    tags = [] if tags is None else check_list("tags", tags)
     return new_block(
         content_hash(content),
         content,
@@ -78,7 +85,9 @@ def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
     data["last_reinforced_at"] = max(new["last_reinforced_at"], known.data.get("last_reinforced_at", 0.0))
     data |= dict.fromkeys(_PAST)
     data["tags"] = dict.fromkeys(known.data.get("tags", {})) | new.get("tags", {})
+    data["learned_at"] = new["learned_at"]
     conn.patch(record.id, {"status": BlockStatus.INBOX.value, "confidence": record.confidence, "data": data})
+    drop_forming(conn, block_id)
     # It is shown again from here on, and so are its links: now they can be taken away.
     for link in shown_edges(conn, [block_id]) + open_contradictions(conn, [block_id]):
         conn.delete(link.id)
@@ -92,9 +101,10 @@ def archive(conn: Connection, block_id: str, reason: str, *, superseded_by: str 
         conn.patch(block_key(block_id), {"data": {"superseded_by": superseded_by}})
 
 
-def forget(conn: Connection, block_id: str) -> None:
+def forget(conn: Connection, block_id: str) -> ForgetResult:
     """Put a block away because someone asked for it; the log still knows it."""
-    archive(conn, block_id, "forgotten")
+    archive(conn, block_id, ArchiveReason.FORGOTTEN.value)
+    return ForgetResult(block_id)
 
 
 def edit(
@@ -128,6 +138,7 @@ def edit(
         pair = Edge.canonical(new_id, _other_end(link, block_id, ("from_id", "to_id")))
         moved = new_edge(*pair, link.data["weight"], last_active_hours=hours)
         moved.data["reinforcement_count"] = link.data.get("reinforcement_count", 0)
+        moved.data |= {name: link.data[name] for name in SAID if name in link.data}
         conn.put(moved)
     for contradiction in contradictions:
         pair = Edge.canonical(new_id, _other_end(contradiction, block_id, ("block_a_id", "block_b_id")))

@@ -9,14 +9,14 @@ from typing import Any
 
 from chronomemory.blocks.checks import check_text, check_within, one_by_one
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.errors import IntegrityError
-from chronomemory.blocks.ids import block_key, edge_key
-from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, known_block, reinforce_blocks
-from chronomemory.blocks.storage.edges import FORMING, new_edge, reinforce_edges
-from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
+from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.linking import LINKED_BLOCKS, join
+from chronomemory.blocks.result import Result, counted
+from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, reinforce_blocks, tags_of
+from chronomemory.blocks.types import BlockStatus, DecayTier
 from chronomemory.errors import InvalidRecord
 
-__all__ = ["CO_RETRIEVAL_SESSIONS", "OutcomeResult", "connect", "disconnect", "note_together", "outcome"]
+__all__ = ["OutcomeResult", "outcome"]
 
 #: How much is known of a block before anything was heard of it.
 PRIOR_STRENGTH = 2.0
@@ -24,31 +24,39 @@ PRIOR_STRENGTH = 2.0
 _GOOD_ABOVE, _BAD_BELOW = 0.5, 0.2
 #: How strongly blocks that helped together are linked, times the signal.
 _LINK_WEIGHT = 0.8
-#: The first so many blocks are linked to each other: 190 links, where 300 blocks would have 45,000.
-_LINKED_BLOCKS = 20
+#: What a block with this tag says is not worn away by how things went.
+_CONSTITUTIONAL = "self/constitutional"
 #: Evidence adds up, and must stay a number.
 _HEAVIEST_OUTCOME = 1e6
 
-#: Blocks that were shown together in so many sessions are linked, and how strongly.
-CO_RETRIEVAL_SESSIONS, CO_RETRIEVAL_WEIGHT = 3, 0.55
-
 
 @dataclass(frozen=True, slots=True)
-class OutcomeResult:
+class OutcomeResult(Result):
     """Which blocks heard of the outcome, with their confidence now, and which are not there."""
 
     confidence: dict[str, float]
     unknown: tuple[str, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """How many heard of it."""
+        missing = f", {len(self.unknown)} not active" if self.unknown else ""
+        return f"{counted(len(self.confidence), 'block')} heard of the outcome{missing}."
+
 
 def outcome(
-    conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, hours: float
+    conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, source: str, hours: float
 ) -> OutcomeResult:
-    """Tell blocks how it went: 1 is good, 0 is bad; ``weight`` is how much it says."""
+    """Tell blocks how it went: 1 is good, 0 is bad; ``weight`` is how much that says, ``source`` who."""
+    check_text("source", source)
     signal = check_within("signal", signal)
     weight = check_within("weight", weight, 0.0, _HEAVIEST_OUTCOME)
     if weight == 0.0:
-        raise InvalidRecord("weight: an outcome of weight 0 says nothing", field="weight")
+        raise InvalidRecord(
+            "weight: an outcome of weight 0 says nothing",
+            field="weight",
+            recovery="Leave the blocks out that it says nothing about.",
+        )
     heard: dict[str, float] = {}
     unknown = []
     for block_id in one_by_one(block_ids):
@@ -62,65 +70,14 @@ def outcome(
         beta = (1.0 - record.confidence) * strength + (1.0 - signal) * weight
         heard[block_id] = min(1.0, max(0.0, alpha / (alpha + beta)))
         data: dict[str, Any] = {"evidence": evidence + weight}
-        if signal < _BAD_BELOW:
+        if source or "outcome_source" in record.data:
+            data["outcome_source"] = source or None
+        if signal < _BAD_BELOW and _CONSTITUTIONAL not in tags_of(record):
             fading = record.data.get("decay_lambda", DEFAULT_LAMBDA)
             data["decay_lambda"] = max(fading, min(2.0 * fading, DecayTier.EPHEMERAL.value))
         conn.patch(record.id, {"confidence": heard[block_id], "data": data})
     if signal > _GOOD_ABOVE and heard:
         reinforce_blocks(conn, list(heard), hours)
-        for pair in combinations(list(heard)[:_LINKED_BLOCKS], 2):
-            connect(conn, *pair, _LINK_WEIGHT * signal, hours=hours)
+        for pair in combinations(list(heard)[:LINKED_BLOCKS], 2):
+            join(conn, *pair, _LINK_WEIGHT * signal, hours=hours)
     return OutcomeResult(heard, tuple(unknown))
-
-
-def connect(conn: Connection, one: str, other: str, weight: float, *, hours: float) -> bool:
-    """Link two blocks, or count one more use if they are linked; say whether the link is new."""
-    pair = Edge.canonical(check_text("from_id", one), check_text("to_id", other))
-    if pair.from_id == pair.to_id:
-        raise InvalidRecord("a block cannot be linked to itself", field="to_id")
-    weight = check_within("weight", weight)
-    for block_id in pair:
-        if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
-            raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
-    known = conn.record(edge_key(*pair))
-    if known is not None and known.status != FORMING:
-        reinforce_edges(conn, [pair], hours)
-        return False
-    conn.put(new_edge(*pair, weight, last_active_hours=hours))
-    return True
-
-
-def disconnect(conn: Connection, one: str, other: str) -> bool:
-    """Take the link of two blocks away; say whether there was one."""
-    pair = Edge.canonical(check_text("from_id", one), check_text("to_id", other))
-    known = conn.record(edge_key(*pair))
-    if known is None or known.status == FORMING:
-        return False
-    conn.delete(known.id)
-    return True
-
-
-def note_together(
-    conn: Connection, block_ids: Sequence[str], session_id: str | None, *, hours: float
-) -> None:
-    """Take note that the first blocks were shown together: links are used, three sessions make a new one."""
-    for pair in combinations(sorted(block_ids[:_LINKED_BLOCKS]), 2):
-        key = edge_key(*pair)
-        known = conn.record(key)
-        if known is not None and known.status != FORMING:
-            reinforce_edges(conn, [pair], hours)
-            continue
-        if session_id is None:
-            continue
-        sessions = {} if known is None else known.data["sessions"]
-        if session_id in sessions:
-            continue
-        if len(sessions) + 1 >= CO_RETRIEVAL_SESSIONS:
-            conn.put(new_edge(*pair, CO_RETRIEVAL_WEIGHT, last_active_hours=hours))
-        elif known is None:
-            forming = new_edge(*pair, 0.0)
-            forming.status = FORMING
-            forming.data["sessions"] = {session_id: True}
-            conn.put(forming)
-        else:
-            conn.patch(key, {"data": {"sessions": {session_id: True}}})

@@ -19,10 +19,7 @@ from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
 from chronomemory.embedders import Vector
 
-__all__ = ["EXPANSION", "Question", "frame_of", "recall"]
-
-#: How many blocks may come in by a link.
-EXPANSION = 20
+__all__ = ["Question", "frame_of", "recall"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,8 @@ class Question:
     model: str | None = None
     vector: Vector | None = None
     text: str | None = None
-    expansion: int = EXPANSION
+    #: How many blocks may come in by a link; None leaves it to the frame.
+    expansion: int | None = None
     diversify: bool = False
     exploration: float = 0.0
     budget: int | None = None
@@ -61,7 +59,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "space": space_of(question.model),
         "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
         "text": question.text,
-        "expansion": question.expansion,
+        "expansion": filters.expansion if question.expansion is None else question.expansion,
         "diversify": question.diversify,
         "exploration": question.exploration,
         "frame": whole,

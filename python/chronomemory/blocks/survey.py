@@ -11,19 +11,18 @@ from chronomemory.asked import LAST_SEQ
 from chronomemory.blocks.checks import check_count, check_one_of, check_text
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
+from chronomemory.blocks.result import Result, counted
 from chronomemory.blocks.storage.blocks import block_dict, tags_of
+from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.storage.tags import like
 from chronomemory.blocks.types import BlockStatus
 
 __all__ = ["MemoryStatus", "listed", "survey"]
 
-#: So many blocks in the inbox are worth a consolidation.
-_FULL_INBOX = 10
-
 
 @dataclass(frozen=True, slots=True)
-class MemoryStatus:
+class MemoryStatus(Result):
     """What there is, how late it is, and what could be done next."""
 
     inbox: int
@@ -35,9 +34,24 @@ class MemoryStatus:
     session: str | None
     embedding_model: str
     suggestion: str
+    #: Links that were seen in too few sessions to count.
+    forming: int = 0
+    #: So many blocks in the inbox are worth a dream.
+    inbox_threshold: int = 0
+
+    @property
+    def summary(self) -> str:
+        """What there is."""
+        return (
+            f"{self.active:,} active, {self.inbox:,} in the inbox, {self.archived:,} archived; "
+            f"{counted(self.edges, 'link')}, {counted(self.contradictions, 'contradiction')}. "
+            f"{self.suggestion}"
+        )
 
 
-def survey(conn: Connection, *, hours: float, model: str, session_id: str | None) -> MemoryStatus:
+def survey(
+    conn: Connection, *, hours: float, model: str, session_id: str | None, threshold: int
+) -> MemoryStatus:
     """Count what is shown: links and contradictions of archived blocks are not.
 
     The session is the memory's own, however long it lasts, or else the one that others have open.
@@ -56,15 +70,18 @@ def survey(conn: Connection, *, hours: float, model: str, session_id: str | None
         active_hours=hours,
         session=session_id,
         embedding_model=model,
-        suggestion=_suggestion(inbox, active),
+        suggestion=_suggestion(inbox, active, threshold),
+        forming=conn.count(EDGE, FORMING),
+        inbox_threshold=threshold,
     )
 
 
-def _suggestion(inbox: int, active: int) -> str:
+def _suggestion(inbox: int, active: int, threshold: int) -> str:
     if not inbox and not active:
         return "Nothing is known yet: learn something."
-    if inbox >= _FULL_INBOX or (inbox and not active):
-        return f"{inbox} blocks wait in the inbox: dream, so that they can be recalled."
+    if inbox >= threshold or (inbox and not active):
+        wait = "1 block waits" if inbox == 1 else f"{inbox} blocks wait"
+        return f"{wait} in the inbox: dream, so that {'it' if inbox == 1 else 'they'} can be recalled."
     return "All is well."
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from chronomemory.blocks.checks import check_text
 from chronomemory.blocks.clock import Clock
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
@@ -17,6 +18,7 @@ from chronomemory.blocks.storage.sessions import end_session, start_session
 __all__ = ["Timed"]
 
 T = TypeVar("T")
+Own = TypeVar("Own", bound="Timed")
 
 
 class Timed:
@@ -28,7 +30,7 @@ class Timed:
         self._session: str | None = None
         #: How many have entered the session, and who may come or go.
         self._inside = 0
-        self._door = threading.Lock()
+        self._door = threading.RLock()
         #: The tick of a batch is confirmed before the next one begins. Nothing slow is done meanwhile.
         self._turn = threading.RLock()
 
@@ -38,49 +40,58 @@ class Timed:
             self.end_session()
         self.blocks.close()
 
+    @property
+    def session_id(self) -> str | None:
+        """The session that is open here, or None."""
+        return self._session
+
     def begin_session(self, task_type: str = "general") -> str:
-        """Open a session, in which time passes, and return its id; an open one is ended first."""
-        if self._session is not None:
-            self.end_session()
-        session_id = uuid.uuid4().hex
+        """Open a session, in which time passes, and return its id; one that is open here goes on."""
+        check_text("task_type", task_type)
+        with self._door:
+            if self._session is not None:
+                return self._session
+            session_id = uuid.uuid4().hex
 
-        def work(conn: Connection) -> None:
-            hours = self._clock.now(conn)
-            start_session(conn, session_id=session_id, task_type=task_type, start_active_hours=hours)
+            def work(conn: Connection) -> None:
+                hours = self._clock.now(conn)
+                start_session(conn, session_id=session_id, task_type=task_type, start_active_hours=hours)
 
-        self.blocks.run(work)
-        self._clock.start()
-        self._session = session_id
-        return session_id
+            self._run(work)
+            self._clock.start()
+            self._session = session_id
+            return session_id
 
-    def end_session(self) -> None:
-        """End the session; its hours are added to the clock."""
-        session_id = self._session
-        if session_id is None:
-            return
+    def end_session(self) -> float:
+        """End the session, add its hours to the clock and return them; without a session none passed."""
+        with self._door:
+            session_id = self._session
+            if session_id is None:
+                return 0.0
+            passed = self._clock.session_hours()
 
-        def work(conn: Connection) -> None:
-            self._clock.tick(conn, to_the_last=True)
-            end_session(conn, session_id)
+            def work(conn: Connection) -> None:
+                self._clock.tick(conn, to_the_last=True)
+                end_session(conn, session_id)
 
-        self._write(work)
-        self._clock.stop()
-        self._session = None
+            self._write(work)
+            self._clock.stop()
+            self._session = None
+            return passed
 
     @contextmanager
-    def session(self, task_type: str = "general") -> Iterator[str]:
+    def session(self: Own, task_type: str = "general") -> Iterator[Own]:
         """Be in a session for the length of a block; those who are in it at a time share one."""
-        session_id = self.enter_session(task_type)
+        self.enter_session(task_type)
         try:
-            yield session_id
+            yield self
         finally:
             self.leave_session()
 
     def enter_session(self, task_type: str = "general") -> str:
-        """Join the session that others have entered, or open one, and return its id."""
+        """Join the session that is open, or open one, and return its id."""
         with self._door:
-            joined = self._session if self._inside else None
-            session_id = self.begin_session(task_type) if joined is None else joined
+            session_id = self.begin_session(task_type)
             self._inside += 1
             return session_id
 
@@ -104,6 +115,9 @@ class Timed:
     def _write(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
         with self._turn:
             self._clock.begin()
-            done = self.blocks.run(work, patience=patience)
+            done = self._run(work, patience)
             self._clock.ticked()
             return done
+
+    def _run(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
+        return self.blocks.run(work, patience=patience)

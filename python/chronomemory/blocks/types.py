@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from chronomemory.blocks.result import Result, counted
 from chronomemory.errors import InvalidRecord
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "DecayTier",
     "Dropped",
     "Edge",
+    "ForgetResult",
     "FrameResult",
     "LearnResult",
     "ScoredBlock",
@@ -25,6 +27,8 @@ __all__ = [
     "log_normalise_reinforcement",
 ]
 
+#: How much of a block stands in a line.
+_SUMMARY_LETTERS = 60
 #: How far the weights of a frame may miss one in sum.
 _SUM_TOLERANCE = 1e-4
 
@@ -142,15 +146,33 @@ def log_normalise_reinforcement(count: int, most: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LearnResult:
-    """What became of something that was learned: created, duplicate_rejected or reactivated."""
+class LearnResult(Result):
+    """What became of something that was learned: created, duplicate_rejected, reactivated or edited."""
 
     block_id: str
     status: str
 
+    @property
+    def summary(self) -> str:
+        """Which block it is, and what became of it."""
+        return f"Block {self.block_id}: {self.status.replace('_', ' ')}."
+
 
 @dataclass(frozen=True, slots=True)
-class ScoredBlock:
+class ForgetResult(Result):
+    """Which block was put away."""
+
+    block_id: str
+    status: str = BlockStatus.ARCHIVED.value
+
+    @property
+    def summary(self) -> str:
+        """Which block it is."""
+        return f"Block {self.block_id}: forgotten."
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBlock(Result):
     """A block that was found, with the five components that its score is made of."""
 
     id: str
@@ -172,17 +194,27 @@ class ScoredBlock:
         """The five components, in the order of the weights."""
         return (self.similarity, self.confidence, self.recency, self.centrality, self.reinforcement)
 
+    @property
+    def summary(self) -> str:
+        """Its score, and how it begins."""
+        return f"{self.score:.3f} {shortened(self.content)}"
+
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Result):
     """A block that would have been shown, and why it is not: contradiction or budget."""
 
     block_id: str
     reason: str
 
+    @property
+    def summary(self) -> str:
+        """Which block it is, and why."""
+        return f"Block {self.block_id}: left out ({self.reason})."
+
 
 @dataclass(frozen=True, slots=True)
-class FrameResult:
+class FrameResult(Result):
     """A rendered frame: its text, the blocks in it, and what had to stay out."""
 
     frame: str
@@ -202,23 +234,25 @@ class FrameResult:
         """How many tokens the guaranteed blocks need beyond the budget."""
         return 0 if self.token_budget is None else max(0, self.tokens - self.token_budget)
 
+    @property
+    def summary(self) -> str:
+        """How much is in it."""
+        of = "" if self.token_budget is None else f" of {self.token_budget:,}"
+        left = f", {len(self.dropped)} left out" if self.dropped else ""
+        return f"Frame {self.frame}: {counted(len(self.blocks), 'block')}, {self.tokens:,}{of} tokens{left}."
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the frame as JSON can carry it."""
-        return {
-            "frame": self.frame,
-            "text": self.text,
-            "blocks": [scored_dict(block) for block in self.blocks],
-            "guaranteed": list(self.guaranteed),
-            "dropped": [{"block_id": item.block_id, "reason": item.reason} for item in self.dropped],
-            "warnings": list(self.warnings),
-            "tokens": self.tokens,
-            "token_budget": self.token_budget,
-            "overflow": self.overflow,
-            "cached": self.cached,
-        }
+        """Return the frame as JSON can carry it; how its scores are drawn is left out."""
+        told = super(FrameResult, self).to_dict()
+        del told["explanation"], told["weights"]
+        return {**told, "overflow": self.overflow}
 
 
-def scored_dict(block: ScoredBlock) -> dict[str, Any]:
-    """Return a found block as JSON can carry it."""
-    told = {name: getattr(block, name) for name in ScoredBlock.__dataclass_fields__}
-    return {**told, "tags": list(block.tags)}
+def shortened(text: str, letters: int = _SUMMARY_LETTERS) -> str:
+    """Return how a text begins, in one line.
+
+    >>> shortened("one  two\\nthree", 8)
+    'one two…'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= letters else line[: letters - 1].rstrip() + "…"

@@ -16,7 +16,6 @@ from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
 from chronomemory.blocks.explain import bar, shares
 from chronomemory.blocks.frames import load_frame
 from chronomemory.blocks.page import graph_data, graph_page
-from chronomemory.blocks.types import scored_dict
 from chronomemory.cli.options import HERE, AsJson, Project, share, text
 from chronomemory.cli.output import Output, clean, counted, spelled
 from chronomemory.cli.session import RefusedError, session
@@ -98,9 +97,9 @@ def recall(
             weights = load_frame(conn, frame).weights
         weights = weights if query else weights.without_similarity()
         if as_json:
-            out.document({"blocks": [scored_dict(block) for block in found], "weights": weights.model_dump()})
+            out.document({"blocks": [block.to_dict() for block in found], "weights": weights.model_dump()})
         elif not found:
-            out.show("nothing that is active fits; blocks in the inbox wait for: chronomemory dream")
+            out.show(_nothing_found(memory))
         elif explain:
             for place, block in enumerate(found, 1):
                 out.show(*_explained(place, block, weights))
@@ -109,6 +108,17 @@ def recall(
             for block in found:
                 rows.add_row(f"{block.score:.3f}", block.id, clean(" ".join(block.content.split())))
             out.show(rows)
+
+
+def _nothing_found(memory: Memory) -> str:
+    """Say why there is no answer, and what can be done about it."""
+    told = memory.status()
+    if told.inbox:
+        wait = f"{counted(told.inbox, 'block')} wait{'s' if told.inbox == 1 else ''} in the inbox"
+        return f"nothing that is active fits; {wait} for: chronomemory dream"
+    if told.active:
+        return "nothing that is active fits"
+    return "nothing is known yet: chronomemory learn takes something in, chronomemory dream makes it findable"
 
 
 def _explained(place: int, block: ScoredBlock, weights: ScoringWeights) -> Iterator[Text]:
@@ -146,7 +156,10 @@ def frame(
         if as_json:
             out.document(result.to_dict())
             return
-        out.show(Text(clean(result.text, keep="\n")))
+        if result.text:
+            out.show(Text(clean(result.text, keep="\n")))
+        else:
+            out.warn(f"the frame is empty: {_nothing_found(memory)}")
         if explain and result.weights is not None:
             out.show("")
             for place, block in enumerate(result.blocks, 1):

@@ -30,9 +30,13 @@ LOST = 3
 class NotFoundError(ChronoError):
     """The question was fine; the answer is that there is no such thing."""
 
+    usual_recovery = "Check the name: query and blocks ls list what there is."
+
 
 class RefusedError(ChronoError):
     """The command will not do this; nothing was written."""
+
+    usual_recovery = "Correct the arguments; --help lists them."
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from chronomemory.asked import refuse
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
 
 __all__ = ["CallableEmbedder"]
@@ -19,7 +20,7 @@ class CallableEmbedder:
 
     def __init__(self, model_name: str, function: Callable[[list[str]], object]) -> None:
         if not model_name:
-            raise ValueError("model_name: vectors are kept under the name of their model, so it needs one")
+            raise refuse("vectors are kept under the name of their model, so it needs one", "model_name")
         self._name = model_name
         self._function = function
 

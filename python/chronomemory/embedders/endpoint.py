@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
-from chronomemory.errors import ChronoError
+from chronomemory.errors import ChronoError, InvalidRecord
 
 __all__ = ["EndpointEmbedder", "EndpointError"]
 
@@ -23,6 +23,8 @@ _BATCH_TEXTS = 128
 
 class EndpointError(ChronoError, OSError):
     """The server could not be reached, or did not answer as such servers do."""
+
+    usual_recovery = "Check that the server runs, its address, the model and the key."
 
 
 class EndpointEmbedder:
@@ -38,7 +40,11 @@ class EndpointEmbedder:
         dimensions: int | None = None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url: {base_url!r} is no address of a server")
+            raise InvalidRecord(
+                f"base_url: {base_url!r} is no address of a server",
+                field="base_url",
+                recovery="An address begins with http:// or https://.",
+            )
         self._model = model
         self._url = base_url.rstrip("/") + "/embeddings"
         self._key_variable = key_variable

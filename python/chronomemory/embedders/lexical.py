@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from chronomemory.asked import refuse
 from chronomemory.embedders.protocol import Matrix, Vector
 
 __all__ = ["LexicalEmbedder"]
@@ -58,7 +59,7 @@ class LexicalEmbedder:
 
     def __init__(self, dim: int = 384) -> None:
         if dim < 1:
-            raise ValueError(f"dim: {dim} is not at least 1")
+            raise refuse(f"{dim} is not at least 1", "dim")
         self.dim = dim
 
     @property

@@ -152,6 +152,12 @@ pub fn block_links(py: Python<'_>, engine: &Bound<'_, Engine>, ids: Vec<String>)
     with_blocks(py, engine, |columns| columns.links_of(&ids))
 }
 
+/// The blocks that each of these is becoming linked with.
+#[pyfunction]
+pub fn blocks_forming(py: Python<'_>, engine: &Bound<'_, Engine>, ids: Vec<String>) -> PyResult<Vec<Vec<String>>> {
+    with_blocks(py, engine, |columns| columns.forming_with(&ids))
+}
+
 /// The unresolved contradictions of these blocks.
 #[pyfunction]
 pub fn block_contradictions(

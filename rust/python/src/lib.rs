@@ -32,7 +32,7 @@ mod _core {
 
     #[pymodule_export]
     use crate::blocks::{
-        block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
+        block_contradictions, block_links, blocks_forming, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
         write_unless_changed,
     };
     #[pymodule_export]

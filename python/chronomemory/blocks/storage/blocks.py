@@ -21,6 +21,7 @@ from chronomemory.blocks.checks import (
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
+from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
@@ -77,6 +78,7 @@ def new_block(
         "created_at": now(),
         "decay_lambda": check_finite("decay_lambda", decay_lambda, least=0.0),
         "last_reinforced_at": check_finite("last_reinforced_at", last_reinforced_at),
+        "learned_at": check_finite("last_reinforced_at", last_reinforced_at),
     }
     names = {check_tag(tag): True for tag in one_by_one(tags, "tags")}
     if names:
@@ -150,6 +152,11 @@ def tags_of(record: ChronoRecord) -> tuple[str, ...]:
     return () if record.status == BlockStatus.ARCHIVED else tuple(sorted(record.data.get("tags", ())))
 
 
+def learned_at(record: ChronoRecord) -> float:
+    """Return the active hour in which a block was learned; older stores know when it was last used."""
+    return float(record.data.get("learned_at", record.data.get("last_reinforced_at", 0.0)))
+
+
 def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     """Return the record of a block that must be there."""
     record = conn.record(block_key(block_id))
@@ -214,6 +221,8 @@ def update_block_status(
     if reason is not None and status != "archived":
         raise InvalidRecord("archive_reason: only an archived block has one", field="archive_reason")
     conn.patch(block_key(block_id), {"status": status, "data": {"archive_reason": reason}})
+    if status == BlockStatus.ARCHIVED.value:
+        drop_forming(conn, block_id)
 
 
 def update_block_scoring(

@@ -23,7 +23,9 @@ __all__ = [
 ]
 
 TOTAL_ACTIVE_HOURS = "total_active_hours"
+#: What every store begins with, and what holds until someone sets it.
 DEFAULT_CONFIG = {TOTAL_ACTIVE_HOURS: "0.0", "prune_threshold": "0.05", "top_k": "5"}
+_DEFAULTS = {**DEFAULT_CONFIG, "inbox_threshold": "10"}
 
 #: No recall gives more.
 MOST_RESULTS = 10_000
@@ -33,6 +35,7 @@ _NUMBERS: dict[str, Callable[[str], float]] = {
     TOTAL_ACTIVE_HOURS: lambda value: check_finite(TOTAL_ACTIVE_HOURS, float(value), least=0.0),
     "prune_threshold": lambda value: check_within("prune_threshold", float(value)),
     "top_k": lambda value: check_count("top_k", int(value), 1, MOST_RESULTS),
+    "inbox_threshold": lambda value: check_count("inbox_threshold", int(value), 1),
 }
 
 
@@ -44,7 +47,7 @@ def get_config(conn: Connection, key: str) -> str | None:
 
 def get_number(conn: Connection, key: str) -> float:
     """Return a setting that is a number, or its default; one that is none, of an older hand, is refused."""
-    return _number(key, get_config(conn, key) or DEFAULT_CONFIG[key])
+    return _number(key, get_config(conn, key) or _DEFAULTS[key])
 
 
 def _number(key: str, value: str) -> float:
@@ -56,7 +59,7 @@ def _number(key: str, value: str) -> float:
         raise InvalidRecord(
             f"{key}: {value!r} is not a number that it may be",
             field=key,
-            recovery=f"Set it to a number such as {DEFAULT_CONFIG[key]}.",
+            recovery=f"Set it to a number such as {_DEFAULTS[key]}.",
         ) from None
 
 

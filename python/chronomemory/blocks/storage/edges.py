@@ -16,6 +16,7 @@ from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import EDGE, block_key, edge_key
 from chronomemory.blocks.storage.blocks import known_block, now
+from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
@@ -28,10 +29,10 @@ __all__ = [
     "reinforce_edges",
 ]
 
-#: The status of a link that does not count yet.
-FORMING = "forming"
 #: What a link gains by being used.
 USE_BONUS = 0.10
+#: What someone may have said of a link.
+SAID = ("relation", "note")
 
 
 def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -> None:
@@ -67,7 +68,7 @@ def new_edge(
 
 
 def edge_dict(record: ChronoRecord) -> dict[str, Any]:
-    """Return a link with every column of the table."""
+    """Return a link with every column of the table, and with what was said of it."""
     data = record.data
     return {
         "from_id": data["from_id"],
@@ -75,6 +76,7 @@ def edge_dict(record: ChronoRecord) -> dict[str, Any]:
         "weight": data["weight"],
         "reinforcement_count": data.get("reinforcement_count", 0),
         "created_at": data["created_at"],
+        **{name: data[name] for name in SAID if name in data},
     }
 
 

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.ids import config_key, frame_key
 from chronomemory.blocks.storage.config import DEFAULT_CONFIG, get_config, set_config
 from chronomemory.blocks.storage.frames import get_frame, upsert_frame
 
-__all__ = ["BUILTIN_FRAMES", "SIMULATE", "seed_builtin_data", "seed_frame"]
+__all__ = ["BUILTIN_FRAMES", "KNOWN_FRAMES", "seed_builtin_data", "seed_memory"]
 
 #: How far back a frame looks unless it says otherwise, in active hours.
 SEARCH_WINDOW_HOURS = 200.0
@@ -59,25 +60,36 @@ BUILTIN_FRAMES: dict[str, dict[str, Any]] = {
     ),
 }
 
-#: For thinking through what others would do; a memory system adds it.
-SIMULATE = _frame(
-    (0.25, 0.25, 0.15, 0.20, 0.15),
-    guarantees=("self/constitutional", "mind/%"),
-    template="## What others may think\n{blocks}",
-    budget=2000,
-)
-
-
-def seed_frame(conn: Connection, name: str, fields: dict[str, Any]) -> None:
-    """Write a frame unless there is one of this name."""
-    if get_frame(conn, name) is None:
-        upsert_frame(conn, name=name, **fields)
+#: What a memory knows unless its store says otherwise: one more, for thinking through what others would do.
+KNOWN_FRAMES: dict[str, dict[str, Any]] = {
+    **BUILTIN_FRAMES,
+    "simulate": _frame(
+        (0.25, 0.25, 0.15, 0.20, 0.15),
+        guarantees=("self/constitutional", "mind/%"),
+        template="## What others may think\n{blocks}",
+        budget=2000,
+    ),
+}
 
 
 def seed_builtin_data(conn: Connection) -> None:
     """Write the built-in frames and settings that are not there yet; doing it twice changes nothing."""
-    for name, fields in BUILTIN_FRAMES.items():
-        seed_frame(conn, name, fields)
+    _seed_frames(conn, BUILTIN_FRAMES)
     for key, value in DEFAULT_CONFIG.items():
         if get_config(conn, key) is None:
             set_config(conn, key, value)
+
+
+def seed_memory(conn: Connection) -> None:
+    """Write down all that a memory begins with, so that others who read the store know it too."""
+    keys = [*map(frame_key, KNOWN_FRAMES), *map(config_key, DEFAULT_CONFIG)]
+    # A batch that finds all of it has not looked at it: the clock is among it, which others set all the time.
+    if any(conn.glimpse(key) is None for key in keys):
+        seed_builtin_data(conn)
+        _seed_frames(conn, KNOWN_FRAMES)
+
+
+def _seed_frames(conn: Connection, frames: dict[str, dict[str, Any]]) -> None:
+    for name, fields in frames.items():
+        if get_frame(conn, name) is None:
+            upsert_frame(conn, name=name, **fields)

@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 
 use super::fields::{characters, members, number, plain, quoted};
 use super::like::like;
-use super::links::Links;
+use super::links::{Links, Pairs};
 use super::meaning::Meaning;
 use super::names::Names;
 use crate::state::{Life, State};
@@ -74,6 +74,8 @@ pub struct Columns {
     /// Shown or not: who asks looks at the standing too.
     tagged: Vec<RoaringBitmap>,
     pub(super) edges: Links,
+    /// Links that were seen in too few sessions to count.
+    forming: Pairs,
     pub(super) contradictions: Links,
     pub(super) meaning: Meaning,
     /// Rows whose links or whose neighbours' standing changed.
@@ -195,6 +197,16 @@ impl Columns {
     /// The links of these blocks, as pairs of ids; those of archived blocks too.
     pub fn links_of(&self, ids: &[String]) -> Vec<(String, String)> {
         self.pairs(&self.edges, ids)
+    }
+
+    /// The blocks that these are becoming linked with: for each of them the others.
+    pub fn forming_with(&self, ids: &[String]) -> Vec<Vec<String>> {
+        let others = |id: &String| {
+            let row = self.ids.find(id);
+            let rows = row.into_iter().flat_map(|row| self.forming.of(row));
+            rows.map(|other| self.ids.name(other).to_owned()).collect()
+        };
+        ids.iter().map(others).collect()
     }
 
     /// The unresolved contradictions of these blocks, likewise.
@@ -327,6 +339,7 @@ impl Columns {
         let counts = head.status == b"active";
         let strength = weight + USE_BONUS * f64::ln_1p(count);
         self.edges.set(a, b, counts.then_some(strength));
+        self.forming.set(a, b, head.status == b"forming");
         self.unweighed.extend([a, b]);
     }
 

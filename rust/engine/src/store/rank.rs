@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::vectors::Near;
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
-use crate::state::{State, unspelled};
+use crate::state::{Row, State, unspelled};
 use crate::text::{Filter, Found, Index, Question, asked, link_key};
 
 /// A record may be named by thousands; so many of them count as its neighbours.
@@ -16,6 +16,9 @@ const MOST_NEIGHBOURS: usize = 32;
 const JOINING_KIND: &[u8] = b"edge";
 /// One that was taken back joins nothing.
 const ACTIVE: &[u8] = b"active";
+/// Links between blocks call them by what follows this in the id of their record.
+const BLOCK: &str = "block:";
+const BLOCK_EDGE: &[u8] = b"bedge:";
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
@@ -218,18 +221,12 @@ fn neighbours(candidates: &mut Candidates<'_>, state: &State) -> Ties {
         let Some(row) = state.row(index.slot_of(candidates.docs[at])) else {
             continue;
         };
-        let mut near = named_by(index, state, row.record);
-        let mut naming = index.with_key(&link_key(&unspelled(row.id)));
-        naming.sort_by_key(|&doc| index.slot_of(doc));
-        naming.truncate(MOST_NEIGHBOURS);
-        for doc in naming {
-            match state.row(index.slot_of(doc)) {
-                Some(edge) if edge.class.kind.ends_with(JOINING_KIND) => {
-                    if *edge.class.status == *ACTIVE {
-                        near.extend(named_by(index, state, edge.record));
-                    }
-                }
-                _ => near.push(doc),
+        let mut near = named_by(index, state, &row);
+        for other in naming(index, state, &row) {
+            if is_joining(&other) {
+                near.extend(named_by(index, state, &other));
+            } else {
+                near.extend(index.doc_of(other.slot));
             }
         }
         for doc in near {
@@ -244,14 +241,41 @@ fn neighbours(candidates: &mut Candidates<'_>, state: &State) -> Ties {
     }
 }
 
+fn is_joining(row: &Row<'_>) -> bool {
+    row.class.kind.ends_with(JOINING_KIND)
+}
+
+/// The first records that name this one, without those that join others and were taken back.
+fn naming<'a>(index: &Index, state: &'a State, row: &Row<'_>) -> Vec<Row<'a>> {
+    let id = unspelled(row.id);
+    let slots = |name: &str| {
+        let docs = index.with_key(&link_key(name));
+        docs.into_iter().map(|doc| index.slot_of(doc)).collect::<Vec<_>>()
+    };
+    let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
+    if let Some(block) = id.strip_prefix(BLOCK) {
+        found.extend(slots(block).into_iter().map(|slot| (slot, true)));
+    }
+    found.sort_unstable();
+    let counts = |row: &Row<'_>, of_blocks: bool| {
+        row.id.starts_with(BLOCK_EDGE) == of_blocks && (!is_joining(row) || *row.class.status == *ACTIVE)
+    };
+    // Thousands may name it: no more of them are looked at than are needed.
+    let rows = found
+        .into_iter()
+        .filter_map(|(slot, of_blocks)| state.row(slot).filter(|row| counts(row, of_blocks)));
+    rows.take(MOST_NEIGHBOURS).collect()
+}
+
 /// The documents that a record names.
-fn named_by(index: &Index, state: &State, record: &[u8]) -> Vec<u32> {
+fn named_by(index: &Index, state: &State, row: &Row<'_>) -> Vec<u32> {
+    let prefix = if row.id.starts_with(BLOCK_EDGE) { BLOCK } else { "" };
     let mut named = Vec::new();
-    index.fields().read(record, &mut |found| {
+    index.fields().read(row.record, &mut |found| {
         if let Found::Link(id) = found
             && named.len() < MOST_NEIGHBOURS
         {
-            let slot = state.slot_of(id);
+            let slot = state.slot_of(&format!("{prefix}{id}"));
             named.extend(slot.and_then(|slot| index.doc_of(slot)));
         }
     });

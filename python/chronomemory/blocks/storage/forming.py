@@ -1,0 +1,123 @@
+"""Which links are only forming? Blocks that were shown together in too few sessions for a link that counts.
+
+Most pairs are never seen again. So a block has few of these links at a time, they go away with it, and
+curation takes away what was not seen for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chronomemory._core import blocks_forming
+from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.ids import BLOCK, EDGE, block_key, edge_key
+from chronomemory.blocks.types import BlockStatus, Edge
+from chronomemory.record import ChronoRecord
+
+__all__ = ["FORMING", "MOST_OF_A_BLOCK", "Room", "drop_forming", "forming_links", "letting_go"]
+
+#: The status of a link that does not count yet.
+FORMING = "forming"
+#: So many a block has at most. The largest frame that is looked at, of 20 blocks, gives it 19.
+MOST_OF_A_BLOCK = 20
+#: So many a memory has after a curation, or one for each active block.
+_MOST = 1000
+#: A pair that was not seen together for so long is no habit.
+_SEEN_WITHIN_HOURS = 200.0
+
+
+def forming_links(conn: Connection, block_id: str) -> list[ChronoRecord]:
+    """Return the links of a block that are forming, as the batch sees them."""
+    keys = {
+        edge_key(*Edge.canonical(block_id, other))
+        for other in blocks_forming(conn.store.engine, [block_id])[0]
+    }
+    keys |= {record.id for record in conn.pending(EDGE) if block_id in _names(record)}
+    found = (conn.glimpse(key) for key in sorted(keys))
+    return [record for record in found if record is not None and record.status == FORMING]
+
+
+def drop_forming(conn: Connection, block_id: str) -> None:
+    """Take away the links of a block that are forming."""
+    for record in forming_links(conn, block_id):
+        conn.delete(record.id)
+
+
+class Room:
+    """Room for more of these links in a session: looks once at each block, then goes along with the batch."""
+
+    def __init__(self, conn: Connection, session_id: str) -> None:
+        self._conn = conn
+        self._session = session_id
+        self._known: dict[str, dict[str, ChronoRecord]] = {}
+
+    def make(self, pair: Edge) -> bool:
+        """See to it that two blocks may have one more; say whether they may.
+
+        What was seen least, and longest ago, gives way; but not what was seen in this session.
+        """
+        giving_way = []
+        for links in map(self._links, pair):
+            if len(links) < MOST_OF_A_BLOCK:
+                continue
+            others = [link for link in links.values() if self._session not in link.data["sessions"]]
+            if not others:
+                return False
+            giving_way.append(min(others, key=lambda link: _promise(self._conn, link)))
+        for link in giving_way:
+            self._conn.delete(link.id)
+            self.left(link)
+        return True
+
+    def taken(self, link: ChronoRecord) -> None:
+        """Take note of a new one, or of one that was seen again."""
+        for end in _names(link):
+            if end in self._known:
+                self._known[end][link.id] = link
+
+    def left(self, link: ChronoRecord) -> None:
+        """Take note that one is gone, or counts from now on."""
+        for end in _names(link):
+            self._known.get(end, {}).pop(link.id, None)
+
+    def _links(self, block_id: str) -> dict[str, ChronoRecord]:
+        if block_id not in self._known:
+            self._known[block_id] = {link.id: link for link in forming_links(self._conn, block_id)}
+        return self._known[block_id]
+
+
+def letting_go(conn: Connection, hours: float) -> Iterator[str]:
+    """Yield the keys of those not worth waiting for: of blocks that left, long unseen, or too many."""
+    kept = []
+    for link in conn.records(EDGE, FORMING):
+        if _ends_are_active(conn, link) and hours - _last_seen(conn, link) <= _SEEN_WITHIN_HOURS:
+            kept.append(link)
+        else:
+            yield link.id
+    kept.sort(key=lambda link: _promise(conn, link), reverse=True)
+    most = max(_MOST, conn.count(BLOCK, BlockStatus.ACTIVE.value))
+    yield from (link.id for link in kept[most:])
+
+
+def _names(link: ChronoRecord) -> tuple[str, str]:
+    return link.data["from_id"], link.data["to_id"]
+
+
+def _promise(conn: Connection, link: ChronoRecord) -> tuple[int, float, str]:
+    return len(link.data["sessions"]), _last_seen(conn, link), link.id
+
+
+def _ends(conn: Connection, link: ChronoRecord) -> list[ChronoRecord]:
+    found = (conn.glimpse(block_key(name)) for name in _names(link))
+    return [end for end in found if end is not None and end.status == BlockStatus.ACTIVE]
+
+
+def _ends_are_active(conn: Connection, link: ChronoRecord) -> bool:
+    return len(_ends(conn, link)) == 2
+
+
+def _last_seen(conn: Connection, link: ChronoRecord) -> float:
+    """Return when the pair was seen. Older stores do not say it; but whoever is shown is reinforced."""
+    if "last_active_hours" in link.data:
+        return float(link.data["last_active_hours"])
+    return min((end.data.get("last_reinforced_at", 0.0) for end in _ends(conn, link)), default=0.0)
