@@ -1,0 +1,182 @@
+"""Is a log that is gone missed, and does nothing begin in its place?"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.errors import LogCorrupted
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def labels(project: Path) -> dict[str, str]:
+    with quiet(), ChronoStore(project) as store:
+        return {record.id: record.label for record in store.query(status="")}
+
+
+def only(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / ".chronomemory"
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+@pytest.mark.parametrize("is_compacted", [True, False])
+def test_a_lost_log_is_damage_in_a_fresh_home_too(
+    tmp_path: Path, home: Path, how: str, is_compacted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R-{n}", "label": f"value {n}"} for n in range(9)])
+        if is_compacted:
+            store.compact()
+    before = labels(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another home"))
+    if how == "removed":
+        (home / "events.wal").unlink()
+    else:
+        (home / "events.wal").write_bytes(b"")
+    files = {path for path in home.rglob("*") if path.is_file()}
+    report = ChronoStore(tmp_path).verify()
+    assert [item.kind for item in report.damage] == ["log-missing"]
+    with pytest.warns(RuntimeWarning, match="log-missing"), ChronoStore(tmp_path) as store:
+        for write in (
+            lambda: store.upsert({"id": "new"}),
+            lambda: store.upsert_many([{"id": "new"}]),
+            lambda: store.attach("R-1", [1.0, 2.0], model="m"),
+            store.compact,
+            store.backup,
+        ):
+            with pytest.raises(LogCorrupted) as caught:
+                write()
+            assert caught.value.damage == "log-missing"
+    assert files <= {path for path in home.rglob("*") if path.is_file()}
+    if is_compacted:
+        assert labels(tmp_path) == before
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.repair()
+    assert labels(tmp_path) == (before if is_compacted else {})
+    with ChronoStore(tmp_path) as store:
+        assert store.chain_valid()
+        assert store.upsert({"id": "new"}).seq > 9
+
+
+def test_compaction_refuses_while_the_head_is_lost_and_deletes_nothing_it_does_not_retire(
+    tmp_path: Path, home: Path
+) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        store.compact()
+    base, archive = only(home / "base").read_bytes(), only(home / "archive").read_bytes()
+    other = tmp_path / "other"
+    with ChronoStore(other) as store:
+        store.upsert({"id": "X"})
+    shutil.copy(other / ".chronomemory" / "events.wal", home / "events.wal")
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.upsert({"id": "Y"})
+        with pytest.raises(LogCorrupted):
+            store.compact()
+        store.accept_head()
+        store.upsert({"id": "Z"})
+        store.compact()
+    kept = {path.read_bytes() for path in (home / "quarantine").rglob("*") if path.is_file()}
+    assert {base, archive} <= kept
+
+
+def test_an_interrupted_compaction_leaves_nothing_behind(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "B"})
+        backup = store.backup()
+        store.compact()
+    # As if it had been interrupted before the logs were swapped: base and archive hold what the log holds too.
+    shutil.copy(backup / "events.wal", home / "events.wal")
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.accept_head()
+        store.upsert({"id": "C"})
+        store.compact()
+        assert store.chain_valid()
+    assert not (home / "quarantine").exists()
+    assert len(list((home / "base").iterdir())) == 1
+
+
+def take_away(project: Path, home: Path, how: str) -> None:
+    log = home / "events.wal"
+    if how == "removed":
+        log.unlink()
+    elif how == "moved":
+        project.rename(project.with_name("elsewhere"))
+    elif how == "emptied":
+        log.write_bytes(b"")
+    elif how == "cut":
+        lines = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(b"".join(lines[: len(lines) // 2]))
+    elif how == "cut in place":
+        lines = log.read_bytes().splitlines(keepends=True)
+        with log.open("r+b") as stream:
+            stream.truncate(sum(map(len, lines[: len(lines) // 2])))
+    else:
+        log.unlink()
+        with ChronoStore(project / "other") as other:
+            other.upsert({"id": "stranger"})
+        shutil.copy(project / "other" / ".chronomemory" / "events.wal", log)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("how", ["removed", "moved", "emptied", "cut", "cut in place", "replaced"])
+def test_a_log_that_vanishes_under_an_open_handle_is_an_error_and_no_second_history(
+    tmp_path: Path, how: str, strict: bool
+) -> None:
+    project = tmp_path / "project"
+    home = project / ".chronomemory"
+    store = ChronoStore(project, strict=strict).open()
+    try:
+        for number in range(50):
+            store.upsert({"id": f"R-{number}"})
+        store.sync()
+        time.sleep(0.05)  # the lock is kept for a moment after a write, and nobody looks around meanwhile
+        take_away(project, home, how)
+        for call in (
+            lambda: store.get("R-1"),
+            store.record_count,
+            lambda: store.upsert({"id": "new"}),
+            lambda: store.upsert_many([{"id": "new"}]),
+            lambda: store.history("R-1"),
+        ):
+            with pytest.raises(LogCorrupted) as caught:
+                call()
+            assert caught.value.damage == "log-missing"
+            assert "open the store again" in caught.value.recovery
+        if how == "moved":
+            assert not project.exists()
+            project.with_name("elsewhere").rename(project)
+            assert store.record_count() == 50
+            store.upsert({"id": "new"})
+    finally:
+        with quiet():
+            store.close()
+
+
+def test_a_restore_and_a_repair_elsewhere_are_followed(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as other, ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A", "label": "one"})
+        backup = store.backup()
+        store.upsert({"id": "B"})
+        other.restore(backup)
+        assert store.get("B") is None
+        store.upsert({"id": "C"})
+        assert other.get("C") is not None
