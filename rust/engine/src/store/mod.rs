@@ -15,6 +15,7 @@ mod compact;
 mod copies;
 mod derived;
 mod follow;
+mod home;
 mod ingest;
 mod load;
 mod loader;
@@ -45,7 +46,7 @@ mod write;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
-use crate::disk::{Disk, DiskFile, Identity};
+use crate::disk::{Disk, DiskFile, Identity, Manner};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp::Hand;
@@ -64,6 +65,7 @@ pub use care::Turns;
 pub use commit::{Committed, Group};
 pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
+pub use home::{layout_of, source_of};
 pub use ingest::Ingested;
 pub use loader::Moment;
 pub use rank::{Hit, Search};
@@ -162,6 +164,13 @@ impl Store {
     /// # Errors
     /// `Io`; `Corrupted` if `strict` and anything is damaged.
     pub fn open(disk: Arc<dyn Disk>, layout: Layout, options: Options, progress: Progress<'_>) -> Result<Self> {
+        disk.guard(
+            layout.folder(),
+            Manner {
+                read_only: layout.is_backup(),
+                shared: options.shared,
+            },
+        );
         let mut store = Self {
             disk,
             layout,
@@ -250,6 +259,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
+        disk.guard(layout.folder(), Manner::default());
         let look = Look {
             threads,
             checking: Checking::Full,

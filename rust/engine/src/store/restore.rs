@@ -8,15 +8,15 @@ use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
-use crate::layout::{LOG, Layout};
+use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
 use crate::origin::{Hint, hint_for, read_hint};
 use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
 
-use super::care::{Alone, Scratch, Turns, take_care};
+use super::care::{Alone, Scratch, Turns, is_folder, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, copy_bytes, copy_names, copy_range, free_name, is_same};
+use super::copies::{IMMUTABLE, copy_bytes, copy_names, copy_range, free_name, immutable_names, is_same};
 use super::retire::clear_out;
 use super::vectors::make_way;
 use super::{Progress, Store};
@@ -38,7 +38,7 @@ impl Arrival {
         let folder = here.folder();
         for name in IMMUTABLE {
             let from = source.inside(name);
-            let names = disk.list(&from).at(&from)?;
+            let names = immutable_names(&**disk, source, name)?;
             copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
         }
         let archives = here.archives();
@@ -54,10 +54,10 @@ impl Arrival {
             copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
             Ok(scratch)
         };
-        let log = fetch(source.log(), "restored.wal.tmp", Some(end), Some(progress))?;
+        let log = fetch(source.log(), RESTORED_LOG, Some(end), Some(progress))?;
         let snapshot = source.snapshot();
         let snapshot = if disk.status(&snapshot).is_ok() {
-            Some(fetch(&snapshot, "restored.json.tmp", None, None)?)
+            Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?)
         } else {
             None
         };
@@ -178,8 +178,17 @@ fn fetch_rows(
         store.refresh()?;
         Ok(store.named_rows())
     })?;
-    for name in disk.list(&from).at(&from)? {
-        let length = disk.status(&from.join(&name)).at(&from)?.length;
+    let there = if is_folder(&**disk, &from) {
+        disk.list(&from).at(&from)?
+    } else {
+        Vec::new()
+    };
+    for name in there.into_iter().filter(|name| is_rows_file(name)) {
+        let Ok(status) = disk.status(&from.join(&name)) else {
+            // Something else than a file: these rows are missing there, and will be here.
+            continue;
+        };
+        let length = status.length;
         let named = present.iter().find(|(other, _)| *other == name);
         if named.is_none_or(|(_, bytes)| *bytes != length) || !is_same(&**disk, &from.join(&name), &to.join(&name))? {
             names.push(name);

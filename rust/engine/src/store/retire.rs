@@ -14,13 +14,13 @@ use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
-use crate::layout::{base_name, is_history_index};
+use crate::layout::{NEW_BASE, base_name, is_history_index};
 use crate::origin::{Origin, beginning_of, origin_of};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
 
-use super::care::{Scratch, Turns};
-use super::copies::free_name;
+use super::care::{Scratch, Turns, is_folder, is_ours};
+use super::copies::{free_name, immutable_names};
 use super::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -40,7 +40,7 @@ impl Store {
     pub(super) fn write_base(&mut self, progress: Progress<'_>) -> Result<Hex> {
         let bases = self.layout.bases();
         self.make_folder(&bases, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, bases.join("new.json.tmp"));
+        let scratch = Scratch::at(&self.disk, bases.join(NEW_BASE));
         let mut writer = snapshot::Writer::base(&*self.disk, scratch.path()).at(scratch.path())?;
         let frozen = self.state.freeze();
         writer.add(frozen.records(), progress).at(scratch.path())?;
@@ -145,7 +145,7 @@ impl Store {
         };
         for folder in super::copies::IMMUTABLE {
             let path = self.layout.inside(folder);
-            let names = self.disk.list(&path).at(&path)?;
+            let names = immutable_names(&*self.disk, &self.layout, folder)?;
             let unnamed = names.iter().filter(|name| !named.contains(&format!("{folder}/{name}")));
             found.extend(unnamed.map(|name| path.join(name)));
         }
@@ -157,11 +157,14 @@ impl Store {
     fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
         let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.layout.history_index(name)).collect();
         let indexes = self.layout.indexes();
+        if !is_folder(&*self.disk, &indexes) {
+            return Ok(Vec::new());
+        }
         let names = self.disk.list(&indexes).at(&indexes)?;
         let ours = names.iter().filter(|name| is_history_index(name));
         Ok(ours
             .map(|name| indexes.join(name))
-            .filter(|path| !needed.contains(path))
+            .filter(|path| !needed.contains(path) && is_ours(&*self.disk, path))
             .collect())
     }
 
