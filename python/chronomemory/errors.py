@@ -20,6 +20,7 @@ __all__ = [
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
+    "StoreReadOnly",
     "UnknownSpace",
 ]
 
@@ -42,6 +43,10 @@ class StoreClosed(ChronoError):
 
 class StorePoisoned(ChronoError):
     """A sync failed: what the disk holds is unknown, so every write is refused."""
+
+
+class StoreReadOnly(ChronoError):
+    """The folder is a backup: it is read, and never written."""
 
 
 class FormatUnsupported(ChronoError):
