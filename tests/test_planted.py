@@ -150,7 +150,6 @@ class TestLinks:
                 store.restore(saved)
             assert not list((project / FOLDER / "archive").glob("*.tex"))
 
-
     @pytest.mark.parametrize("name", ["index", "index/text", "index/text/lock"])
     def test_an_index_of_words_is_not_kept_behind_one(
         self, project: Path, outside: Path, name: str, contents: Contents

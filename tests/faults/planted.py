@@ -48,6 +48,8 @@ NAMES = (
     "index/vectors/default.0.i8", "index/vectors/default.1.i8", "quarantine",
     f"quarantine/{STAMP}-tail-at-9.tmp", "backup", f"backup/{STAMP}", f"backup/{STAMP}.tmp",
 )  # fmt: skip
+#: Those of them that are folders.
+FOLDERS = ("base", "archive", "vectors", "index", "index/text", "index/vectors", "quarantine", "backup")
 #: Almost ours. Whatever they are, they stop nobody and stay.
 STRANGERS = (
     "x.tmp", ".tmp", "events.wal.bak", "snapshot.json.x.tmp", "synced.tmp", "base/notes.json",
@@ -247,14 +249,18 @@ def run(template: Path | None, name: str, kind: str, outcome: harness.Outcome) -
         life = Life(project, place, kind, name in STRANGERS)
         if template:
             life.acknowledged = {"A", "R7"}
-        is_truth = original.exists() and kind in PLAIN and name.startswith(TRUTH)
+        # A folder where we have one is ours as well; what somebody put into it is not.
+        is_home = kind == "folder" and name in FOLDERS
+        is_truth = original.exists() and (kind in PLAIN or is_home) and f"{name}/".startswith(TRUTH)
         signal.alarm(PATIENCE_SECONDS)
         life.live()
         if seen(outside) != before:
             life.wrong.append("something outside has changed")
-        still = os.path.lexists(place) and seen(place) == planted
+        still = not is_home and os.path.lexists(place) and seen(place) == planted
+        if is_home and (place / "inside").read_bytes() != SECRET:
+            life.wrong.append("what lay in the folder has changed")
         # By its name a file may be ours, and a note is replaced as a whole.
-        if not still and (life.is_almost or kind not in PLAIN) and name != "note":
+        if not still and not is_home and (life.is_almost or kind not in PLAIN) and name != "note":
             life.wrong.append("what was planted is gone")
         if still:
             shutil.rmtree(place) if kind == "folder" else place.unlink()
