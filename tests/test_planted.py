@@ -400,6 +400,16 @@ class TestWhoMayRead:
         assert stat.S_IMODE(log.stat().st_mode) == 0o644 & ~umask
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator can write for somebody else")
+def test_what_the_administrator_writes_belongs_to_whom_the_store_belongs_to(project: Path) -> None:
+    filled(project)
+    for path in [project / FOLDER, *(project / FOLDER).rglob("*")]:
+        os.chown(path, 65534, 65533)
+    TestWhoMayRead.live(project)
+    found = {path.stat() for path in (project / FOLDER).rglob("*")}
+    assert {(there.st_uid, there.st_gid) for there in found} == {(65534, 65533)}
+
+
 def test_whoever_waits_in_vain_is_told_to_leave_the_lock_file_alone(project: Path) -> None:
     with ChronoStore(project, exclusive=True) as holder:
         holder.upsert(ChronoRecord(id="A"))

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -36,6 +36,9 @@ const GROUP: RawMode = 0o070;
 /// A folder of a group, whose files belong to that group.
 const SHARED_FOLDER: RawMode = 0o2770;
 const ALL_BITS: RawMode = 0o7777;
+
+/// Who may write everywhere, and should leave nothing behind that its owner cannot read.
+const ADMINISTRATOR: u32 = 0;
 
 /// How often a draft that others make and remove is tried again.
 const MOST_TRIES: usize = 16;
@@ -247,19 +250,17 @@ impl Place<'_> {
     }
 
     fn create_new(&self) -> io::Result<File> {
-        let around = self.mode_around()?;
+        let around = self.around()?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o600 | (around & OTHERS_FILE));
+        let mode = Mode::from_raw_mode(0o600 | (around.mode & OTHERS_FILE));
         let file = retry_on_intr(|| rustix::fs::openat(&self.folder, self.name, flags, mode))?;
-        if around & GROUP_WRITES != 0 {
-            open_to(&file, around & GROUP & OTHERS_FILE);
-        }
+        around.hand_over(&file, around.mode & OTHERS_FILE);
         Ok(file.into())
     }
 
     fn make_folder(&self) -> io::Result<()> {
-        let around = self.mode_around()?;
-        let mode = Mode::from_raw_mode(0o700 | (around & OTHERS_FOLDER));
+        let around = self.around()?;
+        let mode = Mode::from_raw_mode(0o700 | (around.mode & OTHERS_FOLDER));
         match rustix::fs::mkdirat(&self.folder, self.name, mode) {
             Ok(()) => {}
             Err(Errno::EXIST) => {
@@ -269,22 +270,26 @@ impl Place<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let is_root = self.root.is_some_and(|(top, _)| top == self.path);
-        let bits = match self.root {
-            Some((_, manner)) if is_root && manner.shared => SHARED_FOLDER,
-            _ if around & GROUP_WRITES != 0 => around & GROUP,
-            _ => return Ok(()),
-        };
         if let Ok(made) = step(&self.folder, self.name, OFlags::RDONLY) {
-            open_to(&made, bits);
+            match self.root {
+                Some((_, manner)) if is_root && manner.shared => open_to(&made, SHARED_FOLDER),
+                _ => around.hand_over(&made, around.mode),
+            }
         }
         Ok(())
     }
 
-    /// Who may use the folder that this stands in, if that is one of ours.
-    fn mode_around(&self) -> io::Result<RawMode> {
+    /// Whose the folder is that this stands in, if it is one of ours.
+    fn around(&self) -> io::Result<Around> {
         match self.root {
-            Some((top, _)) if top != self.path => Ok(rustix::fs::fstat(&self.folder)?.st_mode),
-            _ => Ok(0),
+            Some((top, _)) if top != self.path => {
+                let there = rustix::fs::fstat(&self.folder)?;
+                Ok(Around {
+                    mode: there.st_mode,
+                    owner: Some((there.st_uid, there.st_gid)),
+                })
+            }
+            _ => Ok(Around { mode: 0, owner: None }),
         }
     }
 
@@ -325,6 +330,28 @@ impl Place<'_> {
             to.name,
             AtFlags::empty(),
         )?)
+    }
+}
+
+/// Whose the folder is that something is made in, and who may use it.
+struct Around {
+    mode: RawMode,
+    owner: Option<(u32, u32)>,
+}
+
+impl Around {
+    /// Lets those use what was made who use the folder: its group, if that may write there, and its owner, if the
+    /// administrator made it for him.
+    fn hand_over(&self, made: impl AsFd, bits: RawMode) {
+        if let (Some((user, group)), Ok(now)) = (self.owner, rustix::fs::fstat(&made))
+            && now.st_uid == ADMINISTRATOR
+            && user != ADMINISTRATOR
+        {
+            let _ = fchown(&made, Some(user), Some(group));
+        }
+        if self.mode & GROUP_WRITES != 0 {
+            open_to(made, bits & GROUP);
+        }
     }
 }
 
