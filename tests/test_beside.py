@@ -191,11 +191,11 @@ def test_unfinished_files_are_removed_and_nothing_else(tmp_path: Path) -> None:
         before = {path for path in folder.rglob("*") if path.is_file()}
         for name in (
             "backup/20200101T000000.tmp/events.wal",
-            "backup/20200101T000000.tmp/base/abc.json.tmp",
-            "backup/20200101T000000.tmp/archive/1-2-abc.wal.zst",
+            f"backup/20200101T000000.tmp/base/{'ab' * 32}.json.tmp",
+            "backup/20200101T000000.tmp/archive/1-2-0123456789abcdef.wal.zst",
             "base/new.json.tmp",
             "archive/new.wal.zst.tmp",
-            "quarantine/half-a-tail.tmp",
+            "quarantine/20200101T000000-tail-at-7.tmp",
         ):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

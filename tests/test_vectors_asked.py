@@ -246,7 +246,9 @@ class TestNoRegularFile:
         with ChronoStore(tmp_path) as store:
             with pytest.raises(OSError, match=r"default\.0\.f32") as caught:
                 store.matrix()
-            assert kind == "folder" or "not a regular file" in str(caught.value)
+            # A link is refused before anybody asks where it leads.
+            said = {"pipe": "not a regular file", "folder": "", "device": "symbolic link"}
+            assert said[kind] in str(caught.value)
             file.rmdir() if kind == "folder" else file.unlink()
             file.write_bytes(kept)
             assert store.matrix()[1].tolist() == [GIVEN]

@@ -89,6 +89,7 @@ def test_repair_keeps_all_damaged_rows_in_one_file(filled: Path) -> None:
     ] + [bytes(damaged[7 * 32 : -8])]
 
 
+@pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 @pytest.mark.parametrize("leave", ["detach", "drop"])
 def test_a_space_that_cannot_be_read_stops_nobody(filled: Path, leave: str) -> None:
     rows = filled / FOLDER / "vectors" / "default.0.f32"

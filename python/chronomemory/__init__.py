@@ -17,6 +17,7 @@ from chronomemory.errors import (
     StoreClosed,
     StoreLocked,
     StorePoisoned,
+    StoreReadOnly,
     UnknownSpace,
 )
 from chronomemory.event import WalEvent
@@ -51,6 +52,7 @@ __all__ = [
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
+    "StoreReadOnly",
     "UnknownSpace",
     "VerifyReport",
     "WalEvent",

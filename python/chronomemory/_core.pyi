@@ -7,6 +7,7 @@ owns the id's prefix.
 
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -40,6 +41,7 @@ __all__ = [
     "question_words",
     "recall_blocks",
     "spaces",
+    "store_folder",
     "text_words",
     "verify_path",
     "write_unless_changed",
@@ -118,6 +120,7 @@ class Engine:
         strict: bool = False,
         verify: str = "full",
         head_file: _Path | None = None,
+        shared: bool = False,
     ) -> Engine: ...
     def close(self) -> None: ...
     def findings(self) -> dict[str, Any]:
@@ -194,6 +197,9 @@ class View:
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
     ) -> int: ...
+
+def store_folder(project_root: _Path) -> Path:
+    """Return the folder of a project's store, whether it exists or not: a backup is its own."""
 
 def verify_path(
     log_folder: _Path, progress: _Progress | None = None, head_file: _Path | None = None

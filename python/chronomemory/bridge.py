@@ -145,7 +145,7 @@ class EsdbBridge:
         return True
 
     def _has_log(self) -> bool:
-        return log_path(self._root).exists()
+        return os.path.lexists(log_path(self._root))
 
     def _active(self, kind: str) -> list[EsdbRecord]:
         if self._has_log():

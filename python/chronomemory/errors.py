@@ -22,6 +22,7 @@ __all__ = [
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
+    "StoreReadOnly",
     "UnknownSpace",
 ]
 
@@ -53,6 +54,10 @@ class StorePoisoned(ChronoError):
     """A sync failed: what the disk holds is unknown, so every write is refused."""
 
     usual_recovery = "See to the disk, then open the store again and run repair()."
+
+
+class StoreReadOnly(ChronoError):
+    """The folder is a backup: it is read, and never written."""
 
 
 class FormatUnsupported(ChronoError):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import stat
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +20,8 @@ __all__ = ["head_file", "heads_folder"]
 
 #: Notes about projects that are gone are swept out when there are more than this many,
 _MANY_NOTES = 1_000
+#: only what is named as a note is one,
+_NOTE_NAME = re.compile(r"[0-9a-f]{32}\.json")
 #: and only those that nobody has touched for so long: a drive may just not be there today.
 _OLD_SECONDS = 90 * 24 * 3600
 
@@ -44,10 +48,14 @@ def head_file(project_root: Path) -> Path | None:
     return note
 
 
+def _is_file(path: Path) -> bool:
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
 def _sweep(folder: Path) -> None:
     """Forget the heads of stores whose project is gone, once there are many notes."""
     try:
-        notes = list(folder.glob("*.json"))
+        notes = [note for note in folder.iterdir() if _NOTE_NAME.fullmatch(note.name) and _is_file(note)]
     except OSError:
         return
     if len(notes) <= _MANY_NOTES:

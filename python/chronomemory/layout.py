@@ -1,24 +1,64 @@
 """Where does a project keep its store, seen from Python?
 
-The engine owns every other name inside the folder.
+The engine owns every other name inside the folder, and decides which folder is a store's.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["log_folder", "log_path"]
+from chronomemory._core import store_folder
+
+__all__ = ["log_folder", "log_path", "unlinked"]
+
+_LINK = "this is a symbolic link, and nothing in a store is reached through one"
 
 
 def log_folder(project_root: Path) -> Path:
     """Return the folder that holds a project's store, whether it exists or not.
 
-    A folder that holds the files themselves, as a backup does, is a store's folder too.
+    A backup, which holds the files themselves, is a store's folder too, and only read.
     """
-    folder = project_root / ".chronomemory"
-    return project_root if not folder.exists() and (project_root / "events.wal").is_file() else folder
+    return store_folder(project_root)
 
 
 def log_path(project_root: Path) -> Path:
     """Return the chained log itself, the only truth of a store."""
     return log_folder(project_root) / "events.wal"
+
+
+def unlinked(folder: Path) -> Callable[[str, int], int]:
+    """Return what ``open(opener=…)`` asks for, for files in a store's folder: no step leads through a link.
+
+    Nor does it wait: a pipe in place of a file would wait for somebody who writes to it.
+    """
+
+    def opener(path: str, flags: int) -> int:
+        *way, name = Path(path).relative_to(folder).parts
+        here = _step(folder, None, os.O_DIRECTORY)
+        try:
+            for part in way:
+                below = _step(Path(part), here, os.O_DIRECTORY)
+                os.close(here)
+                here = below
+            return _step(Path(name), here, flags | os.O_NONBLOCK)
+        except OSError as error:
+            error.filename = path
+            raise
+        finally:
+            os.close(here)
+
+    return opener
+
+
+def _step(path: Path, folder: int | None, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError as error:
+        if stat.S_ISLNK(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, _LINK, os.fspath(path)) from error
+        raise

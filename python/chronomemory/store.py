@@ -38,6 +38,7 @@ class ChronoStore(Door):
 
     The first call that needs the store opens it, also after ``close``; reading never creates
     a file. One store may be shared between threads, and many processes may open the same project.
+    Its files are private to whoever makes it; with ``shared``, the group may read and write too.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -57,6 +58,7 @@ class ChronoStore(Door):
         strict: bool = False,
         verify: str = "full",
         head_file: str | os.PathLike[str] | None = None,
+        shared: bool = False,
     ) -> None:
         self._engine = None
         for name, value, known in (
@@ -76,6 +78,7 @@ class ChronoStore(Door):
             "lock_timeout": lock_timeout,
             "strict": strict,
             "verify": verify,
+            "shared": shared,
         }
         self._opening = threading.Lock()
         self._process = os.getpid()

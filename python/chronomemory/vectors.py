@@ -37,6 +37,7 @@ from chronomemory.asked import (
     strings,
 )
 from chronomemory.errors import InvalidRecord, LogCorrupted, UnknownSpace
+from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Progress
 
@@ -204,7 +205,7 @@ def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | No
 def _mapped(path: str, rows: int, dim: int) -> Floats | None:
     """Map a file of rows that is there and holds all of them."""
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open(path, "rb", opener=unlinked(Path(path).parents[1])) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(f"{path}: this is not a regular file")
@@ -213,11 +214,6 @@ def _mapped(path: str, rows: int, dim: int) -> Floats | None:
             return np.memmap(file, dtype="<f4", mode="r", shape=(rows, dim))
     except FileNotFoundError:
         return None
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open without waiting: a pipe in place of the file would wait for somebody who writes to it."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _cut(path: str, rows: int, dim: int) -> LogCorrupted:

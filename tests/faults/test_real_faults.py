@@ -70,6 +70,13 @@ def test_a_full_disk_is_told_and_left_behind() -> None:
     assert outcome["counts"]["refused for want of room"] > 5
 
 
+def test_what_somebody_planted_is_neither_followed_nor_touched() -> None:
+    outcome = run("planted.py")
+    assert outcome["runs"] > 40
+    assert outcome["counts"]["refused"] > 20
+    assert outcome["counts"]["went on"] > 20
+
+
 class TestTheLedger:
     """A harness that finds nothing is worth something only if it would find what is wrong."""
 

@@ -16,7 +16,7 @@ from chronomemory._core import Engine, canonical_json, matrix
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import LogCorrupted
-from chronomemory.layout import log_folder, log_path
+from chronomemory.layout import log_folder, log_path, unlinked
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
 
@@ -46,7 +46,7 @@ def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
     if not path.exists():
         return
     left = report.committed_end
-    with path.open("rb") as log:
+    with open(path, "rb", opener=unlinked(path.parent)) as log:
         for line in log:
             if left <= 0:
                 return

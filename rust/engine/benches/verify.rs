@@ -41,7 +41,8 @@ fn main() {
         });
         group.bench_function(format!("verify the log, {threads} threads"), |bencher| {
             bencher.iter(|| {
-                let report = Store::verify(&RealDisk, &folder.layout(), threads, &mut |_, _| {}).expect("a report");
+                let report =
+                    Store::verify(&RealDisk::default(), &folder.layout(), threads, &mut |_, _| {}).expect("a report");
                 assert!(report.valid());
                 assert_eq!(report.fast_lines, lines.len() as u64);
             });

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::damage::Damage;
+use crate::disk::Stranger;
 
 /// Everything the engine may answer instead of a result.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The operating system refused; nothing was half written.
+    /// The operating system refused, or something that is not ours stands where a file of ours should be; nothing was half
+    /// written.
     #[error("{path}: {source}", path = .path.display())]
     Io {
         /// The file or folder in question.
@@ -25,6 +27,12 @@ pub enum Error {
         path: PathBuf,
         /// What the holder wrote about itself.
         holder: String,
+    },
+    /// The store is a copy, which is only read.
+    #[error("{path} is a backup: it is read, and never written", path = .path.display())]
+    ReadOnly {
+        /// Its folder.
+        path: PathBuf,
     },
     /// The store was closed.
     #[error("the store is closed")]
@@ -88,12 +96,10 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An I/O failure at `path`.
+    /// An I/O failure at `path`, or at what stands in the way to it.
     pub fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            source,
-        }
+        let path = Stranger::in_error(&source).map_or(path, Stranger::path).to_owned();
+        Self::Io { path, source }
     }
 
     /// The same failure for another caller whom it concerns too.
@@ -102,15 +108,17 @@ impl Error {
         match self {
             Self::Io { path, source } => Self::Io {
                 path: path.clone(),
-                source: match source.raw_os_error() {
-                    Some(code) => io::Error::from_raw_os_error(code),
-                    None => io::Error::new(source.kind(), source.to_string()),
+                source: match (source.raw_os_error(), Stranger::in_error(source)) {
+                    (Some(code), _) => io::Error::from_raw_os_error(code),
+                    (None, Some(stranger)) => stranger.clone().into(),
+                    (None, None) => io::Error::new(source.kind(), source.to_string()),
                 },
             },
             Self::Locked { path, holder } => Self::Locked {
                 path: path.clone(),
                 holder: holder.clone(),
             },
+            Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
             Self::Closed => Self::Closed,
             Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
             Self::Corrupted(damage) => Self::Corrupted(damage.clone()),

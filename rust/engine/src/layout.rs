@@ -1,6 +1,14 @@
 //! Where do bytes live? The only place that knows the names of the files.
 
+mod shape;
+
 use std::path::{Path, PathBuf};
+
+pub use shape::{
+    Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_backup_draft, is_backup_folder, is_base_draft,
+    is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_quarantine_draft, is_rows_draft,
+    is_rows_file, is_space_name, is_text_draft, last_seq_in_archive_name, text_index_seq,
+};
 
 /// The folder of a store inside a project.
 pub const FOLDER: &str = ".chronomemory";
@@ -9,10 +17,22 @@ pub const LOG: &str = "events.wal";
 /// The snapshot's name inside the folder.
 pub const SNAPSHOT: &str = "snapshot.json";
 
+/// The name of the hint about the last sync inside the folder.
+pub const SYNCED: &str = "synced";
+
 /// What the names of files of rows end with.
 pub const ROWS_SUFFIX: &str = ".f32";
 /// And those of the codes derived from them.
 pub const CODES_SUFFIX: &str = ".i8";
+
+/// What is not finished ends so.
+const DRAFT_SUFFIX: &str = ".tmp";
+/// The longest name of a space.
+const LONGEST_SPACE_BYTES: usize = 64;
+/// How many digits of a digest stand in the name of an archive or of a text index.
+const SHORT_DIGITS: usize = 16;
+/// And in that of a base.
+const DIGEST_DIGITS: usize = 64;
 
 /// The paths of one store.
 #[derive(Clone, Debug)]
@@ -20,6 +40,7 @@ pub struct Layout {
     folder: PathBuf,
     log: PathBuf,
     lock: PathBuf,
+    is_backup: bool,
 }
 
 impl Layout {
@@ -30,12 +51,28 @@ impl Layout {
 
     /// A store whose files lie directly in `folder`, as in a backup.
     pub fn of_folder(folder: PathBuf) -> Self {
+        // Without a slash at its end, which would lead through a link.
+        let folder: PathBuf = folder.components().collect();
         // Every commit asks for these.
         Self {
             log: folder.join(LOG),
             lock: folder.join("lock"),
             folder,
+            is_backup: false,
         }
+    }
+
+    /// The same, to be read only.
+    pub fn of_backup(folder: PathBuf) -> Self {
+        Self {
+            is_backup: true,
+            ..Self::of_folder(folder)
+        }
+    }
+
+    /// Whether it is a copy that is only read.
+    pub fn is_backup(&self) -> bool {
+        self.is_backup
     }
 
     /// The folder itself.
@@ -55,12 +92,12 @@ impl Layout {
 
     /// A log that is being brought back line by line.
     pub fn healed_draft(&self) -> PathBuf {
-        self.archives().join("healed.wal.tmp")
+        self.archives().join(HEALED_LOG)
     }
 
     /// A log that a restore brings, until it takes its place.
     pub fn restored_draft(&self) -> PathBuf {
-        self.archives().join("restored.wal.tmp")
+        self.archives().join(RESTORED_LOG)
     }
 
     /// The materialised state for people and other tools.
@@ -73,9 +110,14 @@ impl Layout {
         self.folder.join("snapshot.json.tmp")
     }
 
+    /// The same, written beside others who may write one too: each as of another event.
+    pub fn snapshot_draft_at(&self, seq: u64) -> PathBuf {
+        self.folder.join(format!("{SNAPSHOT}.{seq}{DRAFT_SUFFIX}"))
+    }
+
     /// How far the log is known to be on disk.
     pub fn synced(&self) -> PathBuf {
-        self.folder.join("synced")
+        self.folder.join(SYNCED)
     }
 
     /// The writer lock.
@@ -141,7 +183,7 @@ impl Layout {
 
     /// One of them, named by the last event that it knows.
     pub fn text_index(&self, seq: u64, head: &str) -> PathBuf {
-        let short = head.get(..16).unwrap_or(head);
+        let short = head.get(..SHORT_DIGITS).unwrap_or(head);
         self.text_indexes().join(format!("{seq}-{short}.text"))
     }
 
@@ -171,23 +213,6 @@ pub fn base_name(sha256: &str) -> String {
     format!("base/{sha256}.json")
 }
 
-/// The digest that a file of this name in `base/` should have.
-pub fn digest_in_base_name(name: &str) -> Option<&str> {
-    let digits = name.strip_suffix(".json")?;
-    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    (digits.len() == 64 && digits.bytes().all(is_digit)).then_some(digits)
-}
-
-/// The first and last seq of an archive of ours, and how its digest begins.
-pub fn parts_of_archive_name(name: &str) -> Option<(u64, u64, &str)> {
-    let stem = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".wal")?;
-    let mut parts = stem.split('-');
-    let (first, last, digits) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    let is_ours = parts.next().is_none() && digits.len() == 16 && digits.bytes().all(is_digit);
-    Some((first.parse().ok()?, last.parse().ok()?, digits)).filter(|_| is_ours)
-}
-
 /// The name of a file of rows relative to the folder.
 pub fn rows_name(space: &str, generation: u64) -> String {
     format!("vectors/{space}.{generation}{ROWS_SUFFIX}")
@@ -195,19 +220,22 @@ pub fn rows_name(space: &str, generation: u64) -> String {
 
 /// An archive's name relative to the folder.
 pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
-    let short = sha256.get(..16).unwrap_or(sha256);
+    let short = sha256.get(..SHORT_DIGITS).unwrap_or(sha256);
     format!("archive/{first_seq}-{last_seq}-{short}.wal.zst")
 }
 
-/// Whether a file of this name in `index/` tells which events of an archive speak of which record.
-pub fn is_history_index(name: &str) -> bool {
-    name.ends_with(".history") || name.ends_with(".history.tmp")
-}
-
-/// The last event that a sealed part of the text index of this name knows.
-pub fn text_index_seq(name: &str) -> Option<u64> {
-    name.strip_suffix(".text")?.split('-').next()?.parse().ok()
-}
+/// A base while it is being written.
+pub const NEW_BASE: &str = "new.json.tmp";
+/// A snapshot while it is being written by whoever looks after the store.
+pub const NEW_SNAPSHOT: &str = "snapshot.json.tmp";
+/// An archive while it is being packed.
+pub const NEW_ARCHIVE: &str = "new.wal.zst.tmp";
+/// A log that is brought back.
+pub const RESTORED_LOG: &str = "restored.wal.tmp";
+/// A log that is brought back line by line.
+pub const HEALED_LOG: &str = "healed.wal.tmp";
+/// The snapshot of a log that is brought back.
+pub const RESTORED_SNAPSHOT: &str = "restored.json.tmp";
 
 /// Whether an archive of this name is packed.
 pub fn is_packed_name(name: &str) -> bool {

@@ -44,6 +44,8 @@ pub struct Options {
     pub signature: String,
     /// Where the last head is noted, outside the project; `None` if nobody asks for it.
     pub head_file: Option<PathBuf>,
+    /// If the store's folder has to be made, it is made for a group; otherwise for its owner alone.
+    pub shared: bool,
     /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
     /// because [`Store::end_lease`](crate::store::Store::end_lease) gives it back.
     pub attended: bool,
@@ -61,6 +63,7 @@ impl Default for Options {
             threads: 1,
             signature: String::new(),
             head_file: None,
+            shared: false,
             attended: false,
         }
     }

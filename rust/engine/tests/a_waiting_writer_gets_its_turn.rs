@@ -18,7 +18,7 @@ fn greedy_writers_do_not_starve_the_others() {
         // Two of them: they must not hand the lock to and fro between themselves either.
         for _ in 0..2 {
             scope.spawn(|| {
-                let lock = RealDisk.lock_file(&path).expect("a lock file");
+                let lock = RealDisk::default().lock_file(&path).expect("a lock file");
                 while !over.load(Ordering::Relaxed) {
                     assert!(lock.acquire(Duration::from_secs(60)).expect("a lock"));
                     std::thread::sleep(Duration::from_micros(500));
@@ -26,7 +26,7 @@ fn greedy_writers_do_not_starve_the_others() {
                 }
             });
         }
-        let patient = RealDisk.lock_file(&path).expect("a lock file");
+        let patient = RealDisk::default().lock_file(&path).expect("a lock file");
         let waits: Vec<Duration> = (0..20)
             .map(|_| {
                 let began = Instant::now();

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::desk::Desk;
 use crate::enter::{bad_choice, enter};
 use crate::event::WalEvent;
-use crate::handle::{Handle, layout_of, now, threads};
+use crate::handle::{Handle, now, threads};
 use crate::view::{View, query_of};
 use crate::{batch, change, object, record, report, search, value};
 
@@ -36,7 +36,7 @@ fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None))]
+    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None, shared=false))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn new(
         py: Python<'_>,
@@ -48,6 +48,7 @@ impl Engine {
         strict: bool,
         verify: &str,
         head_file: Option<PathBuf>,
+        shared: bool,
     ) -> PyResult<Self> {
         if recursion_depth < 0 {
             return Err(bad_choice("recursion_depth", &recursion_depth.to_string(), "0 or more"));
@@ -72,10 +73,13 @@ impl Engine {
             threads: threads(),
             signature: format!("process {}, writing since {}", std::process::id(), stamp::spell(now())),
             head_file,
+            shared,
             attended: true,
         };
-        let layout = layout_of(project_root);
-        let store = enter(py, || Store::open(Arc::new(RealDisk), layout, options, &mut |_, _| {}))?;
+        let store = enter(py, || {
+            let layout = store::layout_of(&RealDisk::default(), &project_root);
+            Store::open(Arc::new(RealDisk::default()), layout, options, &mut |_, _| {})
+        })?;
         Ok(Self {
             handle: Handle::new(store)?,
             depth: recursion_depth,
@@ -346,7 +350,7 @@ impl Engine {
 
     #[pyo3(signature = (source, progress=None, *, damaged=false))]
     fn restore(&self, py: Python<'_>, source: PathBuf, progress: Option<Py<PyAny>>, damaged: bool) -> PyResult<()> {
-        let source = layout_of(source);
+        let source = store::source_of(&RealDisk::default(), &source);
         self.handle.look_after(py, progress, |turns, report| {
             store::restore(turns, &source, damaged, &now, report)
         })

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chronomemory::damage::DamageKind;
+use chronomemory::disk::Stranger;
 use chronomemory::error::Error;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -46,7 +47,14 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             py,
             "StoreLocked",
             &message,
-            "Wait for the other writer, or raise lock_timeout.",
+            "Wait for the other writer, or raise lock_timeout; never remove the lock file, or two writers destroy each \
+             other's work.",
+        ),
+        Error::ReadOnly { .. } => plain(
+            py,
+            "StoreReadOnly",
+            &message,
+            "Restore it into a project: store.restore(path), or 'chronomemory restore'.",
         ),
         Error::Closed => plain(py, "StoreClosed", &message, "Open the store again."),
         Error::Poisoned { .. } => plain(
@@ -130,6 +138,13 @@ fn raise(
 }
 
 fn os_error(path: &Path, fault: &std::io::Error) -> PyErr {
+    if let Some(stranger) = Stranger::in_error(fault) {
+        return PyOSError::new_err((
+            stranger.code(),
+            stranger.to_string(),
+            stranger.path().as_os_str().to_owned(),
+        ));
+    }
     match fault.raw_os_error() {
         Some(code) => {
             let text = fault.to_string();

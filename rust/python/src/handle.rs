@@ -1,7 +1,6 @@
 //! How is an open store held: shared between threads, closed once, useless after a fork?
 
 use std::cell::Cell;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +8,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chronomemory::blocks::{Answer, Ask};
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
-use chronomemory::layout::{FOLDER, LOG, Layout};
 use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -27,14 +25,6 @@ pub fn now() -> i64 {
 /// How many threads read a log.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(8)
-}
-
-/// A project's store; a folder that holds the files themselves, such as a backup, is one too.
-pub fn layout_of(root: PathBuf) -> Layout {
-    if !root.join(FOLDER).exists() && root.join(LOG).is_file() {
-        return Layout::of_folder(root);
-    }
-    Layout::of_project(&root)
 }
 
 /// How many forks lie between this process and the one that loaded the module.

@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]
-    use crate::words::{canonical_json, event_hash, parse_json, verify_path};
+    use crate::words::{canonical_json, event_hash, parse_json, store_folder, verify_path};
 
     /// Children that the interpreter forks must open their stores themselves.
     #[pymodule_init]

@@ -6,7 +6,7 @@ use chronomemory::digest::sha256;
 use chronomemory::disk::RealDisk;
 use chronomemory::json;
 use chronomemory::layout::Layout;
-use chronomemory::store::{Standing, Store};
+use chronomemory::store::{Standing, Store, layout_of};
 use chronomemory::verify::Report;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -27,11 +27,12 @@ pub fn verified(
 ) -> PyResult<(Report, Standing)> {
     let mut reporter = Reporter::new(progress);
     let found = enter(py, || {
-        let report = Store::verify(&RealDisk, layout, threads(), &mut |done, total| {
+        let disk = RealDisk::default();
+        let report = Store::verify(&disk, layout, threads(), &mut |done, total| {
             reporter.report(done, total);
         })?;
         let standing = match head_file {
-            Some(note) => Store::standing_of(&RealDisk, layout, &note)?,
+            Some(note) => Store::standing_of(&disk, layout, &note)?,
             None => Standing::Unseen,
         };
         Ok((report, standing))
@@ -51,6 +52,12 @@ pub fn verify_path(
 ) -> PyResult<Bound<'_, PyDict>> {
     let (found, standing) = verified(py, &Layout::of_folder(log_folder), progress, head_file)?;
     report::dict(py, &found, &standing)
+}
+
+/// The folder of a project's store, whether it exists or not: a backup is its own.
+#[pyfunction]
+pub fn store_folder(py: Python<'_>, project_root: PathBuf) -> PathBuf {
+    py.detach(|| layout_of(&RealDisk::default(), &project_root).folder().to_owned())
 }
 
 /// The canonical JSON of a value.

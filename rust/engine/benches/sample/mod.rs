@@ -93,7 +93,7 @@ impl Folder {
             durability: Durability::Off,
             ..Options::default()
         };
-        Store::open(Arc::new(RealDisk), self.layout(), options, &mut |_, _| {}).expect("a store")
+        Store::open(Arc::new(RealDisk::default()), self.layout(), options, &mut |_, _| {}).expect("a store")
     }
 }
 

@@ -2,21 +2,25 @@
 //!
 //! The engine touches files only through [`Disk`], so that a test can put a disk underneath that forgets whatever was
 //! not synced ([`CrashDisk`]). The promises are few: `write_at` may be lost until `sync` returned; a name may be
-//! lost until `sync_dir` returned; `rename` replaces a name as a whole.
+//! lost until `sync_dir` returned; `rename` replaces a name as a whole; and in a folder that it guards, a disk follows no
+//! symbolic link and touches nothing but files and folders.
 
 mod crash;
 mod map;
+mod reach;
 mod real;
+mod stranger;
 mod turn;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use crash::CrashDisk;
 pub use map::Mapping;
 pub use real::RealDisk;
+pub use stranger::{Found, Stranger};
 
 /// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
 /// the disk was given, and should not wait for all of it.
@@ -49,14 +53,30 @@ pub struct Status {
     pub length: u64,
 }
 
+/// How the folder of a store is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Nothing in it is changed.
+    pub read_only: bool,
+    /// If it has to be made, it is made for a group; otherwise for its owner alone.
+    pub shared: bool,
+}
+
 /// A place for files.
 pub trait Disk: Send + Sync {
+    /// This folder is a store's: from here on nothing at it or in it is reached through a symbolic link. A disk without links
+    /// has nothing to do.
+    fn guard(&self, _folder: &Path, _manner: Manner) {}
+    /// Where a folder is, without the links that the way to it may lead through.
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
     /// Opens an existing file.
     ///
     /// # Errors
     /// What the system says.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>>;
-    /// Creates a file, or empties the one that is there.
+    /// Creates a file in place of the one that is there, which may live on under another name.
     ///
     /// # Errors
     /// What the system says.
@@ -96,12 +116,12 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the system says.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
-    /// Which file has this name now, and how long it is.
+    /// Which file has this name now, and how long it is. A link is no file.
     ///
     /// # Errors
     /// What the system says.
     fn status(&self, path: &Path) -> io::Result<Status>;
-    /// Whether there is a file or folder of this name.
+    /// Whether there is anything of this name.
     fn exists(&self, path: &Path) -> bool;
     /// Opens, or creates, the permanent file that writers lock.
     ///
@@ -142,6 +162,13 @@ pub trait DiskFile: Send + Sync {
     /// # Errors
     /// What the system says.
     fn identity(&self) -> io::Result<Identity>;
+    /// Whether another name leads to this file: what is written here is then written there.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn is_shared(&self) -> io::Result<bool> {
+        Ok(false)
+    }
     /// The first bytes of a file that is never cut, or as many as there are. What is written to them later may be seen.
     ///
     /// # Errors
@@ -179,6 +206,13 @@ pub trait LockFile: Send + Sync {
     /// # Errors
     /// What the system says.
     fn identity(&self) -> io::Result<Identity>;
+    /// Whether another name leads to this file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn is_shared(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 }
 
 /// Reads exactly `length` bytes, or as many as there are before the end of the file, behind what `buffer` holds.

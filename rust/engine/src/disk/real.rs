@@ -1,101 +1,115 @@
 //! How is the operating system asked?
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Dir, OFlags};
+
+use super::reach::Roots;
 use super::turn::Turn;
-use super::{Access, Disk, DiskFile, Identity, LockFile, Mapping, Status};
+use super::{Access, Disk, DiskFile, Found, Identity, LockFile, Manner, Mapping, Status, Stranger};
 
 /// The file system of the machine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealDisk;
+#[derive(Debug, Default)]
+pub struct RealDisk {
+    roots: Roots,
+}
 
 impl Disk for RealDisk {
+    fn guard(&self, folder: &Path, manner: Manner) {
+        self.roots.add(folder, manner);
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    }
+
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
-        let file = open_plain(path, OpenOptions::new().write(access == Access::Write))?;
+        let file = match access {
+            Access::Read => self.roots.place(path)?.open(OFlags::RDONLY)?,
+            Access::Write => self.roots.place_to_change(path)?.open(OFlags::RDWR)?,
+        };
         Ok(Arc::new(RealFile(file)))
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = open_plain(path, OpenOptions::new().write(true).create(true).truncate(true))?;
+        let file = self.roots.place_to_change(path)?.create()?;
         Ok(Arc::new(RealFile(file)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        let from = self.roots.place_to_change(from)?;
+        from.rename(&self.roots.place_to_change(to)?)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        self.roots.place_to_change(path)?.remove()
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        self.roots.make_folder(path)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        fs::remove_dir(path)
+        self.roots.place_to_change(path)?.remove_folder()
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
+        let from = self.roots.place(from)?;
+        from.link(&self.roots.place_to_change(to)?)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        self.roots.folder(path)?.sync_all()
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        // Unlike opening a file, opening a folder is not tried again by the standard library after a signal.
-        let entries = loop {
-            match fs::read_dir(path) {
-                Ok(entries) => break entries,
-                Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
-                Err(fault) => return Err(fault),
-            }
+        let folder = match self.roots.folder(path) {
+            Ok(folder) => folder,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(fault) => return Err(fault),
         };
         let mut names = Vec::new();
-        for entry in entries {
-            names.push(entry?.file_name().to_string_lossy().into_owned());
+        for entry in Dir::new(OwnedFd::from(folder))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
         }
         names.sort();
         Ok(names)
     }
 
     fn status(&self, path: &Path) -> io::Result<Status> {
-        fs::metadata(path).map(|metadata| Status {
-            identity: identity_of(&metadata),
-            length: metadata.len(),
-        })
+        // Every commit asks: one call to the system, and no look at the folders on the way. What they lead to is opened
+        // step by step if it is another file than before.
+        let there = fs::symlink_metadata(path)?;
+        if there.is_file() {
+            return Ok(Status {
+                identity: identity_of(&there),
+                length: there.len(),
+            });
+        }
+        let is_link = there.file_type().is_symlink();
+        Err(Stranger::at(path, if is_link { Found::Link } else { Found::NoFile }))
     }
 
     fn exists(&self, path: &Path) -> bool {
-        path.as_os_str().is_empty() || path.exists()
+        path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
-        let file = open_plain(path, OpenOptions::new().write(true).create(true).truncate(false))?;
+        let file = self.roots.place_to_change(path)?.open_or_create()?;
         Ok(Box::new(RealLock {
             file,
             turn: Turn::at(path),
         }))
     }
-}
-
-/// Opens a file, and nothing else: a pipe in its place would keep whoever opens it waiting for ever.
-fn open_plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "this is not a regular file",
-        ));
-    }
-    options.read(true).open(path)
 }
 
 fn identity_of(metadata: &fs::Metadata) -> Identity {
@@ -130,6 +144,10 @@ impl DiskFile for RealFile {
 
     fn identity(&self) -> io::Result<Identity> {
         Ok(identity_of(&self.0.metadata()?))
+    }
+
+    fn is_shared(&self) -> io::Result<bool> {
+        Ok(self.0.metadata()?.nlink() > 1)
     }
 
     fn map(&self, length: u64) -> io::Result<Mapping> {
@@ -182,6 +200,10 @@ impl LockFile for RealLock {
 
     fn identity(&self) -> io::Result<Identity> {
         Ok(identity_of(&self.file.metadata()?))
+    }
+
+    fn is_shared(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.nlink() > 1)
     }
 }
 

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
+
 /// For how long a writer may go on taking the lock while others wait.
 const SHARE: Duration = Duration::from_millis(8);
 
@@ -93,7 +95,8 @@ impl Turn {
 impl Taken {
     fn sign(&mut self, folder: &Path) -> Option<&File> {
         if self.sign.is_none() {
-            self.sign = File::open(folder).ok();
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            self.sign = rustix::fs::open(folder, flags, Mode::empty()).ok().map(File::from);
         }
         self.sign.as_ref()
     }

@@ -1,16 +1,17 @@
 //! How do lines reach the disk, and what if they do not?
 
 use std::io;
-use std::path::Path;
 
 use crate::digest::Hex;
-use crate::disk::{Access, Disk};
+use crate::disk::Access;
 use crate::error::{At, Error, Result};
+use crate::layout::is_draft;
 use crate::origin::Origin;
 use crate::verify::Walk;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
+use super::care::remove_ours;
 use super::sync::write_hint;
 use super::{Log, Store};
 
@@ -163,7 +164,9 @@ impl Store {
             return Err(Error::Closed);
         };
         if !log.writable {
-            remove_leftovers(&*self.disk, self.layout.folder())?;
+            // What an interrupted replacement left behind. A snapshot that another process is writing goes too: it is written
+            // again.
+            remove_ours(&*self.disk, self.layout.folder(), is_draft)?;
             let file = self.disk.open(&path, Access::Write).at(&path)?;
             if file.identity().at(&path)? != log.identity {
                 return Err(Error::io(
@@ -191,18 +194,4 @@ impl Store {
         }
         Ok(())
     }
-}
-
-/// What an interrupted replacement left behind. A snapshot that another process is writing goes too: it is written again.
-fn remove_leftovers(disk: &dyn Disk, folder: &Path) -> Result<()> {
-    for name in disk.list(folder).at(folder)? {
-        let path = folder.join(&name);
-        if name.ends_with(".tmp")
-            && let Err(fault) = disk.remove(&path)
-            && fault.kind() != io::ErrorKind::NotFound
-        {
-            return Err(Error::io(&path, fault));
-        }
-    }
-    Ok(())
 }

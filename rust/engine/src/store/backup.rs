@@ -12,7 +12,7 @@ use crate::wal::synced::Synced;
 
 use super::care::{Alone, Turns, remove_backup, take_care};
 use super::compact::sync;
-use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name};
+use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name, immutable_names};
 use super::sync::write_hint;
 use super::vectors::is_no_file;
 use super::{Progress, Store};
@@ -43,9 +43,8 @@ impl BackingUp {
         disk.create_dir(&draft).at(&draft)?;
         for folder in IMMUTABLE {
             let from = self.layout.inside(folder);
-            let names = disk.list(&from).at(&from)?;
-            let whole = names.into_iter().filter(|name| !name.ends_with(".tmp"));
-            copy_names(&*disk, &from, &draft.join(folder), &draft, whole)?;
+            let names = immutable_names(&*disk, &self.layout, folder)?;
+            copy_names(&*disk, &from, &draft.join(folder), &draft, names.into_iter())?;
         }
         self.copy_rows(&disk, &draft)?;
         if let Some((log, end)) = &self.log {

@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use crate::disk::{Disk, LockFile};
 use crate::error::{At, Error, Result};
-use crate::layout::Layout;
+use crate::layout::{
+    Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_base_draft, is_base_file, is_in_backup,
+    is_quarantine_draft, is_rows_draft, is_rows_file,
+};
 
 use super::Store;
-use super::copies::{IMMUTABLE, VECTORS};
-use super::lock::LOCK_FILE_TRIES;
+use super::lock::{LOCK_FILE_TRIES, check_note};
 
 /// Whoever can be asked for the store, a moment at a time.
 pub trait Turns {
@@ -75,6 +77,7 @@ impl Candidate {
         let path = &self.path;
         for _ in 0..LOCK_FILE_TRIES {
             let lock = self.disk.lock_file(path).at(path)?;
+            check_note(&*lock, path)?;
             if !lock.acquire(self.patience).at(path)? {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
@@ -109,32 +112,35 @@ impl Store {
 
 /// Removes what unfinished work left behind. Both locks are held: nobody is at work on any of it.
 fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
-    for folder in IMMUTABLE {
-        remove_drafts(disk, &layout.inside(folder))?;
-    }
-    if is_folder(disk, &layout.vectors()) {
-        remove_drafts(disk, &layout.vectors())?;
-    }
-    remove_drafts(disk, &layout.quarantine())?;
+    remove_ours(disk, &layout.bases(), is_base_draft)?;
+    remove_ours(disk, &layout.archives(), is_archive_draft)?;
+    remove_ours(disk, &layout.vectors(), is_rows_draft)?;
+    remove_ours(disk, &layout.quarantine(), is_quarantine_draft)?;
     let backups = layout.backups();
-    for name in disk.list(&backups).at(&backups)? {
-        if is_draft(&name) {
-            remove_backup(disk, &backups.join(name))?;
+    if is_folder(disk, &backups) {
+        for name in disk.list(&backups).at(&backups)? {
+            let path = backups.join(&name);
+            if is_backup_draft(&name) && is_folder(disk, &path) {
+                remove_backup(disk, &path)?;
+            }
         }
     }
     Ok(())
 }
 
-fn is_draft(name: &str) -> bool {
-    name.ends_with(".tmp")
-}
-
-fn remove_drafts(disk: &dyn Disk, folder: &Path) -> Result<()> {
-    for name in disk.list(folder).at(folder)? {
-        let path = folder.join(&name);
-        // A folder in this place is somebody else's.
-        if is_draft(&name) && !is_folder(disk, &path) {
-            disk.remove(&path).at(&path)?;
+/// Removes the files in a folder whose names have a shape of ours, and nothing else. Whatever stands in the place of the
+/// folder is left to those who need it.
+pub(super) fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<()> {
+    if !is_folder(disk, folder) {
+        return Ok(());
+    }
+    for name in disk.list(folder).at(folder)?.iter().filter(|name| is_named_so(name)) {
+        let path = folder.join(name);
+        if is_ours(disk, &path)
+            && let Err(fault) = disk.remove(&path)
+            && fault.kind() != io::ErrorKind::NotFound
+        {
+            return Err(Error::io(&path, fault));
         }
     }
     Ok(())
@@ -144,23 +150,35 @@ pub(super) fn is_folder(disk: &dyn Disk, path: &Path) -> bool {
     disk.exists(path) && disk.list(path).is_ok()
 }
 
-/// Removes a backup that was not finished: its folder, and the folders in it.
-pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
-    for inner in IMMUTABLE.into_iter().chain([VECTORS]) {
-        let inner = draft.join(inner);
-        if disk.exists(&inner) {
-            remove_all(disk, &inner)?;
-        }
-    }
-    remove_all(disk, draft)
+/// Whether what has a name of ours is a file: a folder, a link, a pipe in its place is somebody else's.
+pub(super) fn is_ours(disk: &dyn Disk, path: &Path) -> bool {
+    disk.status(path).is_ok()
 }
 
-fn remove_all(disk: &dyn Disk, folder: &Path) -> Result<()> {
-    for name in disk.list(folder).at(folder)? {
-        let path = folder.join(name);
-        disk.remove(&path).at(&path)?;
+/// Whether something else than a file has a name that a file of ours should get.
+pub(super) fn is_taken_by_others(disk: &dyn Disk, path: &Path) -> bool {
+    disk.exists(path) && !is_ours(disk, path)
+}
+
+/// Removes a backup that was not finished: its files, and the folders that are empty then. What somebody else put there
+/// stays.
+pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
+    let inside = Layout::of_folder(draft.to_owned());
+    let folders: [(PathBuf, Shape); 4] = [
+        (inside.bases(), |name| is_base_file(name) || is_base_draft(name)),
+        (inside.archives(), |name| {
+            is_archive_file(name) || is_archive_draft(name)
+        }),
+        (inside.vectors(), |name| is_rows_file(name) || is_rows_draft(name)),
+        (draft.to_owned(), is_in_backup),
+    ];
+    for (folder, is_named_so) in folders {
+        remove_ours(disk, &folder, is_named_so)?;
+        if is_folder(disk, &folder) && disk.list(&folder).at(&folder)?.is_empty() {
+            disk.remove_dir(&folder).at(&folder)?;
+        }
     }
-    disk.remove_dir(folder).at(folder)
+    Ok(())
 }
 
 /// A file that is removed unless it is given its name.

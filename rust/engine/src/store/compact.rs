@@ -11,7 +11,7 @@ use crate::digest::Hex;
 use crate::disk::Identity;
 use crate::error::{At, Error, Result};
 use crate::hint::line_before;
-use crate::layout::archive_name;
+use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
 use crate::origin::Origin;
 use crate::snapshot;
 use crate::state::Frozen;
@@ -93,11 +93,11 @@ impl Store {
             let (bases, archives) = (store.layout.bases(), store.layout.archives());
             let folder = store.layout.folder().to_owned();
             store.make_folder(&bases, &folder)?;
-            let base_scratch = Scratch::at(&store.disk, bases.join("new.json.tmp"));
+            let base_scratch = Scratch::at(&store.disk, bases.join(NEW_BASE));
             let base = snapshot::Writer::base(&*store.disk, base_scratch.path()).at(base_scratch.path())?;
             let archive = if keep_history {
                 store.make_folder(&archives, &folder)?;
-                let scratch = Scratch::at(&store.disk, archives.join("new.wal.zst.tmp"));
+                let scratch = Scratch::at(&store.disk, archives.join(NEW_ARCHIVE));
                 let threads = store.options.threads;
                 let packing = Packing::start(&*store.disk, file, scratch.path(), threads).at(scratch.path())?;
                 Some((packing, scratch))

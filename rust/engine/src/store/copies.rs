@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_over, read_upto};
 use crate::error::{At, Error, Result};
+use crate::layout::{Layout, is_archive_file, is_base_file};
 
+use super::care::{is_folder, is_ours};
 use super::{Progress, Store};
 
 /// How much is copied at a time.
@@ -89,6 +91,22 @@ pub(super) fn free_name(disk: &dyn Disk, folder: &Path, wanted: &str) -> Result<
 
 /// The folders whose files never change once they have their name.
 pub(super) const IMMUTABLE: [&str; 2] = ["base", "archive"];
+
+/// The names in one of these folders that are ours: of the right shape, and files.
+pub(super) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder: &str) -> Result<Vec<String>> {
+    let path = layout.inside(folder);
+    let is_named_so = if path == layout.bases() {
+        is_base_file
+    } else {
+        is_archive_file
+    };
+    if !is_folder(disk, &path) {
+        return Ok(Vec::new());
+    }
+    let mut names = disk.list(&path).at(&path)?;
+    names.retain(|name| is_named_so(name) && is_ours(disk, &path.join(name)));
+    Ok(names)
+}
 
 /// The folder of rows. They do not change once the log names them, but more may come behind.
 pub(super) const VECTORS: &str = "vectors";

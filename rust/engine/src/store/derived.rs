@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
-use crate::layout::base_name;
+use crate::layout::{NEW_SNAPSHOT, base_name};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
 use crate::state::Frozen;
@@ -130,7 +130,7 @@ impl Store {
         if !std::mem::take(&mut self.snapshot_wanted) {
             return None;
         }
-        let draft = self.layout.inside(&format!("snapshot.json.{}.tmp", self.last_seq()));
+        let draft = self.layout.snapshot_draft_at(self.last_seq());
         self.snapshot_into(draft)
     }
 
@@ -140,7 +140,7 @@ impl Store {
         let bases = self.layout.bases();
         self.make_folder(&bases, self.layout.folder())?;
         self.snapshot_wanted = false;
-        Ok(self.snapshot_into(bases.join("snapshot.json.tmp")))
+        Ok(self.snapshot_into(bases.join(NEW_SNAPSHOT)))
     }
 
     fn snapshot_into(&mut self, draft: PathBuf) -> Option<Snapshotting> {

@@ -4,6 +4,7 @@
 //! left, the base is found again. Nothing in the log proves it then, and reports say so.
 
 use std::io;
+use std::path::Path;
 
 use memchr::memmem;
 
@@ -12,10 +13,13 @@ use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::event::line::{Event, Trust};
 use crate::hint::{line_before, read_hint};
-use crate::layout::{Layout, base_name, digest_in_base_name, parts_of_archive_name};
+use crate::layout::{
+    Layout, Shape, base_name, digest_in_base_name, is_archive_file, is_base_file, last_seq_in_archive_name,
+};
 use crate::snapshot::{self, Header};
 use crate::wal::synced::Synced;
 
+use super::care::{is_folder, is_ours};
 use super::loader::Loader;
 
 /// The header of a base of ours stands within so many bytes of its end.
@@ -38,15 +42,13 @@ impl Traces {
     pub fn look(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
         let mut traces = Self {
             synced: read_hint(disk, layout)?,
-            bases: disk.list(&layout.bases())?,
-            archives: disk.list(&layout.archives())?,
+            bases: names_in(disk, &layout.bases(), is_base_file)?,
+            archives: names_in(disk, &layout.archives(), is_archive_file)?,
         };
         // A restore into an empty folder brings bases and archives before it brings the log.
         if disk.exists(&layout.restored_draft()) {
             (traces.bases, traces.archives) = (Vec::new(), Vec::new());
         }
-        traces.bases.retain(|name| digest_in_base_name(name).is_some());
-        traces.archives.retain(|name| parts_of_archive_name(name).is_some());
         let is_any = traces.synced.is_some() || !traces.bases.is_empty() || !traces.archives.is_empty();
         Ok(is_any.then_some(traces))
     }
@@ -110,7 +112,7 @@ impl Traces {
 
     /// Whether an archive ends with the event that a base names as its last.
     fn has_archive_before(&self, disk: &dyn Disk, layout: &Layout, header: &Header) -> bool {
-        let ends_there = |name: &&String| parts_of_archive_name(name).is_some_and(|(_, last, _)| last == header.seq);
+        let ends_there = |name: &&String| last_seq_in_archive_name(name) == Some(header.seq);
         self.archives.iter().filter(ends_there).any(|name| {
             let head = archive::open(disk, &layout.archives().join(name))
                 .and_then(|archive| head_of(&*archive.log))
@@ -118,6 +120,16 @@ impl Traces {
             head.is_some_and(|head| head.text() == header.last_hash)
         })
     }
+}
+
+/// The names in a folder that are ours; none if the folder is not there, or something else in its place.
+fn names_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> io::Result<Vec<String>> {
+    if !is_folder(disk, folder) {
+        return Ok(Vec::new());
+    }
+    let mut names = disk.list(folder)?;
+    names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
+    Ok(names)
 }
 
 /// The hash of the last event of a log.

@@ -14,15 +14,15 @@ use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
-use crate::layout::{base_name, digest_in_base_name, is_history_index, parts_of_archive_name};
+use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
 use crate::origin::{Origin, Sentinel, beginning_of, origin_of};
 use crate::snapshot;
 use crate::wal::synced::names_hash;
 
 use super::Store;
 use super::archives::Past;
-use super::care::Turns;
-use super::copies::{IMMUTABLE, copy_file, free_name};
+use super::care::{Turns, is_folder, is_ours};
+use super::copies::{IMMUTABLE, copy_file, free_name, immutable_names};
 use super::found::{head_of, header_of};
 use super::proofs::{copy_of_archive, copy_of_base, shown};
 use super::set_aside::Aside;
@@ -140,7 +140,7 @@ impl Store {
             let head = archive::open(&*self.disk, &path).and_then(|archive| head_of(&*archive.log));
             let seq = path
                 .file_name()
-                .and_then(|name| parts_of_archive_name(&name.to_string_lossy()).map(|parts| parts.1));
+                .and_then(|name| last_seq_in_archive_name(&name.to_string_lossy()));
             seq.zip(head.ok().flatten().map(|head| head.text().to_owned()))
         };
         last.is_some_and(|(seq, hash)| self.has_event(seq, &hash))
@@ -158,13 +158,11 @@ impl Store {
     }
 
     /// Bases and archives of ours, from the store's folder on.
-    fn past_files(&self) -> Result<Vec<String>> {
+    pub(super) fn past_files(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for folder in IMMUTABLE {
-            let path = self.layout.inside(folder);
-            let is_ours = |name: &&String| digest_in_base_name(name).is_some() || parts_of_archive_name(name).is_some();
-            let names = self.disk.list(&path).at(&path)?;
-            found.extend(names.iter().filter(is_ours).map(|name| format!("{folder}/{name}")));
+            let names = immutable_names(&*self.disk, &self.layout, folder)?;
+            found.extend(names.iter().map(|name| format!("{folder}/{name}")));
         }
         Ok(found)
     }
@@ -189,11 +187,14 @@ impl Store {
     fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
         let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.layout.history_index(name)).collect();
         let indexes = self.layout.indexes();
+        if !is_folder(&*self.disk, &indexes) {
+            return Ok(Vec::new());
+        }
         let names = self.disk.list(&indexes).at(&indexes)?;
         let ours = names.iter().filter(|name| is_history_index(name));
         Ok(ours
             .map(|name| indexes.join(name))
-            .filter(|path| !needed.contains(path))
+            .filter(|path| !needed.contains(path) && is_ours(&*self.disk, path))
             .collect())
     }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::disk::{Identity, LockFile};
+use crate::disk::{Found, Identity, LockFile, Stranger};
 use crate::error::{At, Error, Result};
 
 use super::Store;
@@ -19,6 +19,9 @@ const LEASE_MICROS: i64 = 2_000;
 const RUSH_MICROS: i64 = 500;
 /// A lock file this long carries the mark of a failed sync.
 pub(super) const MARKED_BYTES: u64 = 1024;
+
+/// What a lock file says: who wrote last, or of which failure somebody has told.
+const SIGNED: [&str; 2] = [", writing since ", " (told by "];
 
 /// The writer lock as this store holds it.
 #[derive(Default)]
@@ -131,6 +134,10 @@ impl Store {
 
     /// Takes the writer lock and makes sure that it is the one at the path.
     pub(super) fn hold_lock_within(&mut self, patience: Duration) -> Result<()> {
+        if self.layout.is_backup() {
+            let path = self.layout.folder().to_owned();
+            return Err(Error::ReadOnly { path });
+        }
         for _ in 0..LOCK_FILE_TRIES {
             self.open_lock_file()?;
             let path = self.layout.lock();
@@ -161,6 +168,7 @@ impl Store {
             self.create_folder()?;
             let path = self.layout.lock();
             let file = self.disk.lock_file(path).at(path)?;
+            check_note(&*file, path)?;
             let identity = file.identity().at(path)?;
             self.lock.file = Some((file, identity));
         }
@@ -202,4 +210,18 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Whoever takes the lock signs it. If another name leads to the file, it must be a lock file already: nobody else's file is
+/// signed.
+pub(super) fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
+    if !lock.is_shared().at(path)? {
+        return Ok(());
+    }
+    let note = lock.note().at(path)?;
+    let is_signed = note.trim_matches('\0').is_empty() || SIGNED.iter().any(|words| note.contains(words));
+    if is_signed {
+        return Ok(());
+    }
+    Err(Error::io(path, Stranger::at(path, Found::Foreign)))
 }

@@ -19,6 +19,7 @@ mod follow;
 mod found;
 mod heal;
 mod history_files;
+mod home;
 mod ingest;
 mod load;
 mod loader;
@@ -54,7 +55,7 @@ mod write;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
-use crate::disk::{Disk, DiskFile, Identity};
+use crate::disk::{Disk, DiskFile, Identity, Manner};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp::Hand;
@@ -73,6 +74,7 @@ pub use care::Turns;
 pub use commit::{Committed, Group};
 pub use compact::{Compacting, compact};
 pub use derived::Snapshotting;
+pub use home::{layout_of, source_of};
 pub use ingest::Ingested;
 pub use loader::Moment;
 pub use rank::{Hit, Search};
@@ -173,6 +175,13 @@ impl Store {
     /// # Errors
     /// `Io`; `Corrupted` if `strict` and anything is damaged.
     pub fn open(disk: Arc<dyn Disk>, layout: Layout, options: Options, progress: Progress<'_>) -> Result<Self> {
+        disk.guard(
+            layout.folder(),
+            Manner {
+                read_only: layout.is_backup(),
+                shared: options.shared,
+            },
+        );
         let mut store = Self {
             disk,
             layout,
@@ -262,6 +271,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
+        disk.guard(layout.folder(), Manner::default());
         let look = Look {
             threads,
             checking: Checking::Full,

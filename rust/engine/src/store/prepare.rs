@@ -1,7 +1,7 @@
 //! What is written on top of? Under the lock, before a change: the newest state and nothing beyond its end.
 
 use crate::damage::Tail;
-use crate::disk::Access;
+use crate::disk::{Access, Found, Stranger};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 
@@ -25,6 +25,7 @@ impl Store {
             self.sign()?;
             self.signed = true;
         }
+        self.check_log_is_ours()?;
         if self.report.tail.is_some() {
             // What others have synced since this store was opened is no tail: only a fresh look may cut.
             self.reload(&mut |_, _| {})?;
@@ -32,6 +33,17 @@ impl Store {
         }
         self.prepared = true;
         Ok(())
+    }
+
+    /// A log that another name leads to may be anybody's file, unless it holds an event: then it is a log.
+    fn check_log_is_ours(&self) -> Result<()> {
+        let path = self.layout.log();
+        match &self.log {
+            Some(log) if log.walk.mark().events == 0 && log.file.is_shared().at(path)? => {
+                Err(Error::io(path, Stranger::at(path, Found::Foreign)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Leaves a word for people in the lock file: the last writer is this one.

@@ -14,7 +14,7 @@ use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::hint::read_hint;
 use crate::json::Value;
-use crate::layout::{LOG, archive_name};
+use crate::layout::{LOG, NEW_ARCHIVE, archive_name};
 use crate::options::Checking;
 use crate::origin::{Origin, Repair};
 use crate::state::State;
@@ -306,7 +306,7 @@ impl Store {
     fn archive_of(&self, log: &Arc<dyn DiskFile>, walk: &Walk) -> Result<(String, String)> {
         let archives = self.layout.archives();
         self.make_folder(&archives, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, archives.join("new.wal.zst.tmp"));
+        let scratch = Scratch::at(&self.disk, archives.join(NEW_ARCHIVE));
         let packing = Packing::start(&*self.disk, Arc::clone(log), scratch.path(), self.options.threads);
         let digest = packing
             .and_then(|packing| packing.finish(walk.end))

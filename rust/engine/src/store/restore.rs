@@ -9,14 +9,14 @@ use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
-use crate::layout::{LOG, Layout};
+use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
 use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
 
-use super::care::{Alone, Scratch, Turns, take_care};
+use super::care::{Alone, Scratch, Turns, is_folder, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, copy_bytes, copy_names, is_same};
+use super::copies::{IMMUTABLE, copy_bytes, copy_names, immutable_names, is_same};
 use super::history_files::clear_out;
 use super::vectors::make_way;
 use super::{Progress, Store};
@@ -50,16 +50,16 @@ impl Arrival {
             Ok(scratch)
         };
         // First of all: it shows that the files which come next belong to a restore, and not to a log that was lost.
-        let log = fetch(source.log(), "restored.wal.tmp", Some(end), Some(progress))?;
+        let log = fetch(source.log(), RESTORED_LOG, Some(end), Some(progress))?;
         disk.sync_dir(&archives).at(&archives)?;
         for name in IMMUTABLE {
             let from = source.inside(name);
-            let names = disk.list(&from).at(&from)?;
+            let names = immutable_names(&**disk, source, name)?;
             copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
         }
         let snapshot = source.snapshot();
         let snapshot = if disk.status(&snapshot).is_ok() {
-            Some(fetch(&snapshot, "restored.json.tmp", None, None)?)
+            Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?)
         } else {
             None
         };
@@ -194,8 +194,17 @@ fn fetch_rows(
         store.refresh()?;
         Ok(store.named_rows())
     })?;
-    for name in disk.list(&from).at(&from)? {
-        let length = disk.status(&from.join(&name)).at(&from)?.length;
+    let there = if is_folder(&**disk, &from) {
+        disk.list(&from).at(&from)?
+    } else {
+        Vec::new()
+    };
+    for name in there.into_iter().filter(|name| is_rows_file(name)) {
+        let Ok(status) = disk.status(&from.join(&name)) else {
+            // Something else than a file: these rows are missing there, and will be here.
+            continue;
+        };
+        let length = status.length;
         let named = present.iter().find(|(other, _)| *other == name);
         if named.is_none_or(|(_, bytes)| *bytes != length) || !is_same(&**disk, &from.join(&name), &to.join(&name))? {
             names.push(name);

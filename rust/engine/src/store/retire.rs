@@ -9,7 +9,7 @@ use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
-use crate::layout::base_name;
+use crate::layout::{NEW_BASE, base_name};
 use crate::origin::{Origin, Repair, origin_of};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
@@ -36,7 +36,7 @@ impl Store {
     pub(super) fn write_base(&mut self, progress: Progress<'_>) -> Result<Hex> {
         let bases = self.layout.bases();
         self.make_folder(&bases, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, bases.join("new.json.tmp"));
+        let scratch = Scratch::at(&self.disk, bases.join(NEW_BASE));
         let mut writer = snapshot::Writer::base(&*self.disk, scratch.path()).at(scratch.path())?;
         let frozen = self.state.freeze();
         writer.add(frozen.records(), progress).at(scratch.path())?;

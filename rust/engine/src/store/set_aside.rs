@@ -3,17 +3,16 @@
 //! As a store of its own, in a folder of `quarantine/`: the log, and every file that it stands on, each by a second name
 //! where the file system can, else by a copy. So nothing whole is lost by being replaced: `restore` takes such a folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::event::stamp;
-use crate::layout::{LOG, Layout, ROWS_SUFFIX, SNAPSHOT, digest_in_base_name, parts_of_archive_name};
+use crate::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
 
 use super::Store;
 use super::care::is_folder;
 use super::copies::{VECTORS, copy_file, free_name};
-use super::vectors::is_file_of_space;
 
 /// What is replaced, and where it is kept.
 pub(super) struct Aside {
@@ -99,26 +98,12 @@ impl Store {
 
     /// Bases, archives and rows, from the store's folder on: what has our names.
     fn own_files(&self) -> Result<Vec<String>> {
-        let is_ours: [(&str, PathBuf, fn(&str) -> bool); 3] = [
-            ("base", self.layout.bases(), |name| digest_in_base_name(name).is_some()),
-            ("archive", self.layout.archives(), |name| {
-                parts_of_archive_name(name).is_some()
-            }),
-            (VECTORS, self.layout.vectors(), |name| {
-                is_file_of_space(name, ROWS_SUFFIX)
-            }),
-        ];
-        let mut found = Vec::new();
-        for (folder, path, is_ours) in is_ours {
-            if is_folder(&*self.disk, &path) {
-                let names = self.disk.list(&path).at(&path)?;
-                found.extend(
-                    names
-                        .iter()
-                        .filter(|name| is_ours(name))
-                        .map(|name| format!("{folder}/{name}")),
-                );
-            }
+        let mut found = self.past_files()?;
+        let rows = self.layout.vectors();
+        if is_folder(&*self.disk, &rows) {
+            let names = self.disk.list(&rows).at(&rows)?;
+            let ours = names.iter().filter(|name| is_rows_file(name));
+            found.extend(ours.map(|name| format!("{VECTORS}/{name}")));
         }
         Ok(found)
     }

@@ -200,6 +200,12 @@ pub(super) fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> R
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
         Err(fault) => return Err(Error::io(&path, fault)),
     };
+    let file = if file.is_shared().at(&path)? {
+        // Another name leads to it: what is written here must not be written there.
+        disk.create(&path).at(&path)?
+    } else {
+        file
+    };
     if file.length().at(&path)? > SYNCED_BYTES as u64 {
         file.truncate(SYNCED_BYTES as u64).at(&path)?;
     }

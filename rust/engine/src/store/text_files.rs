@@ -8,12 +8,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::care::is_ours;
 use super::text_desk::Copied;
 use super::{Log, Store};
 use crate::disk::{Disk, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
-use crate::layout::{Layout, text_index_seq};
+use crate::layout::{Layout, is_text_draft, text_index_seq};
 use crate::origin::Origin;
 use crate::state::State;
 use crate::text::file::{self, Source};
@@ -72,8 +73,8 @@ impl TextFiles {
         if outcome.is_ok() {
             for name in self.disk.list(&folder)? {
                 let other = folder.join(&name);
-                let is_ours = text_index_seq(&name).is_some() || name.ends_with(".tmp");
-                if is_ours && other != path {
+                let is_named_so = text_index_seq(&name).is_some() || is_text_draft(&name);
+                if is_named_so && other != path && is_ours(&*self.disk, &other) {
                     self.disk.remove(&other)?;
                 }
             }

@@ -72,6 +72,11 @@ impl Synced {
     }
 }
 
+/// Whether bytes begin as the file does, whole or not.
+pub fn begins_as_hint(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
 /// Whether a line says that this is its hash.
 pub fn names_hash(line: &[u8], hash: &Hex) -> bool {
     let value = json::parse(line).ok();

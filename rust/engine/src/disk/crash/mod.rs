@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use file::{CrashFile, CrashLock};
-use world::{Change, Contents, Dice, Entry, Folder, World, forget_unnamed_folders};
+use world::{Contents, Dice, Entry, Folder, World, forget_unnamed_folders};
 
 use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
 
@@ -124,18 +124,19 @@ impl Disk for CrashDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut world = self.world();
         world.step()?;
-        let existing = world.find(path).ok();
-        let inode = existing.unwrap_or(world.next_inode + 1);
-        if existing.is_none() {
-            world.next_inode = inode;
-            let (folder, name) = world.folder(path)?;
+        let inode = world.next_inode + 1;
+        world.next_inode = inode;
+        let is_there = world.find(path).is_ok();
+        let (folder, name) = world.folder(path)?;
+        if is_there {
             folder.change(|names| {
-                names.insert(name, Entry::File(inode));
+                names.remove(&name);
             });
         }
-        let contents = world.files.entry(inode).or_default();
-        contents.live.clear();
-        contents.pending.push(Change::Truncate(0));
+        folder.change(|names| {
+            names.insert(name, Entry::File(inode));
+        });
+        world.files.entry(inode).or_default();
         Ok(Arc::new(CrashFile {
             disk: self.clone(),
             inode,

@@ -114,6 +114,8 @@ impl<'a> Companions<'a> {
                 }
                 self.disk.create(&self.path)
             }
+            // Another name leads to it: what is written here must not be written there.
+            Ok(file) if file.is_shared()? => self.disk.create(&self.path),
             opened => opened,
         }
     }

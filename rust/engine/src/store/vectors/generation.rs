@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use super::check::{map_rows, row_bytes};
 use super::index::RowIndex;
-use super::words::{self, Bound, GROUP_ROWS, is_file_of_space, write_empty, write_gone, write_groups, write_space};
+use super::words::{self, Bound, GROUP_ROWS, write_empty, write_gone, write_groups, write_space};
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, PACE_BYTES};
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
-use crate::layout::{CODES_SUFFIX, Layout, ROWS_SUFFIX};
+use crate::layout::{CODES_SUFFIX, Layout, ROWS_SUFFIX, is_file_of_space};
 use crate::store::Store;
-use crate::store::care::{Scratch, Turns, is_folder};
+use crate::store::care::{Scratch, Turns, is_folder, is_ours};
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;
@@ -191,8 +191,8 @@ impl Store {
             }
             for name in self.disk.list(&folder).at(&folder)? {
                 let path = folder.join(&name);
-                // What is not called as we call ours is somebody else's, and so is a folder.
-                if is_file_of_space(&name, suffix) && !is_folder(&*self.disk, &path) && !self.names_rows(&path) {
+                // What is not called as we call ours is somebody else's, and so is a folder or a link.
+                if is_file_of_space(&name, suffix) && is_ours(&*self.disk, &path) && !self.names_rows(&path) {
                     found.push(path);
                 }
             }

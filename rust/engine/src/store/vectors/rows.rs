@@ -20,8 +20,8 @@ use crate::event::draft::Draft;
 use crate::options::Durability;
 use crate::ordered::in_order;
 use crate::store::Store;
-use crate::store::care::is_folder;
-use crate::store::copies::with_suffix;
+use crate::store::care::is_taken_by_others;
+use crate::store::copies::{copy_range, with_suffix};
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;
@@ -188,7 +188,14 @@ impl Store {
                 self.vectors.durable_names.remove(&path);
                 self.disk.create(&path).at(&path)?
             }
-            opened => opened.at(&path)?,
+            opened => {
+                let file = opened.at(&path)?;
+                if file.is_shared().at(&path)? {
+                    self.keep_to_itself(bound, &*file)?
+                } else {
+                    file
+                }
+            }
         };
         if !self.vectors.durable_names.contains(&path) {
             let synced = self.disk.sync_dir(&folder);
@@ -196,6 +203,15 @@ impl Store {
             self.vectors.durable_names.insert(path);
         }
         Ok(file)
+    }
+
+    /// Another name leads to the file of a space's rows: what is written here must not be written there.
+    fn keep_to_itself(&mut self, bound: &Bound, shared: &dyn DiskFile) -> Result<Arc<dyn DiskFile>> {
+        let path = self.layout.rows(&bound.name, bound.generation);
+        let length = shared.length().at(&path)?;
+        copy_range(&*self.disk, shared, 0..length, &path, None)?;
+        self.vectors.durable_names.remove(&path);
+        self.disk.open(&path, Access::Write).at(&path)
     }
 
     /// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
@@ -213,13 +229,14 @@ impl Store {
         }
     }
 
-    /// The first generation from some on whose file can be written: a folder in its place is somebody else's, and in a
-    /// damaged log a file may hold rows that damaged lines named.
+    /// The first generation from some on whose file can be written: a folder or a link in its place is somebody else's, and
+    /// in a damaged log a file may hold rows that damaged lines named.
     pub(super) fn free_generation(&self, name: &str, from: u64) -> u64 {
         let is_taken = |generation: &u64| {
             let path = self.layout.rows(name, *generation);
             let is_kept = !self.report.damage.is_empty() && self.disk.exists(&path);
-            is_kept || is_folder(&*self.disk, &path) || is_folder(&*self.disk, &with_suffix(&path, ".tmp"))
+            let is_others = |path: &Path| is_taken_by_others(&*self.disk, path);
+            is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
         };
         (from..).find(|generation| !is_taken(generation)).unwrap_or(from)
     }

@@ -10,7 +10,7 @@ use crate::event::draft::{Draft, RawField};
 use crate::event::draft_value::defaults;
 use crate::event::faces::VECTORS;
 use crate::json::{self, Value};
-use crate::layout::ROWS_SUFFIX;
+use crate::layout::{ROWS_SUFFIX, is_space_name};
 use crate::state::unspelled;
 use crate::vector::rows::LARGEST_DIM;
 
@@ -24,7 +24,6 @@ const PREFIX: &str = "vector:";
 pub const CHOICE_ID: &str = "vector::default";
 /// The space that is asked when nobody ever said which.
 pub const FIRST_SPACE: &str = "default";
-const LONGEST_NAME_BYTES: usize = 64;
 /// Confidence, dimension and generation of a group stand within so many bytes.
 const BEGINNING_BYTES: usize = 128;
 
@@ -63,8 +62,7 @@ impl Bound {
 /// # Errors
 /// `Invalid`.
 pub fn check_name(name: &str) -> Result<()> {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    if name.is_empty() || name.len() > LONGEST_NAME_BYTES || name.starts_with('.') || !name.bytes().all(is_plain) {
+    if !is_space_name(name) {
         return Err(Error::invalid(
             "space",
             format!("{name:?} is not 1 to 64 of A-Z a-z 0-9 . _ - without a dot in front"),
@@ -90,14 +88,6 @@ pub fn check_dim(dim: usize) -> Result<()> {
 /// The name of the file that holds the rows of a space, within `vectors/`.
 pub fn file_name(bound: &Bound) -> String {
     format!("{}.{}{ROWS_SUFFIX}", bound.name, bound.generation)
-}
-
-/// Whether a file of this name is one of a space.
-pub fn is_file_of_space(name: &str, suffix: &str) -> bool {
-    let parts = name.strip_suffix(suffix).and_then(|name| name.rsplit_once('.'));
-    parts.is_some_and(|(space, generation)| {
-        check_name(space).is_ok() && !generation.is_empty() && generation.bytes().all(|b| b.is_ascii_digit())
-    })
 }
 
 /// The id of the record that binds a space.

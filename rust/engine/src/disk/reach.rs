@@ -1,0 +1,366 @@
+//! How is a name reached without following a link, and who may read what is made there?
+//!
+//! A project is cloned, unpacked, shared: what lies in its store's folder may have been put there by somebody else. So
+//! from that folder on every step is taken by itself, from the folder before it, and a symbolic link is refused; nobody
+//! can put one in between a look and the deed. Above the folder links are the user's own, and followed.
+//!
+//! What is made there is private, unless the folder around it is open to others: then it is as open as that folder.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::Manner;
+use super::stranger::{Found, Stranger};
+
+/// How a folder is opened that is only passed through: without the right to read it, where the system knows that.
+#[cfg(target_os = "linux")]
+const THROUGH: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const THROUGH: OFlags = OFlags::RDONLY;
+
+/// Reading and writing, for the group and for all others.
+const OTHERS_FILE: RawMode = 0o066;
+const OTHERS_FOLDER: RawMode = 0o077;
+/// The group may write: the folder is shared, and everybody's files must be everybody's.
+const GROUP_WRITES: RawMode = 0o020;
+const GROUP: RawMode = 0o070;
+/// A folder of a group, whose files belong to that group.
+const SHARED_FOLDER: RawMode = 0o2770;
+const ALL_BITS: RawMode = 0o7777;
+
+/// Who may write everywhere, and should leave nothing behind that its owner cannot read.
+const ADMINISTRATOR: u32 = 0;
+
+/// How often a draft that others make and remove is tried again.
+const MOST_TRIES: usize = 16;
+
+/// The folders of stores: from each of them on, no link is followed.
+#[derive(Debug, Default)]
+pub(super) struct Roots(RwLock<Vec<(PathBuf, Manner)>>);
+
+/// The part of a path that leads to a store's folder, and how that store is used.
+type Root<'a> = (&'a Path, Manner);
+
+impl Roots {
+    /// From here on nothing in this folder is reached through a link.
+    pub fn add(&self, folder: &Path, manner: Manner) {
+        let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        match roots.iter_mut().find(|(known, _)| known == folder) {
+            Some((_, known)) => {
+                known.read_only |= manner.read_only;
+                known.shared |= manner.shared;
+            }
+            None => roots.push((folder.to_owned(), manner)),
+        }
+    }
+
+    /// The outermost store that a path lies in.
+    fn of<'a>(&self, path: &'a Path) -> Option<Root<'a>> {
+        let bytes = path.as_os_str().as_bytes();
+        let roots = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let lengths = roots.iter().filter_map(|(folder, manner)| {
+            let rest = bytes.strip_prefix(folder.as_os_str().as_bytes())?;
+            (rest.is_empty() || rest[0] == b'/').then_some((bytes.len() - rest.len(), *manner))
+        });
+        let (length, manner) = lengths.min_by_key(|(length, _)| *length)?;
+        Some((Path::new(OsStr::from_bytes(&bytes[..length])), manner))
+    }
+
+    /// Opens a folder to list or sync it.
+    pub fn folder(&self, path: &Path) -> io::Result<File> {
+        self.walk(path, OFlags::RDONLY).map(File::from)
+    }
+
+    fn walk(&self, path: &Path, how: OFlags) -> io::Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let Some((top, _)) = self.of(path) else {
+            let flags = how | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            return Ok(retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?);
+        };
+        let mut folder = step(CWD, top.as_os_str(), how).map_err(|fault| told(top, fault))?;
+        let mut here = top.to_owned();
+        for name in path.strip_prefix(top).map_err(io::Error::other)? {
+            here.push(name);
+            folder = step(folder, name, how).map_err(|fault| told(&here, fault))?;
+        }
+        Ok(folder)
+    }
+
+    /// A name, and the folder it stands in.
+    pub fn place<'a>(&self, path: &'a Path) -> io::Result<Place<'a>> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let root = self.of(path);
+        let folder = self.walk(path.parent().unwrap_or(Path::new("")), THROUGH)?;
+        Ok(Place {
+            folder,
+            name,
+            path,
+            root,
+        })
+    }
+
+    /// The same, where something is to be changed.
+    pub fn place_to_change<'a>(&self, path: &'a Path) -> io::Result<Place<'a>> {
+        match self.of(path) {
+            Some((top, manner)) if manner.read_only => Err(Stranger::at(top, Found::Backup)),
+            _ => self.place(path),
+        }
+    }
+
+    /// Makes a folder, and those it lies in.
+    pub fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let Some((top, _)) = self.of(path) else {
+            return fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        };
+        if let Some(above) = top.parent().filter(|above| !above.as_os_str().is_empty()) {
+            // The project's own folders are not ours to close.
+            fs::create_dir_all(above)?;
+        }
+        let mut folders: Vec<&Path> = path.ancestors().take_while(|folder| folder.starts_with(top)).collect();
+        folders.reverse();
+        for folder in folders {
+            self.place_to_change(folder)?.make_folder()?;
+        }
+        Ok(())
+    }
+}
+
+/// One step into a folder.
+fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, Fault> {
+    let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
+    opened.map_err(|errno| match errno {
+        Errno::NOTDIR | Errno::LOOP => Fault::Stranger(match kind_of(from, name) {
+            Some(FileType::Symlink) => Found::Link,
+            _ => Found::NoFolder,
+        }),
+        errno => Fault::System(errno),
+    })
+}
+
+/// Why a step could not be taken.
+enum Fault {
+    Stranger(Found),
+    System(Errno),
+}
+
+fn told(path: &Path, fault: Fault) -> io::Error {
+    match fault {
+        Fault::Stranger(found) => Stranger::at(path, found),
+        Fault::System(errno) => errno.into(),
+    }
+}
+
+fn kind_of(folder: impl AsFd, name: &OsStr) -> Option<FileType> {
+    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(there.st_mode))
+}
+
+/// A name in a folder that was reached.
+pub(super) struct Place<'a> {
+    folder: OwnedFd,
+    name: &'a OsStr,
+    path: &'a Path,
+    /// The store it lies in; outside of one the last step may be a link too.
+    root: Option<Root<'a>>,
+}
+
+impl Place<'_> {
+    /// Whether a file stands here; what is neither a file nor nothing is an error.
+    pub fn is_file(&self) -> io::Result<bool> {
+        let follow = match self.root {
+            Some(_) => AtFlags::SYMLINK_NOFOLLOW,
+            None => AtFlags::empty(),
+        };
+        self.is_plain(follow)
+    }
+
+    /// The same, without following a link anywhere.
+    fn is_plain(&self, follow: AtFlags) -> io::Result<bool> {
+        match retry_on_intr(|| rustix::fs::statat(&self.folder, self.name, follow)) {
+            Ok(there) => match FileType::from_raw_mode(there.st_mode) {
+                FileType::RegularFile => Ok(true),
+                FileType::Symlink => Err(Stranger::at(self.path, Found::Link)),
+                _ => Err(Stranger::at(self.path, Found::NoFile)),
+            },
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Opens a file, and nothing else: a pipe in its place would keep whoever opens it waiting for ever.
+    pub fn open(&self, access: OFlags) -> io::Result<File> {
+        if !self.is_file()? {
+            return Err(Errno::NOENT.into());
+        }
+        let follow = self.root.map_or(OFlags::empty(), |_| OFlags::NOFOLLOW);
+        let flags = access | follow | OFlags::CLOEXEC;
+        match retry_on_intr(|| rustix::fs::openat(&self.folder, self.name, flags, Mode::empty())) {
+            Ok(file) => Ok(file.into()),
+            Err(Errno::LOOP) if self.root.is_some() => Err(Stranger::at(self.path, Found::Link)),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Makes a file that was not there. One of the same name goes first: by its name, so that what it holds stays if it
+    /// has another one elsewhere.
+    pub fn create(&self) -> io::Result<File> {
+        for _ in 0..MOST_TRIES {
+            match self.create_new() {
+                Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
+                    if self.is_plain(AtFlags::SYMLINK_NOFOLLOW)?
+                        && let Err(errno) = self.unlink(AtFlags::empty())
+                        && errno != Errno::NOENT
+                    {
+                        return Err(errno.into());
+                    }
+                }
+                created => return created,
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Opens a file that stays, and makes it if need be.
+    pub fn open_or_create(&self) -> io::Result<File> {
+        for _ in 0..MOST_TRIES {
+            match self.open(OFlags::RDWR) {
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+                opened => return opened,
+            }
+            match self.create_new() {
+                Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created,
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn create_new(&self) -> io::Result<File> {
+        let around = self.around()?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o600 | (around.mode & OTHERS_FILE));
+        let file = retry_on_intr(|| rustix::fs::openat(&self.folder, self.name, flags, mode))?;
+        around.hand_over(&file, around.mode & OTHERS_FILE);
+        Ok(file.into())
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        let around = self.around()?;
+        let mode = Mode::from_raw_mode(0o700 | (around.mode & OTHERS_FOLDER));
+        match rustix::fs::mkdirat(&self.folder, self.name, mode) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => {
+                let there = step(&self.folder, self.name, THROUGH);
+                return there.map(drop).map_err(|fault| told(self.path, fault));
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+        let is_root = self.root.is_some_and(|(top, _)| top == self.path);
+        if let Ok(made) = step(&self.folder, self.name, OFlags::RDONLY) {
+            match self.root {
+                Some((_, manner)) if is_root && manner.shared => open_to(&made, SHARED_FOLDER),
+                _ => around.hand_over(&made, around.mode),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whose the folder is that this stands in, if it is one of ours.
+    fn around(&self) -> io::Result<Around> {
+        match self.root {
+            Some((top, _)) if top != self.path => {
+                let there = rustix::fs::fstat(&self.folder)?;
+                Ok(Around {
+                    mode: there.st_mode,
+                    owner: Some((there.st_uid, there.st_gid)),
+                })
+            }
+            _ => Ok(Around { mode: 0, owner: None }),
+        }
+    }
+
+    /// Removes a file's name.
+    pub fn remove(&self) -> io::Result<()> {
+        if self.root.is_some() && !self.is_file()? {
+            return Err(Errno::NOENT.into());
+        }
+        Ok(self.unlink(AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_folder(&self) -> io::Result<()> {
+        Ok(self.unlink(AtFlags::REMOVEDIR)?)
+    }
+
+    fn unlink(&self, what: AtFlags) -> rustix::io::Result<()> {
+        rustix::fs::unlinkat(&self.folder, self.name, what)
+    }
+
+    /// Gives what stands here another name. A file may be replaced by it, nothing else.
+    pub fn rename(&self, to: &Place<'_>) -> io::Result<()> {
+        if to.root.is_some() {
+            to.is_file()?;
+        }
+        Ok(rustix::fs::renameat(&self.folder, self.name, &to.folder, to.name)?)
+    }
+
+    /// Gives a file a second name, which must be free.
+    pub fn link(&self, to: &Place<'_>) -> io::Result<()> {
+        if !self.is_file()? {
+            return Err(Errno::NOENT.into());
+        }
+        Ok(rustix::fs::linkat(
+            &self.folder,
+            self.name,
+            &to.folder,
+            to.name,
+            AtFlags::empty(),
+        )?)
+    }
+}
+
+/// Whose the folder is that something is made in, and who may use it.
+struct Around {
+    mode: RawMode,
+    owner: Option<(u32, u32)>,
+}
+
+impl Around {
+    /// Lets those use what was made who use the folder: its group, if that may write there, and its owner, if the
+    /// administrator made it for him.
+    fn hand_over(&self, made: impl AsFd, bits: RawMode) {
+        if let (Some((user, group)), Ok(now)) = (self.owner, rustix::fs::fstat(&made))
+            && now.st_uid == ADMINISTRATOR
+            && user != ADMINISTRATOR
+        {
+            let _ = fchown(&made, Some(user), Some(group));
+        }
+        if self.mode & GROUP_WRITES != 0 {
+            open_to(made, bits & GROUP);
+        }
+    }
+}
+
+/// Lets others use what was made, whatever the umask said. Not every file system can: then it stays as it is.
+fn open_to(made: impl AsFd, bits: RawMode) {
+    if let Ok(now) = rustix::fs::fstat(&made) {
+        let wanted = (now.st_mode | bits) & ALL_BITS;
+        if wanted != now.st_mode & ALL_BITS {
+            let _ = rustix::fs::fchmod(&made, Mode::from_raw_mode(wanted));
+        }
+    }
+}

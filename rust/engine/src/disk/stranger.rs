@@ -1,0 +1,92 @@
+//! What stands where something of ours should be, and is not ours?
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// What was found in the place of a file or folder of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A symbolic link: whoever planted it chooses what we would read, write or remove.
+    Link,
+    /// A pipe, a socket, a device or a folder where a file should be.
+    NoFile,
+    /// Something else where a folder should be.
+    NoFolder,
+    /// A file that another name elsewhere leads to, and that does not hold what is kept here.
+    Foreign,
+    /// A store that is only read: a backup.
+    Backup,
+}
+
+/// Why a name of ours was not touched. It travels inside an [`io::Error`], so that whoever cares can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    path: PathBuf,
+    found: Found,
+}
+
+impl Stranger {
+    /// What stands at `path`, as an error.
+    pub fn at(path: &Path, found: Found) -> io::Error {
+        Self {
+            path: path.to_owned(),
+            found,
+        }
+        .into()
+    }
+
+    /// The stranger that an error speaks of, if it does.
+    pub fn in_error(fault: &io::Error) -> Option<&Self> {
+        fault.get_ref()?.downcast_ref()
+    }
+
+    /// Where it stands: not always the file that was asked for, but the folder on the way to it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the system calls such a failure.
+    pub fn code(&self) -> i32 {
+        let errno = match self.found {
+            Found::Link => Errno::LOOP,
+            Found::NoFile => Errno::INVAL,
+            Found::NoFolder => Errno::NOTDIR,
+            Found::Foreign => Errno::EXIST,
+            Found::Backup => Errno::ROFS,
+        };
+        errno.raw_os_error()
+    }
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self.found {
+            Found::Link => {
+                "this is a symbolic link, and nothing in a store is reached through one: \
+                 remove the link, or put what it leads to in its place"
+            }
+            Found::NoFile => "this is not a regular file: move it away",
+            Found::NoFolder => "this is not a folder: move it away",
+            Found::Foreign => "this file has another name elsewhere and is not what the store keeps here: move it away",
+            Found::Backup => "this is a backup, and only read",
+        })
+    }
+}
+
+impl Error for Stranger {}
+
+impl From<Stranger> for io::Error {
+    fn from(stranger: Stranger) -> Self {
+        let kind = match stranger.found {
+            Found::Link | Found::NoFile => io::ErrorKind::InvalidInput,
+            Found::NoFolder => io::ErrorKind::NotADirectory,
+            Found::Foreign => io::ErrorKind::AlreadyExists,
+            Found::Backup => io::ErrorKind::ReadOnlyFilesystem,
+        };
+        Self::new(kind, stranger)
+    }
+}

@@ -1,0 +1,205 @@
+//! Which names are ours?
+//!
+//! What is removed, replaced or moved has exactly the shape of a name of ours: anything else in the folder is somebody's, and
+//! left alone.
+
+use super::{
+    DIGEST_DIGITS, DRAFT_SUFFIX, HEALED_LOG, LOG, LONGEST_SPACE_BYTES, NEW_ARCHIVE, NEW_BASE, NEW_SNAPSHOT,
+    RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
+};
+
+/// Tells whether a name has the shape of one of ours.
+pub type Shape = fn(&str) -> bool;
+
+/// What the name of an unfinished file would be if it were finished; `None` if it is none.
+fn finished(name: &str) -> Option<&str> {
+    name.strip_suffix(DRAFT_SUFFIX)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_digest(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether this is the name of a moment, such as `20261115T190743`, alone or with what stands behind a dash.
+fn is_stamped(name: &str) -> bool {
+    let (stamp, rest) = name.split_at_checked(15).unwrap_or((name, ""));
+    let is_stamp = stamp.len() == 15
+        && stamp.bytes().enumerate().all(|(at, b)| match at {
+            8 => b == b'T',
+            _ => b.is_ascii_digit(),
+        });
+    is_stamp && (rest.is_empty() || rest.starts_with('-'))
+}
+
+/// Whether a file of this name in the store's folder is a log or a snapshot that was not finished.
+pub fn is_draft(name: &str) -> bool {
+    finished(name).is_some_and(|name| {
+        let seq = name.strip_prefix(SNAPSHOT).and_then(|rest| rest.strip_prefix('.'));
+        name == LOG || name == SNAPSHOT || seq.is_some_and(is_number)
+    })
+}
+
+/// Whether a file of this name in `base/` is a base.
+pub fn is_base_file(name: &str) -> bool {
+    name.strip_suffix(".json")
+        .is_some_and(|digest| is_digest(digest, DIGEST_DIGITS))
+}
+
+/// The digest that a base of this name should have.
+pub fn digest_in_base_name(name: &str) -> Option<&str> {
+    name.strip_suffix(".json").filter(|_| is_base_file(name))
+}
+
+/// Whether one is a base, or a snapshot, that was not finished.
+pub fn is_base_draft(name: &str) -> bool {
+    matches!(name, NEW_BASE | NEW_SNAPSHOT) || finished(name).is_some_and(is_base_file)
+}
+
+/// Whether a file of this name in `archive/` is a retired log, packed or not.
+pub fn is_archive_file(name: &str) -> bool {
+    let plain = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".wal");
+    plain.is_some_and(|plain| {
+        let mut parts = plain.split('-');
+        let mut next = || parts.next().unwrap_or_default();
+        let (first, last, digest) = (next(), next(), next());
+        is_number(first) && is_number(last) && is_digest(digest, SHORT_DIGITS) && parts.next().is_none()
+    })
+}
+
+/// The last seq of an archive of this name.
+pub fn last_seq_in_archive_name(name: &str) -> Option<u64> {
+    name.split('-').nth(1).filter(|_| is_archive_file(name))?.parse().ok()
+}
+
+/// Whether one was not finished.
+pub fn is_archive_draft(name: &str) -> bool {
+    matches!(name, NEW_ARCHIVE | RESTORED_LOG | RESTORED_SNAPSHOT | HEALED_LOG)
+        || finished(name).is_some_and(is_archive_file)
+}
+
+/// Whether a file of this name in `index/` tells which events of an archive speak of which record, finished or not.
+pub fn is_history_index(name: &str) -> bool {
+    let archive = finished(name).unwrap_or(name).strip_suffix(".history");
+    archive.is_some_and(is_archive_file)
+}
+
+/// Whether a space may have this name: it becomes part of the name of a file.
+pub fn is_space_name(name: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=LONGEST_SPACE_BYTES).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_plain)
+}
+
+/// Whether a file of this name holds rows, or with the other suffix codes, of a space.
+pub fn is_file_of_space(name: &str, suffix: &str) -> bool {
+    let parts = name.strip_suffix(suffix).and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(space, generation)| is_space_name(space) && is_number(generation))
+}
+
+/// Whether a file of this name in `vectors/` holds rows.
+pub fn is_rows_file(name: &str) -> bool {
+    is_file_of_space(name, ROWS_SUFFIX)
+}
+
+/// Whether one was not finished.
+pub fn is_rows_draft(name: &str) -> bool {
+    finished(name).is_some_and(is_rows_file)
+}
+
+/// Whether a file of this name in `quarantine/` was not finished.
+pub fn is_quarantine_draft(name: &str) -> bool {
+    // Whatever is put aside is named by the moment, and then by what it is.
+    finished(name).is_some_and(|name| is_stamped(name) && name.contains('-'))
+}
+
+/// Whether a folder of this name in `backup/` is a copy.
+pub fn is_backup_folder(name: &str) -> bool {
+    is_stamped(name) && name.split('-').skip(1).all(is_number)
+}
+
+/// Whether one was not finished.
+pub fn is_backup_draft(name: &str) -> bool {
+    finished(name).is_some_and(is_backup_folder)
+}
+
+/// Whether a file of this name lies directly in a copy, finished or not.
+pub fn is_in_backup(name: &str) -> bool {
+    name == LOG || name == SNAPSHOT || name == SYNCED || is_draft(name)
+}
+
+/// Whether a file of this name in `index/text/` is a sealed part of the text index that was not finished.
+pub fn is_text_draft(name: &str) -> bool {
+    finished(name).is_some_and(is_text_name)
+}
+
+fn is_text_name(name: &str) -> bool {
+    name.split_once('-')
+        .is_some_and(|(seq, head)| is_number(seq) && is_digest(head, SHORT_DIGITS))
+}
+
+/// The last event that a sealed part of the text index of this name knows.
+pub fn text_index_seq(name: &str) -> Option<u64> {
+    let name = name.strip_suffix(".text").filter(|name| is_text_name(name))?;
+    name.split('-').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive_name;
+    use super::*;
+
+    #[test]
+    fn names_of_ours_are_known_and_those_almost_like_them_are_not() {
+        let digest = "0123456789abcdef".repeat(4);
+        let base = format!("{digest}.json");
+        assert!(is_base_file(&base));
+        assert!(is_base_draft(&format!("{base}.tmp")) && is_base_draft(NEW_BASE));
+        for other in ["notes.json", "x.json.tmp", &base[1..], &base.to_uppercase(), ".json"] {
+            assert!(!is_base_file(other) && !is_base_draft(other), "{other}");
+        }
+        let name = archive_name(1, 20, &digest);
+        let archive = name.rsplit('/').next().unwrap_or_default();
+        assert!(is_archive_file(archive) && is_archive_file("1-20-0123456789abcdef.wal"));
+        assert!(is_archive_draft(&format!("{archive}.tmp")));
+        assert!(is_history_index(&format!("{archive}.history")));
+        assert!(is_history_index(&format!("{archive}.history.tmp")));
+        for other in [
+            "1-2.wal",
+            "1-2-0123456789abcdef-3.wal",
+            "a-2-0123456789abcdef.wal",
+            "x.wal.zst",
+            "mail.history",
+        ] {
+            assert!(!is_archive_file(other) && !is_history_index(other), "{other}");
+        }
+        assert!(is_draft("events.wal.tmp") && is_draft("snapshot.json.tmp") && is_draft("snapshot.json.17.tmp"));
+        for other in [
+            "x.tmp",
+            "snapshot.json.x.tmp",
+            "events.wal",
+            "snapshot.json..tmp",
+            ".tmp",
+        ] {
+            assert!(!is_draft(other), "{other}");
+        }
+        assert!(is_backup_folder("20261115T190743") && is_backup_folder("20261115T190743-2"));
+        assert!(is_backup_draft("20261115T190743-2.tmp"));
+        for other in [
+            "x.tmp",
+            "20261115",
+            "20261115T190743-mine",
+            "20261115T190743.tmp2",
+            "2026111éT190743",
+        ] {
+            assert!(!is_backup_folder(other) && !is_backup_draft(other), "{other}");
+        }
+        assert!(is_quarantine_draft("20261115T190743-tail-at-120.tmp"));
+        assert!(!is_quarantine_draft("tail.tmp") && !is_quarantine_draft("20261115T190743-tail-at-120"));
+        assert_eq!(text_index_seq("17-0123456789abcdef.text"), Some(17));
+        assert_eq!(text_index_seq("17-notes.text"), None);
+        assert!(is_text_draft("17-0123456789abcdef.tmp") && !is_text_draft("17-notes.tmp"));
+    }
+}

@@ -1,0 +1,83 @@
+//! Which folder is a project's store?
+//!
+//! `.chronomemory` in the project. A folder that holds the files of a store itself can be looked at as well: a backup, or a
+//! copy of a store. But a file called `events.wal` does not make a store of a folder: other programs have such files too. So
+//! the folder must show that it is one, and even then it is only read: what lies beside the log may be anybody's.
+
+use std::path::Path;
+
+use crate::disk::{Access, Disk, Manner, read_upto};
+use crate::hint::first_line;
+use crate::json::{self, Value};
+use crate::layout::{FOLDER, Layout, is_backup_folder};
+use crate::wal::synced::{SYNCED_BYTES, begins_as_hint};
+
+/// What every event has, whoever wrote it.
+const FIELDS: [&str; 8] = [
+    "hash",
+    "op",
+    "prev_hash",
+    "record",
+    "record_id",
+    "recursion_depth",
+    "seq",
+    "ts",
+];
+
+/// The store of a folder that somebody names as a project.
+pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
+    let project = Layout::of_project(root);
+    if disk.exists(project.folder()) {
+        return project;
+    }
+    let here = Layout::of_folder(root.to_owned());
+    if disk.status(here.log()).is_err() {
+        return project;
+    }
+    if root.file_name().is_some_and(|name| name == FOLDER) {
+        // The folder of a project's store, named itself.
+        return here;
+    }
+    let copy = Layout::of_backup(disk.real_path(root));
+    if is_store(disk, &copy) { copy } else { project }
+}
+
+/// The store that somebody names to bring it back: it is only read, and verified, so that any log will do.
+pub fn source_of(disk: &dyn Disk, root: &Path) -> Layout {
+    let project = Layout::of_project(root);
+    let copy = Layout::of_backup(disk.real_path(root));
+    if !disk.exists(project.folder()) && disk.status(copy.log()).is_ok() {
+        return copy;
+    }
+    project
+}
+
+/// Whether the files in a folder show that they are a store's: by the hint about the last sync, which nobody else has, or by
+/// an event in a folder that is named as backups are.
+fn is_store(disk: &dyn Disk, layout: &Layout) -> bool {
+    disk.guard(layout.folder(), Manner::default());
+    // It may be damaged: then the store is, and whoever looks at it should hear of that.
+    let mut hint = Vec::new();
+    let read = disk
+        .open(&layout.synced(), Access::Read)
+        .and_then(|file| read_upto(&*file, &mut hint, 0, SYNCED_BYTES));
+    if read.is_ok() && begins_as_hint(&hint) {
+        return true;
+    }
+    let name = layout.folder().file_name().unwrap_or_default();
+    is_backup_folder(&name.to_string_lossy()) && begins_with_event(disk, layout)
+}
+
+fn begins_with_event(disk: &dyn Disk, layout: &Layout) -> bool {
+    let line = disk.open(layout.log(), Access::Read).and_then(|log| {
+        let length = log.length()?;
+        first_line(&*log, length)
+    });
+    let Ok(Some(line)) = line else {
+        return false;
+    };
+    match json::parse(&line) {
+        Ok(event @ Value::Object(_)) => FIELDS.iter().all(|field| event.get(field).is_some()),
+        _ => false,
+    }
+}
