@@ -18,6 +18,7 @@ from chronomemory.errors import (
     StoreLocked,
     StorePoisoned,
     UnknownSpace,
+    WriteConflict,
 )
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
@@ -54,6 +55,7 @@ __all__ = [
     "UnknownSpace",
     "VerifyReport",
     "WalEvent",
+    "WriteConflict",
     "__version__",
     "invalidate",
     "metrics",

@@ -228,10 +228,20 @@ def block_links(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
 def block_contradictions(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
     """The unresolved contradictions of these blocks."""
 
+def bookmark(engine: Engine) -> tuple[str, int]:
+    """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
+
 def write_unless_changed(
-    engine: Engine, changes: Iterable[tuple[str, Any]], face: str, seq: int, read: list[str]
-) -> bool:
-    """Write changes as one batch, and return True, unless an id that was read changed after seq."""
+    engine: Engine,
+    changes: Iterable[tuple[str, Any]],
+    face: str | None,
+    since: tuple[str, int],
+    read: list[str],
+) -> WalEvent | None:
+    """Write changes as one batch and return the last event, unless an id that was read changed since.
+
+    None also if nobody can tell what changed, since the log is another one, or was compacted.
+    """
 
 def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) -> list[bool]:
     """Which results fit a budget, in their order."""

@@ -21,6 +21,7 @@ __all__ = [
     "StoreLocked",
     "StorePoisoned",
     "UnknownSpace",
+    "WriteConflict",
 ]
 
 
@@ -46,6 +47,10 @@ class StorePoisoned(ChronoError):
 
 class FormatUnsupported(ChronoError):
     """The files were written in a format that this version does not know."""
+
+
+class WriteConflict(ChronoError):
+    """Other writers kept changing what a change was made from; nothing of it was written."""
 
 
 class LogCorrupted(ChronoError):

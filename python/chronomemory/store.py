@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, search, vectors
+from chronomemory import metrics, migrate, search, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
 from chronomemory.asked import count, string, string_or_none
 from chronomemory.deps import DepGraph
@@ -370,10 +370,11 @@ class ChronoStore(Door):
     reembed = vectors.reembed
     spaces = vectors.spaces
     use_space = vectors.use_space
+    update = updates.update
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate a record and what rests on it, by default along the edges in the store."""
-        return invalidate(record_id, reason, self, dep_graph or DepGraph.from_store(self))
+        return invalidate(record_id, reason, self, dep_graph)
 
 
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory._core import write_unless_changed
+from chronomemory._core import bookmark, write_unless_changed
 from chronomemory.blocks.checks import check_within
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
@@ -58,7 +58,7 @@ class Connection:
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
-        self._since = store.wal_seq() if writable else 0
+        self._since = bookmark(store.engine) if writable else ("", 0)
         self._watched: set[str] = set()
         #: Embeddings by record, each with its space and model.
         self._attached: dict[str, tuple[Vector, str, str]] = {}
@@ -193,7 +193,8 @@ class Connection:
             # looks at, and is not active without one. What has a vector keeps it until the batch is written.
             arriving = self._arriving()
             self._attach(arriving)
-        if not write_unless_changed(self.store.engine, self._changes, FACE, self._since, list(self._watched)):
+        watched = list(self._watched)
+        if write_unless_changed(self.store.engine, self._changes, FACE, self._since, watched) is None:
             raise BatchConflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",

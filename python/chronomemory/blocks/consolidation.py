@@ -16,13 +16,14 @@ from chronomemory.blocks import embeddings
 from chronomemory.blocks.arrival import Arrival, ConsolidateResult, least_cosine
 from chronomemory.blocks.asking import Answers, NoAnswer, Unanswered
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
+from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.neighbours import Neighbours
 from chronomemory.embedders import Embedder, Matrix
 from chronomemory.embedders.protocol import as_matrix
 from chronomemory.record import ChronoRecord
+from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["ConsolidateResult", "Consolidation"]
 

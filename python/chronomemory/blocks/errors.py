@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.errors import ChronoError
+from chronomemory.errors import ChronoError, WriteConflict
 
 __all__ = ["BatchConflict", "FrameError", "IntegrityError"]
 
@@ -11,7 +11,7 @@ class IntegrityError(ChronoError):
     """Something is there already, or what it speaks of is not; nothing was written."""
 
 
-class BatchConflict(IntegrityError):  # noqa: N818
+class BatchConflict(IntegrityError, WriteConflict):  # noqa: N818
     """Another writer changed what a batch has read; nothing was written, and the batch can be run again."""
 
 

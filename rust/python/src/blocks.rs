@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::engine::Engine;
 use crate::enter::{bad_choice, enter};
-use crate::handle::{now, threads};
+use crate::handle::threads;
 
 /// What a door takes for a question: the names are those of [`Ask`].
 #[derive(FromPyObject)]
@@ -160,25 +160,6 @@ pub fn block_contradictions(
     ids: Vec<String>,
 ) -> PyResult<Vec<(String, String)>> {
     with_blocks(py, engine, |columns| columns.contradictions_of(&ids))
-}
-
-/// Writes changes as one batch unless one of the ids that were read changed after `seq`; says whether it did.
-#[pyfunction]
-pub fn write_unless_changed(
-    py: Python<'_>,
-    engine: &Bound<'_, Engine>,
-    changes: &Bound<'_, PyAny>,
-    face: &str,
-    seq: u64,
-    read: Vec<String>,
-) -> PyResult<bool> {
-    let engine = engine.get();
-    let desk = engine.draft_of(changes, Some(face))?;
-    let committed = engine
-        .handle()
-        .change(py, |store| store.commit_unless_changed(&desk.draft, &read, seq, now()))?;
-    engine.keep(desk);
-    Ok(committed.is_some())
 }
 
 /// Which results fit a budget, in their order.

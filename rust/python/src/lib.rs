@@ -16,6 +16,7 @@ mod report;
 mod search;
 mod shape;
 mod speller;
+mod unless;
 mod value;
 mod vectors;
 mod view;
@@ -31,10 +32,7 @@ mod _core {
     use crate::handle::after_fork;
 
     #[pymodule_export]
-    use crate::blocks::{
-        block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
-        write_unless_changed,
-    };
+    use crate::blocks::{block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks};
     #[pymodule_export]
     use crate::door::Door;
     #[pymodule_export]
@@ -43,6 +41,8 @@ mod _core {
     use crate::event::WalEvent;
     #[pymodule_export]
     use crate::search::{question_words, text_words};
+    #[pymodule_export]
+    use crate::unless::{bookmark, write_unless_changed};
     #[pymodule_export]
     use crate::vectors::{attach, choose_space, detach, drop_space, embedding, matrix, nearest, spaces};
     #[pymodule_export]

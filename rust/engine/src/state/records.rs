@@ -105,19 +105,11 @@ impl State {
             .map(|&slot| (slot, self.arena.get(self.slots[slot as usize].at)))
     }
 
-    /// Whether an event of this seq or a later one speaks of an id. Of events that were compacted away nobody knows.
-    pub fn is_spoken_of_since(&self, id: &str, seq: u64) -> bool {
-        let Some(slot) = self.find(&spelled(id)) else {
-            return false;
-        };
-        let last = self.timeline.index(self.slots[slot as usize].last_event);
-        let is_since = |last: u32| {
-            self.timeline
-                .since(seq)
-                .iter()
-                .any(|events| events.contains(&(last as usize)))
-        };
-        self.timeline.begins_after(seq) || last.is_some_and(is_since)
+    /// Whether the event of the live log at this index or a later one speaks of an id.
+    pub fn is_spoken_of_from(&self, id: &str, index: u32) -> bool {
+        let slot = self.find(&spelled(id));
+        let last = slot.and_then(|slot| self.timeline.index(self.slots[slot as usize].last_event));
+        last.is_some_and(|last| last >= index)
     }
 
     /// The canonical record of an id.
