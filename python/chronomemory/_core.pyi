@@ -23,8 +23,13 @@ __all__ = [
     "__version__",
     "attach",
     "block_contradictions",
+    "block_count",
     "block_links",
+    "block_misfits",
+    "block_record",
+    "block_records",
     "blocks_tagged",
+    "bookmark",
     "canonical_json",
     "choose_space",
     "detach",
@@ -243,6 +248,18 @@ def write_unless_changed(
     None also if nobody can tell what changed, since the log is another one, or was compacted.
     """
 
+def block_records(engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+    """The records of a kind of this face: no plain ones, and none that the face would not have written."""
+
+def block_count(engine: Engine, kind: str, status: str) -> int:
+    """How many of them there are."""
+
+def block_record(engine: Engine, record_id: str) -> ChronoRecord | None:
+    """A record, unless it has an id of this face and the face would not have written it."""
+
+def block_misfits(engine: Engine) -> list[tuple[str, str, str]]:
+    """What the face would not have written: id, field, reason."""
+
 def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) -> list[bool]:
     """Which results fit a budget, in their order."""
 
@@ -264,9 +281,18 @@ def event_hash(fields: Mapping[str, Any]) -> str:
 _Floats = npt.NDArray[np.float32]
 
 def attach(
-    engine: Engine, ids: list[str], matrix: _Floats, *, space: str | None = None, model: str | None = None
-) -> tuple[int, int]:
-    """One atomic batch, a row for each id; the first seq and the one after the last."""
+    engine: Engine,
+    ids: list[str],
+    matrix: _Floats,
+    *,
+    space: str | None = None,
+    model: str | None = None,
+    since: tuple[str, int] | None = None,
+) -> tuple[int, int] | None:
+    """One atomic batch, a row for each id; the first seq and the one after the last.
+
+    With a bookmark, None and nothing written if a record has changed since, or has an embedding there by now.
+    """
 
 def detach(engine: Engine, ids: list[str], *, space: str | None = None) -> int:
     """How many of the records had an embedding."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, search, updates, vectors
+from chronomemory import metrics, migrate, reembedding, search, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
 from chronomemory.asked import count, string, string_or_none
 from chronomemory.deps import DepGraph
@@ -367,7 +367,7 @@ class ChronoStore(Door):
     embedding = vectors.embedding
     matrix = vectors.matrix
     nearest = vectors.nearest
-    reembed = vectors.reembed
+    reembed = reembedding.reembed
     spaces = vectors.spaces
     use_space = vectors.use_space
     update = updates.update

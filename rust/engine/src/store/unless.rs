@@ -56,7 +56,7 @@ impl Store {
 
     /// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
     /// log is another one, or was compacted and began anew somewhere behind it.
-    fn first_behind(&self, since: &Bookmark) -> Result<Option<u32>> {
+    pub(super) fn first_behind(&self, since: &Bookmark) -> Result<Option<u32>> {
         let Some(log) = &self.log else {
             return Ok((since.head.is_empty()).then_some(0));
         };
