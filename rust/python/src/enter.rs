@@ -97,7 +97,7 @@ pub fn invalid(py: Python<'_>, field: &str, reason: &str) -> PyErr {
 }
 
 /// `StoreClosed`, for handles that a fork made useless.
-pub fn forked(py: Python<'_>) -> PyErr {
+pub fn is_from_before_a_fork(py: Python<'_>) -> PyErr {
     let message = "the store was opened before this process was forked";
     plain(py, "StoreClosed", message, "Open the store in this process.").unwrap_or_else(|fault| fault)
 }

@@ -5,6 +5,7 @@
 //! lost until `sync_dir` returned; `rename` replaces a name as a whole.
 
 mod crash;
+pub mod forked;
 mod map;
 mod real;
 mod turn;

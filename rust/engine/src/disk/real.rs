@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::forked::Lockable;
 use super::turn::Turn;
 use super::{Access, Disk, DiskFile, Identity, LockFile, Mapping, Status};
 
@@ -79,7 +80,8 @@ impl Disk for RealDisk {
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
-        let file = open_plain(path, OpenOptions::new().write(true).create(true).truncate(false))?;
+        let options = || OpenOptions::new().write(true).create(true).truncate(false).clone();
+        let file = Lockable::of(|| open_plain(path, &mut options()))?;
         Ok(Box::new(RealLock {
             file,
             turn: Turn::at(path),
@@ -139,7 +141,7 @@ impl DiskFile for RealFile {
 }
 
 struct RealLock {
-    file: File,
+    file: Lockable,
     turn: Turn,
 }
 

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::forked::Lockable;
+
 /// For how long a writer may go on taking the lock while others wait.
 const SHARE: Duration = Duration::from_millis(8);
 
@@ -32,7 +34,7 @@ struct Taken {
     since: Option<Instant>,
     released: Option<Instant>,
     /// The folder, on a handle of this writer's own.
-    sign: Option<File>,
+    sign: Option<Lockable>,
 }
 
 impl Turn {
@@ -93,9 +95,9 @@ impl Turn {
 impl Taken {
     fn sign(&mut self, folder: &Path) -> Option<&File> {
         if self.sign.is_none() {
-            self.sign = File::open(folder).ok();
+            self.sign = Lockable::of(|| File::open(folder)).ok();
         }
-        self.sign.as_ref()
+        self.sign.as_deref()
     }
 
     fn others_wait(&mut self, folder: &Path) -> bool {
