@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory._core import bookmark, write_unless_changed
+from chronomemory._core import block_count, block_record, block_records, bookmark, write_unless_changed
 from chronomemory.blocks.checks import check_within
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
@@ -74,7 +74,7 @@ class Connection:
         """Return a record that the batch can do without: others may change it meanwhile."""
         found = self._seen.get(record_id)
         if found is None:
-            found = self.store.engine.get(record_id)
+            found = block_record(self.store.engine, record_id)
         return None if found is None or found.status == "tombstone" else found
 
     def records(self, kind: str, *statuses: str, limit: int | None = None) -> list[ChronoRecord]:
@@ -85,7 +85,7 @@ class Connection:
         engine = self.store.engine
         asked: tuple[str | None, ...] = statuses or (None,)
         most = limit if len(statuses) == 1 and not self._seen else None
-        found = [record for status in asked for record in engine.query(kind=kind, status=status, limit=most)]
+        found = [record for status in asked for record in block_records(engine, kind, status, most)]
         if self._seen:
             found = [record for record in found if record.id not in self._seen]
             found += [record for record in self._seen.values() if record.kind == kind]
@@ -99,7 +99,7 @@ class Connection:
         """Return how many records of a kind have a status."""
         if any(record.kind == kind for record in self._seen.values()):
             return len(self.records(kind, status))
-        return self.store.engine.count(kind=kind, status=status)
+        return block_count(self.store.engine, kind, status)
 
     def events(self) -> int:
         """Return how many events the batch will be; several are announced by one more."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chronomemory._core import block_records
 from chronomemory.blocks import embeddings
 from chronomemory.blocks.arrival import Arrival, ConsolidateResult, least_cosine
 from chronomemory.blocks.asking import Answers, NoAnswer, Unanswered
@@ -76,9 +77,7 @@ class Consolidation:
         """Take in what waits, or so much of it; what went wrong with some of it is told at the end."""
         while limit is None or self.result.processed < limit:
             most = _EMBEDDED_BLOCKS if limit is None else min(_EMBEDDED_BLOCKS, limit - self.result.processed)
-            waiting = self.blocks.store.engine.query(
-                kind=BLOCK, status="inbox", limit=most + len(self.failed)
-            )
+            waiting = block_records(self.blocks.store.engine, BLOCK, "inbox", most + len(self.failed))
             records = [record for record in waiting if record.id not in self.failed][:most]
             if not records:
                 break

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from chronomemory._core import block_contradictions, block_links
+from chronomemory._core import block_contradictions, block_links, block_misfits
 from chronomemory.asked import LAST_SEQ
 from chronomemory.blocks.checks import check_count, check_one_of, check_text
 from chronomemory.blocks.connection import Connection
@@ -35,6 +35,8 @@ class MemoryStatus:
     session: str | None
     embedding_model: str
     suggestion: str
+    #: What lies under an id of this face and no verb can use, each with the reason: left out of every answer.
+    unusable: tuple[str, ...] = ()
 
 
 def survey(conn: Connection, *, hours: float, model: str, session_id: str | None) -> MemoryStatus:
@@ -57,6 +59,7 @@ def survey(conn: Connection, *, hours: float, model: str, session_id: str | None
         session=session_id,
         embedding_model=model,
         suggestion=_suggestion(inbox, active),
+        unusable=tuple(f"{name}: {field}: {reason}" for name, field, reason in block_misfits(engine)),
     )
 
 

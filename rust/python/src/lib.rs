@@ -29,10 +29,13 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
-    use crate::handle::after_fork;
+    use crate::handle::{after_fork, after_fork_in_parent, before_fork};
 
     #[pymodule_export]
-    use crate::blocks::{block_contradictions, block_links, blocks_tagged, fit_budget, nearest_blocks, recall_blocks};
+    use crate::blocks::{
+        block_contradictions, block_count, block_links, block_misfits, block_record, block_records, blocks_tagged,
+        fit_budget, nearest_blocks, recall_blocks,
+    };
     #[pymodule_export]
     use crate::door::Door;
     #[pymodule_export]
@@ -55,6 +58,8 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         let hooks = PyDict::new(py);
+        hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
+        hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork_in_parent, module)?)?;
         hooks.set_item("after_in_child", wrap_pyfunction!(after_fork, module)?)?;
         PyModule::import(py, "os")?.call_method("register_at_fork", (), Some(&hooks))?;
         Ok(())

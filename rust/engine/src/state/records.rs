@@ -134,14 +134,17 @@ impl State {
 
     /// The canonical records that a query asks for, in insertion order.
     pub fn query(&self, query: &Query) -> Vec<&[u8]> {
+        self.matches(query).take(query.limit.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The same one by one, its limit aside.
+    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let least = query.min_confidence;
         self.catalog
             .slots(wanted(query))
             .map(|slot| &self.slots[slot as usize])
-            .filter(|slot| slot.confidence >= least)
-            .take(query.limit.unwrap_or(usize::MAX))
+            .filter(move |slot| slot.confidence >= least)
             .map(|slot| self.arena.get(slot.at))
-            .collect()
     }
 
     /// How many records a query would find, its limit aside.
