@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chronomemory import interrupts as interrupts  # first: what follows takes a moment
 from chronomemory import metrics, query
 from chronomemory._core import __version__
 from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["log_folder", "log_path"]
+__all__ = ["FOLDER", "log_folder", "log_path"]
+
+#: The folder of a store in its project.
+FOLDER = ".chronomemory"
 
 
 def log_folder(project_root: Path) -> Path:
@@ -15,7 +18,7 @@ def log_folder(project_root: Path) -> Path:
 
     A folder that holds the files themselves, as a backup does, is a store's folder too.
     """
-    folder = project_root / ".chronomemory"
+    folder = project_root / FOLDER
     return project_root if not folder.exists() and (project_root / "events.wal").is_file() else folder
 
 
