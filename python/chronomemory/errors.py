@@ -17,6 +17,7 @@ __all__ = [
     "HistoryUnavailable",
     "InvalidRecord",
     "LogCorrupted",
+    "OutOfMemory",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
@@ -47,6 +48,10 @@ class StorePoisoned(ChronoError):
 
 class FormatUnsupported(ChronoError):
     """The files were written in a format that this version does not know."""
+
+
+class OutOfMemory(ChronoError, MemoryError):
+    """A file needs more memory to be read than the process may have; nothing was changed."""
 
 
 class WriteConflict(ChronoError):
