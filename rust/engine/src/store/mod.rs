@@ -277,7 +277,7 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let outcome = self.sync();
+        let outcome = self.sync().and(self.end_lease_at_last());
         self.tell_known_head();
         self.write_wanted_snapshot();
         self.closed = true;
