@@ -1,5 +1,6 @@
 //! How does a call enter the engine, and how does it come back? The only place that lets go of the interpreter.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use chronomemory::error::Error;
@@ -39,6 +40,12 @@ impl Reporter {
 pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
     let message = fault.to_string();
     let made = match fault {
+        Error::Io { path, source } if source.kind() == ErrorKind::OutOfMemory => plain(
+            py,
+            "OutOfMemory",
+            &format!("{}: there is not enough memory to read it", path.display()),
+            "Give the process more memory; nothing was changed.",
+        ),
         Error::Io { path, source } => return os_error(&path, &source),
         Error::Invalid { field, reason } => return invalid(py, &field, &reason),
         Error::Locked { .. } => plain(
