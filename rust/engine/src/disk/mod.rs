@@ -252,7 +252,8 @@ mod tests {
     #[test]
     fn memory_that_cannot_be_had_is_an_error() {
         let disk = CrashDisk::default();
-        let file = disk.create(Path::new("f")).expect("a file");
+        disk.create_dir(Path::new("/d")).expect("a folder");
+        let file = disk.create(Path::new("/d/f")).expect("a file");
         let mut kept = b"kept".to_vec();
         let fault = read_upto(&*file, &mut kept, 0, isize::MAX as usize).expect_err("no machine has so much");
         assert_eq!(fault.kind(), io::ErrorKind::OutOfMemory);
