@@ -103,7 +103,7 @@ def test_an_interrupted_compaction_leaves_nothing_behind(tmp_path: Path, home: P
         store.upsert({"id": "B"})
         backup = store.backup()
         store.compact()
-    # As if it had been interrupted before the logs were swapped: base and archive hold what the log holds too.
+    # As if it had been interrupted before the logs were swapped: base and archive hold what the log holds.
     shutil.copy(backup / "events.wal", home / "events.wal")
     with quiet(), ChronoStore(tmp_path) as store:
         store.accept_head()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chronomemory import interrupts as interrupts  # first: what follows takes a moment
 from chronomemory import metrics, query
 from chronomemory._core import __version__
 from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus
@@ -14,11 +15,13 @@ from chronomemory.errors import (
     HistoryUnavailable,
     InvalidRecord,
     LogCorrupted,
+    OutOfMemory,
     StoreClosed,
     StoreLocked,
     StorePoisoned,
     StoreReadOnly,
     UnknownSpace,
+    WriteConflict,
 )
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
@@ -47,6 +50,7 @@ __all__ = [
     "InvalidRecord",
     "LogCorrupted",
     "Neighbour",
+    "OutOfMemory",
     "RollbackReport",
     "Space",
     "StoreClosed",
@@ -56,6 +60,7 @@ __all__ = [
     "UnknownSpace",
     "VerifyReport",
     "WalEvent",
+    "WriteConflict",
     "__version__",
     "invalidate",
     "metrics",

@@ -24,9 +24,14 @@ __all__ = [
     "__version__",
     "attach",
     "block_contradictions",
+    "block_count",
     "block_links",
+    "block_misfits",
+    "block_record",
+    "block_records",
     "blocks_forming",
     "blocks_tagged",
+    "bookmark",
     "canonical_json",
     "choose_space",
     "detach",
@@ -239,10 +244,32 @@ def blocks_forming(engine: Engine, ids: list[str]) -> list[list[str]]:
 def block_contradictions(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
     """The unresolved contradictions of these blocks."""
 
+def bookmark(engine: Engine) -> tuple[str, int]:
+    """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
+
 def write_unless_changed(
-    engine: Engine, changes: Iterable[tuple[str, Any]], face: str, seq: int, read: list[str]
-) -> bool:
-    """Write changes as one batch, and return True, unless an id that was read changed after seq."""
+    engine: Engine,
+    changes: Iterable[tuple[str, Any]],
+    face: str | None,
+    since: tuple[str, int],
+    read: list[str],
+) -> WalEvent | None:
+    """Write changes as one batch and return the last event, unless an id that was read changed since.
+
+    None also if nobody can tell what changed, since the log is another one, or was compacted.
+    """
+
+def block_records(engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+    """The records of a kind of this face: no plain ones, and none that the face would not have written."""
+
+def block_count(engine: Engine, kind: str, status: str) -> int:
+    """How many of them there are."""
+
+def block_record(engine: Engine, record_id: str) -> ChronoRecord | None:
+    """A record, unless it has an id of this face and the face would not have written it."""
+
+def block_misfits(engine: Engine) -> list[tuple[str, str, str]]:
+    """What the face would not have written: id, field, reason."""
 
 def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) -> list[bool]:
     """Which results fit a budget, in their order."""
@@ -265,9 +292,18 @@ def event_hash(fields: Mapping[str, Any]) -> str:
 _Floats = npt.NDArray[np.float32]
 
 def attach(
-    engine: Engine, ids: list[str], matrix: _Floats, *, space: str | None = None, model: str | None = None
-) -> tuple[int, int]:
-    """One atomic batch, a row for each id; the first seq and the one after the last."""
+    engine: Engine,
+    ids: list[str],
+    matrix: _Floats,
+    *,
+    space: str | None = None,
+    model: str | None = None,
+    since: tuple[str, int] | None = None,
+) -> tuple[int, int] | None:
+    """One atomic batch, a row for each id; the first seq and the one after the last.
+
+    With a bookmark, None and nothing written if a record has changed since, or has an embedding there by now.
+    """
 
 def detach(engine: Engine, ids: list[str], *, space: str | None = None) -> int:
     """How many of the records had an embedding."""

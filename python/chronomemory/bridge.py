@@ -15,6 +15,7 @@ from chronomemory.layout import log_path
 from chronomemory.migrate import _governance_to_esdb_status, confidence_of, read_objects
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
+from chronomemory.updates import update
 
 __all__ = ["EsdbBridge", "EsdbRecord", "EsdbStatus"]
 
@@ -127,14 +128,7 @@ class EsdbBridge:
         """Write a record, keeping the provenance it has in the store; False without a log."""
         if not self._has_log():
             return False
-        known = self._store.get(record.id) or ChronoRecord(id=record.id)
-        known.kind = record.kind
-        known.status = record.status
-        known.label = record.label
-        known.confidence = record.confidence
-        known.data = record.data
-        known.evidence = record.source_ids
-        self._store.upsert(known)
+        update(self._store, record.id, lambda known: _renewed(known, record))
         return True
 
     def delete_record(self, record_id: str) -> bool:
@@ -178,6 +172,18 @@ class EsdbBridge:
             backend="; ".join([_JSON_BACKEND, *problems]),
             record_count=sum(len(records) for records, _ in both),
         )
+
+
+def _renewed(known: ChronoRecord | None, record: EsdbRecord) -> ChronoRecord:
+    """Return a record with what the bridge says of it; its provenance stays."""
+    renewed = known or ChronoRecord(id=record.id)
+    renewed.kind = record.kind
+    renewed.status = record.status
+    renewed.label = record.label
+    renewed.confidence = record.confidence
+    renewed.data = record.data
+    renewed.evidence = record.source_ids
+    return renewed
 
 
 def _shown(record: ChronoRecord) -> EsdbRecord:

@@ -10,6 +10,7 @@ from itertools import count
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
+from chronomemory.updates import Look, run
 
 __all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge"]
 
@@ -73,9 +74,7 @@ class DepGraph:
                 raise InvalidRecord(f"an edge needs a non-empty {name}", field=name)
         edge = DependencyEdge(from_id, to_id, edge_type)
         if self._store is not None:
-            record_id, held = _place(edge, self._store)
-            if not held:
-                self._store.upsert(_record_of(edge, record_id))
+            run(self._store, lambda look: _add(look, edge))
         self._link(edge)
         return edge
 
@@ -85,9 +84,7 @@ class DepGraph:
         edge = DependencyEdge(from_id, to_id, edge_type)
         held = False
         if self._store is not None:
-            record_id, held = _place(edge, self._store)
-            if held:
-                self._store.delete(record_id)
+            held = run(self._store, lambda look: _remove(look, edge))
         if edge not in self._edges:
             return held
         del self._edges[edge]
@@ -197,7 +194,20 @@ def _ids_for(edge: DependencyEdge) -> Iterator[str]:
         yield f"{wanted}-{number}"
 
 
-def _place(edge: DependencyEdge, store: Writable) -> tuple[str, bool]:
+def _add(look: Look, edge: DependencyEdge) -> None:
+    record_id, held = _place(edge, look)
+    if not held:
+        look.upsert([_record_of(edge, record_id)])
+
+
+def _remove(look: Look, edge: DependencyEdge) -> bool:
+    record_id, held = _place(edge, look)
+    if held:
+        look.write(("delete", record_id))
+    return held
+
+
+def _place(edge: DependencyEdge, look: Look) -> tuple[str, bool]:
     """Find the record id of an edge, and whether the store already holds it there.
 
     Ids may contain ``-``, so ``A-B`` to ``C`` and ``A`` to ``B-C`` ask for the same record id.
@@ -205,7 +215,7 @@ def _place(edge: DependencyEdge, store: Writable) -> tuple[str, bool]:
     """
     free: str | None = None
     for candidate in _ids_for(edge):
-        record = store.get(candidate)
+        record = look.get(candidate)
         if record is None:
             break
         own = _edge_of(record) == edge

@@ -19,11 +19,13 @@ __all__ = [
     "HistoryUnavailable",
     "InvalidRecord",
     "LogCorrupted",
+    "OutOfMemory",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
     "StoreReadOnly",
     "UnknownSpace",
+    "WriteConflict",
 ]
 
 
@@ -64,6 +66,14 @@ class FormatUnsupported(ChronoError):
     """The files were written in a format that this version does not know."""
 
     usual_recovery = "Open it with the version that wrote it, or update chronomemory."
+
+
+class OutOfMemory(ChronoError, MemoryError):
+    """A file needs more memory to be read than the process may have; nothing was changed."""
+
+
+class WriteConflict(ChronoError):
+    """Other writers kept changing what a change was made from; nothing of it was written."""
 
 
 class LogCorrupted(ChronoError):

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from chronomemory._core import store_folder
 
-__all__ = ["log_folder", "log_path", "unlinked"]
+__all__ = ["FOLDER", "log_folder", "log_path", "unlinked"]
+
+#: The folder of a store in its project.
+FOLDER = ".chronomemory"
 
 _LINK = "this is a symbolic link, and nothing in a store is reached through one"
 

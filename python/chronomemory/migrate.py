@@ -10,6 +10,7 @@ from typing import Any
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
+from chronomemory.updates import Look, run
 
 __all__ = ["confidence_of", "migrate_from_json", "read_objects"]
 
@@ -73,32 +74,41 @@ def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
                 _log.warning("%s is named twice; the last one counts", record.id)
                 counts["skipped"] += 1
             wanted[record.id] = (counted, record)
-    new = [pair for pair in wanted.values() if not _is_there(store, pair[1])]
-    counts["skipped"] += len(wanted) - len(new)
-    written = _write(store, [record for _, record in new])
-    for counted, record in new:
+    written, refused = _bring_in(store, [record for _, record in wanted.values()])
+    counts["skipped"] += len(wanted) - len(written) - refused
+    for counted, record in wanted.values():
         counts[counted] += record.id in written
     return counts
 
 
-def _write(store: Writable, records: list[ChronoRecord]) -> set[str]:
-    """Write all at once; if one cannot be carried, write the others and say which it was."""
-    if not records:
-        return set()
+def _bring_in(store: Writable, records: list[ChronoRecord]) -> tuple[set[str], int]:
+    """Write all that are not there at once; if one cannot be carried, write the others and say which it was.
+
+    Return the ids that were written, and how many were refused.
+    """
     try:
-        store.upsert_many(records)
+        return run(store, lambda look: _write_missing(look, records)), 0
     except InvalidRecord:
-        return {record.id for record in records if _wrote(store, record)}
-    return {record.id for record in records}
+        written: set[str] = set()
+        refused = 0
+        for record in records:
+            try:
+                written |= _bring_in_one(store, record)
+            except InvalidRecord as error:
+                _log.warning("%r cannot be migrated: %s", record.id, error)
+                refused += 1
+        return written, refused
 
 
-def _wrote(store: Writable, record: ChronoRecord) -> bool:
-    try:
-        store.upsert(record)
-    except InvalidRecord as error:
-        _log.warning("%r cannot be migrated: %s", record.id, error)
-        return False
-    return True
+def _bring_in_one(store: Writable, record: ChronoRecord) -> set[str]:
+    return run(store, lambda look: _write_missing(look, [record]))
+
+
+def _write_missing(look: Look, records: list[ChronoRecord]) -> set[str]:
+    missing = [record for record in records if not _is_there(look, record)]
+    if missing:
+        look.upsert(missing)
+    return {record.id for record in missing}
 
 
 def _record_of(entry: dict[str, Any], kind: str, file_name: str) -> ChronoRecord:
@@ -114,8 +124,8 @@ def _record_of(entry: dict[str, Any], kind: str, file_name: str) -> ChronoRecord
     )
 
 
-def _is_there(store: Writable, record: ChronoRecord) -> bool:
-    known = store.get(record.id)
+def _is_there(look: Look, record: ChronoRecord) -> bool:
+    known = look.get(record.id)
     return known is not None and (known.label, known.status) == (record.label, record.status)
 
 

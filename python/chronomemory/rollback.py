@@ -9,8 +9,9 @@ from chronomemory.asked import refuse, string
 from chronomemory.deps import DepGraph
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
+from chronomemory.updates import Look, run
 
-__all__ = ["RecordStatusChange", "RollbackReport", "invalidate"]
+__all__ = ["RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
@@ -55,28 +56,42 @@ class RollbackReport:
         }
 
 
-def invalidate(record_id: str, reason: str, store: Writable, dep_graph: DepGraph) -> RollbackReport:
+def invalidate(
+    record_id: str, reason: str, store: Writable, dep_graph: DepGraph | None = None
+) -> RollbackReport:
     """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
 
     The cascade also starts from an id that the store does not know (a paper, a person):
-    what rests on it has lost its ground all the same.
+    what rests on it has lost its ground all the same. Without a graph, that of the edges in the
+    store is followed. What another process writes meanwhile to one of the records is kept: all is
+    read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
     """
     if not string("id", record_id):
         raise refuse("it must not be empty", "id")
-    report = RollbackReport(record_id, string("reason", reason))
+    string("reason", reason)
+
+    def work(look: Look) -> RollbackReport:
+        return invalidate_in(look, record_id, reason, dep_graph or DepGraph.from_store(store))
+
+    return run(store, work)
+
+
+def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) -> RollbackReport:
+    """Do the same through a look that has noted what else the decision was made from."""
+    report = RollbackReport(record_id, reason)
     changed: list[ChronoRecord] = []
-    target = store.get(record_id)
+    target = look.get(record_id)
     if target is not None:
         report.direct_change = _change(target, "invalidated", target.confidence)
         changed.append(target)
     for dependent_id in dep_graph.dependents_in_order(record_id, _RESTS_ON):
-        dependent = store.get(dependent_id)
+        dependent = look.get(dependent_id)
         if dependent is None or dependent.status in _WITHDRAWN:
             continue
         dependent.is_hypothesis = True
         report.cascaded.append(_change(dependent, "hypothesis", dependent.confidence / 2))
         changed.append(dependent)
-    store.upsert_many([*changed, _event_record(report)])
+    look.upsert([*changed, _event_record(report)])
     return report
 
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, search, vectors
+from chronomemory import metrics, migrate, reembedding, search, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
 from chronomemory.asked import count, string, string_or_none
+from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
-from chronomemory.mounts import network_file_system
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.types import IngestReport, Progress, VerifyReport
@@ -99,7 +99,7 @@ class ChronoStore(Door):
             if engine is None or self._opened_by != os.getpid():
                 engine = self._make_engine()
                 try:
-                    for complaint in _complaints(self.project_root, engine.findings()):
+                    for complaint in complaints(self.project_root, engine.findings()):
                         warnings.warn(complaint, RuntimeWarning, stacklevel=3)
                 except BaseException:  # a caller who makes warnings errors gets a closed store
                     engine.close()
@@ -378,46 +378,19 @@ class ChronoStore(Door):
     embedding = vectors.embedding
     matrix = vectors.matrix
     nearest = vectors.nearest
-    reembed = vectors.reembed
+    reembed = reembedding.reembed
     spaces = vectors.spaces
     use_space = vectors.use_space
+    update = updates.update
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate a record and what rests on it, by default along the edges in the store."""
-        return invalidate(record_id, reason, self, dep_graph or DepGraph.from_store(self))
+        return invalidate(record_id, reason, self, dep_graph)
 
 
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:
     """Open a project's store; the options are those of ``ChronoStore``."""
     return ChronoStore(project_root, **options).open()
-
-
-def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
-    network = network_file_system(project_root)
-    if network is not None:
-        yield (
-            f"{project_root}: on a network file system ({network}) several processes, "
-            "and power failures of the server, are not promised anything"
-        )
-    found = VerifyReport.from_dict(findings)
-    if found.damage:
-        others = f" and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
-        yield (
-            f"{project_root}: damage in {found.damage[0]}{others}; "
-            "every good line is loaded, verify() lists the others"
-        )
-    if found.tail:
-        yield f"{project_root}: {found.tail}; the next write puts them aside"
-    for short in findings["short_rows"]:
-        yield (
-            f"{project_root}: {short}; these embeddings are missing, "
-            "verify() lists them and repair() takes them back"
-        )
-    if found.remembered in ("lost", "unknown"):
-        yield (
-            f"{project_root}: {found.remembered_reason}; "
-            "if that was meant, accept_head() or 'chronomemory accept-head' says so"
-        )
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:

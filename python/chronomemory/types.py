@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
+from chronomemory._core import Engine
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
@@ -60,6 +61,10 @@ class Journal(Readable, Protocol):
 
 class Writable(Journal, Protocol):
     """Anything that takes records."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine, through which a change is written only if what it was made from is unchanged."""
 
     def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent: ...
 

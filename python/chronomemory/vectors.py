@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, overload
@@ -29,17 +29,15 @@ from chronomemory.asked import (
     count,
     flag,
     floats,
-    function,
     number,
     refuse,
     string,
     string_or_none,
     strings,
 )
-from chronomemory.errors import InvalidRecord, LogCorrupted, UnknownSpace
+from chronomemory.errors import InvalidRecord, LogCorrupted
 from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
-from chronomemory.types import Progress
 
 __all__ = [
     "Neighbour",
@@ -51,16 +49,11 @@ __all__ = [
     "embedding",
     "matrix",
     "nearest",
-    "reembed",
     "spaces",
     "use_space",
 ]
 
-#: How many records are embedded and attached at a time.
-_EMBED_AT_ONCE = 256
 _FLOAT_BYTES = 4
-#: An id that can never have an embedding: it keeps the books of this face.
-_NOBODY = "vector::default"
 
 
 class HasEngine(Protocol):
@@ -146,7 +139,8 @@ def attach_many(
 
 def _attach(store: HasEngine, ids: list[str], rows: Floats, space: str | None, model: str | None) -> range:
     space, model = string_or_none("space", space), string_or_none("model", model)
-    return range(*attach_rows(store.engine, ids, rows, space=space, model=model))
+    # Without a bookmark nothing can be in its way.
+    return range(*(attach_rows(store.engine, ids, rows, space=space, model=model) or (0, 0)))
 
 
 def detach(store: HasEngine, record_id: str, *, space: str | None = None) -> bool:
@@ -296,94 +290,3 @@ def _least(score: float) -> float:
     with np.errstate(over="ignore"):
         near = np.float32(score)
     return float(near if float(near) >= score else np.nextafter(near, np.float32(np.inf)))
-
-
-def reembed(
-    store: HasEngine,
-    space: str | None,
-    *,
-    model: str,
-    embed: Callable[[list[str]], npt.ArrayLike],
-    into: str,
-    text: Callable[[ChronoRecord], str] = lambda record: record.label,
-    default: bool = False,
-    progress: Progress | None = None,
-) -> int:
-    """Embed every record of a space again, with another model, into another space; return how many.
-
-    The old space stays as it is and can be searched meanwhile. What is in the new one already is left
-    alone, so that an interrupted run goes on where it stopped. With ``default=True`` searches that name
-    no space go to the new one afterwards; if no record could be embedded, so that there is none, that is
-    refused. A name or a model that the new space cannot have is refused before anything is embedded.
-    """
-    space, default = string_or_none("space", space), flag("default", default)
-    function("embed", embed)
-    function("text", text)
-    if progress is not None:
-        function("progress", progress)
-    left = [name for name in rows_of(store.engine, space=space)[3] if name is not None]
-    _try_space(store, into, model)
-    done = _owners(store, into)
-    left = [name for name in left if name not in done]
-    added = 0
-    for start in range(0, len(left), _EMBED_AT_ONCE):
-        names = left[start : start + _EMBED_AT_ONCE]
-        records = _living(store, names)
-        if records:
-            vectors = float_rows(embed([text(record) for record in records]), (2,))
-            added += _attach_living(store, [record.id for record in records], vectors, into, model)
-        if progress is not None:
-            progress(start + len(names), len(left))
-    if default:
-        try:
-            use_space(store, into)
-        except UnknownSpace as error:
-            raise InvalidRecord(
-                f"default: no record was there to be embedded, so there is no space {into!r} to ask",
-                field="default",
-                recovery="Attach the first embedding to the new space, then choose it with use_space().",
-            ) from error
-    return added
-
-
-def _try_space(store: HasEngine, name: str, model: str) -> None:
-    """Let the engine refuse a name or a model before a long work, rather than after a part of it.
-
-    It looks at the space before it looks at the ids, and knows the names that were dropped as well.
-    """
-    bound = {known.name: known.dim for known in spaces(store)}
-    row = np.zeros((1, bound.get(string("into", name), 1)), dtype=np.float32)
-    try:
-        attach_rows(store.engine, [_NOBODY], row, space=name, model=string("model", model))
-    except InvalidRecord as refused:
-        if refused.field != "id":
-            raise
-
-
-def _living(store: HasEngine, names: Iterable[str]) -> list[ChronoRecord]:
-    found = (store.get(name) for name in names)
-    return [record for record in found if record is not None and record.status != "tombstone"]
-
-
-def _attach_living(
-    store: HasEngine, names: list[str], vectors: npt.NDArray[np.float32], space: str, model: str
-) -> int:
-    """Attach what is still there: embedding takes long, and others may delete meanwhile."""
-    try:
-        attach_many(store, names, vectors, space=space, model=model)
-    except InvalidRecord as refused:
-        alive = {record.id for record in _living(store, names)}
-        kept = [place for place, name in enumerate(names) if name in alive]
-        if refused.field != "id" or len(kept) == len(names):
-            raise
-        if not kept:
-            return 0
-        return _attach_living(store, [names[place] for place in kept], vectors[kept], space, model)
-    return len(names)
-
-
-def _owners(store: HasEngine, space: str) -> set[str | None]:
-    try:
-        return set(rows_of(store.engine, space=space)[3])
-    except UnknownSpace:
-        return set()

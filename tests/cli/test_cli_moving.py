@@ -9,6 +9,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore, DepGraph
 from chronomemory.blocks import Memory, sync
 from cli_answer import Run
+from sound import sound
 
 #: The faces and the id prefixes that only they may write.
 FACES = {
@@ -50,10 +51,11 @@ def full(tmp_path: Path) -> None:
         store.delete("C")
         for face, prefixes in FACES.items():
             for prefix in prefixes:
-                store.engine.upsert({"id": f"{prefix}:1", "kind": prefix, "data": {"n": len(prefix)}}, face)
+                plain = {"id": f"{prefix}:1", "kind": prefix, "data": {"n": len(prefix)}}
+                store.engine.upsert(sound(prefix, n=len(prefix)) if face == "blocks" else plain, face)
         store.engine.delete("entry:1", "pages")
     with ChronoStore(tmp_path) as store:
-        store.engine.upsert({"id": "block:2", "kind": "block"}, "blocks")
+        store.engine.upsert({**sound("block"), "id": "block:2"}, "blocks")
         store.upsert({"id": "LAST", "confidence": 1})
 
 
@@ -195,7 +197,7 @@ def rows(*records: dict[str, object]) -> bytes:
     ],
 )
 def test_import_names_the_bad_line(run: Run, bad: bytes, word: str) -> None:
-    answer = run("import", "-", stdin=rows({"id": "A"}, {"id": "block:1"}) + bad)
+    answer = run("import", "-", stdin=rows({"id": "A"}, {"id": "page:1"}) + bad)
     assert answer.code == 2
     assert word in answer.stderr
     assert "error: " in answer.stderr
@@ -206,7 +208,7 @@ def test_import_is_last_write_wins(run: Run) -> None:
     run(
         "import",
         "-",
-        stdin=rows({"id": "A", "label": "new"}, {"id": "block:1"}, {"id": "block:1", "label": "b"}),
+        stdin=rows({"id": "A", "label": "new"}, sound("block"), {**sound("block"), "label": "b"}),
     )
     assert run("get", "A", "--json").document["label"] == "new"
     assert run("get", "block:1", "--json").document["label"] == "b"

@@ -111,6 +111,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "killed restores": script("restored.py", "--runs", str(options.kills), *seed),
         "syscall faults": script("syscalls.py", *seed),
         "many processes": script("crowd.py", *seed),
+        "lost updates": script("updates.py", *seed),
         "full disk": script("full.py", *seed),
         "planted strangers": script("planted.py", *seed),
         "fuzz": cargo("no_bytes_break_a_reader", fuzz, 1000),

@@ -65,6 +65,11 @@ def test_in_a_crowd_every_write_is_there_once() -> None:
     assert outcome["counts"]["events"] == 1200
 
 
+def test_of_all_who_change_what_they_have_read_nobody_is_overwritten() -> None:
+    outcome = run("updates.py", "--runs", "40")
+    assert outcome["counts"]["deeds acknowledged"] > 160
+
+
 def test_a_full_disk_is_told_and_left_behind() -> None:
     outcome = run("full.py")
     assert outcome["counts"]["refused for want of room"] > 5

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory._core import write_unless_changed
+from chronomemory._core import block_count, block_record, block_records, bookmark, write_unless_changed
 from chronomemory.blocks.checks import check_within
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
@@ -58,7 +58,7 @@ class Connection:
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
-        self._since = store.wal_seq() if writable else 0
+        self._since = bookmark(store.engine) if writable else ("", 0)
         self._watched: set[str] = set()
         #: Embeddings by record, each with its space and model.
         self._attached: dict[str, tuple[Vector, str, str]] = {}
@@ -74,7 +74,7 @@ class Connection:
         """Return a record that the batch can do without: others may change it meanwhile."""
         found = self._seen.get(record_id)
         if found is None:
-            found = self.store.engine.get(record_id)
+            found = block_record(self.store.engine, record_id)
         return None if found is None or found.status == "tombstone" else found
 
     def records(self, kind: str, *statuses: str, limit: int | None = None) -> list[ChronoRecord]:
@@ -85,7 +85,7 @@ class Connection:
         engine = self.store.engine
         asked: tuple[str | None, ...] = statuses or (None,)
         most = limit if len(statuses) == 1 and not self._seen else None
-        found = [record for status in asked for record in engine.query(kind=kind, status=status, limit=most)]
+        found = [record for status in asked for record in block_records(engine, kind, status, most)]
         if self._seen:
             found = [record for record in found if record.id not in self._seen]
             found += [record for record in self._seen.values() if record.kind == kind]
@@ -99,7 +99,7 @@ class Connection:
         """Return how many records of a kind have a status."""
         if any(record.kind == kind for record in self._seen.values()):
             return len(self.records(kind, status))
-        return self.store.engine.count(kind=kind, status=status)
+        return block_count(self.store.engine, kind, status)
 
     def events(self) -> int:
         """Return how many events the batch will be; several are announced by one more."""
@@ -193,7 +193,8 @@ class Connection:
             # looks at, and is not active without one. What has a vector keeps it until the batch is written.
             arriving = self._arriving()
             self._attach(arriving)
-        if not write_unless_changed(self.store.engine, self._changes, FACE, self._since, list(self._watched)):
+        watched = list(self._watched)
+        if write_unless_changed(self.store.engine, self._changes, FACE, self._since, watched) is None:
             raise BatchConflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",

@@ -12,18 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from chronomemory._core import block_records
 from chronomemory.blocks import embeddings
 from chronomemory.blocks.arrival import Arrival, ConsolidateResult, least_cosine
 from chronomemory.blocks.asking import Answers, NoAnswer, Unanswered
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.curation import CurateResult
-from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
+from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.neighbours import Neighbours
 from chronomemory.embedders import Embedder, Matrix
 from chronomemory.embedders.protocol import as_matrix
 from chronomemory.record import ChronoRecord
+from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["ConsolidateResult", "Consolidation", "DreamResult"]
 
@@ -76,9 +78,7 @@ class Consolidation:
         """Take in what waits, or so much of it; what went wrong with some of it is told at the end."""
         while limit is None or self.result.processed < limit:
             most = _EMBEDDED_BLOCKS if limit is None else min(_EMBEDDED_BLOCKS, limit - self.result.processed)
-            waiting = self.blocks.store.engine.query(
-                kind=BLOCK, status="inbox", limit=most + len(self.failed)
-            )
+            waiting = block_records(self.blocks.store.engine, BLOCK, "inbox", most + len(self.failed))
             records = [record for record in waiting if record.id not in self.failed][:most]
             if not records:
                 break

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
-import random
 import tempfile
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from chronomemory.blocks.connection import Batch, Connection
-from chronomemory.blocks.errors import BatchConflict
 from chronomemory.store import ChronoStore
+from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
 
 __all__ = ["Blocks", "create_engine", "create_test_engine", "open_blocks", "open_test_blocks"]
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
-#: For how long a batch is run again before a conflict with other writers is told, and how much longer it
-#: waits, by chance, before each time, up to a limit: two that conflict must not go on in step.
-CONFLICT_SECONDS = 5.0
-_STEP_ASIDE_SECONDS, _LONGEST_STEP_SECONDS = 0.002, 0.05
 
 T = TypeVar("T")
 
@@ -57,17 +51,12 @@ class Blocks:
 
     def run(self, work: Callable[[Connection], T], *, patience: float = CONFLICT_SECONDS) -> T:
         """Run a batch, again if another writer came in between, and return what it returned."""
-        deadline = time.monotonic() + patience
-        step = 0.0
-        while True:
-            try:
-                with self.begin() as conn:
-                    return work(conn)
-            except BatchConflict:
-                if time.monotonic() >= deadline:
-                    raise
-            step = min(step + _STEP_ASIDE_SECONDS, _LONGEST_STEP_SECONDS)
-            time.sleep(random.random() * step)
+
+        def attempt() -> T:
+            with self.begin() as conn:
+                return work(conn)
+
+        return again_if_changed(attempt, patience=patience)
 
     def close(self) -> None:
         """Let go of the store, if it was opened here; closing twice is fine."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.errors import ChronoError
+from chronomemory.errors import ChronoError, WriteConflict
 
 __all__ = ["BatchConflict", "ConfigError", "FrameError", "IntegrityError"]
 
@@ -15,7 +15,7 @@ class IntegrityError(ChronoError):
     )
 
 
-class BatchConflict(IntegrityError):  # noqa: N818
+class BatchConflict(IntegrityError, WriteConflict):  # noqa: N818
     """Another writer changed what a batch has read; nothing was written, and the batch can be run again."""
 
     usual_recovery = "Run the batch again: it will see what the other one wrote."

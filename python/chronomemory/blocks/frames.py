@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -96,12 +97,17 @@ def load_frame(conn: Connection, name: str) -> Frame:
     if stored is None:
         known = sorted({*KNOWN_FRAMES, *(str(frame["name"]) for frame in list_frames(conn))})
         raise FrameError(f"there is no frame {name!r}", recovery=f"There are: {', '.join(known)}.")
+    return frame_of(name, stored)
+
+
+def frame_of(name: str, stored: Mapping[str, Any]) -> Frame:
+    """Return the frame that the columns of a table hold, its JSON fields as raw strings."""
     try:
         parts: dict[str, Any] = {
             "weights": json.loads(stored["weights_json"]),
             "filters": json.loads(stored["filters_json"] or "{}"),
             "guarantees": json.loads(stored["guarantees_json"] or "[]"),
-            "cache": json.loads(stored["cache_json"]) if stored["cache_json"] else None,
+            "cache": json.loads(stored["cache_json"]) if stored.get("cache_json") else None,
         }
     except ValueError as fault:
         raise FrameError(

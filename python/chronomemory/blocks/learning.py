@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chronomemory._core import block_record
 from chronomemory.blocks.checks import check_list, check_text
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import Blocks
@@ -68,10 +69,21 @@ def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
     block_id = plain_id(record.id)
     if blocks.store.engine.insert(record, FACE) is not None:
         return LearnResult(block_id, CREATED)
-    known = blocks.store.engine.get(record.id)
-    if known is None or known.status != BlockStatus.ARCHIVED:
+    known = block_record(blocks.store.engine, record.id)
+    if known is None:  # something is there that is no block
+        return blocks.run(lambda conn: _in_place(conn, record))
+    if known.status != BlockStatus.ARCHIVED:
         return LearnResult(block_id, DUPLICATE)
     return blocks.run(lambda conn: return_to_inbox(conn, record))
+
+
+def _in_place(conn: Connection, record: ChronoRecord) -> LearnResult:
+    """Put a block where there is none."""
+    block_id = plain_id(record.id)
+    if conn.record(record.id) is not None:
+        return LearnResult(block_id, DUPLICATE)
+    conn.put(record)
+    return LearnResult(block_id, CREATED)
 
 
 def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from chronomemory._core import block_contradictions, block_links
+from chronomemory._core import block_contradictions, block_links, block_misfits
 from chronomemory.asked import LAST_SEQ
 from chronomemory.blocks.checks import check_count, check_one_of, check_text
 from chronomemory.blocks.connection import Connection
@@ -38,6 +38,8 @@ class MemoryStatus(Result):
     forming: int = 0
     #: So many blocks in the inbox are worth a dream.
     inbox_threshold: int = 0
+    #: What lies under an id of this face and no verb can use, each with the reason: left out of every answer.
+    unusable: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -73,6 +75,7 @@ def survey(
         suggestion=_suggestion(inbox, active, threshold),
         forming=conn.count(EDGE, FORMING),
         inbox_threshold=threshold,
+        unusable=tuple(f"{name}: {field}: {reason}" for name, field, reason in block_misfits(engine)),
     )
 
 

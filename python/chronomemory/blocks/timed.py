@@ -12,8 +12,9 @@ from typing import TypeVar
 from chronomemory.blocks.checks import check_text
 from chronomemory.blocks.clock import Clock
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
+from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.sessions import end_session, start_session
+from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Timed"]
 

@@ -12,6 +12,7 @@ import typer
 from chronomemory._core import __version__
 from chronomemory.cli import blocks, care, evidence, finding, moving, records
 from chronomemory.cli.spaces import spaces
+from chronomemory.interrupts import INTERRUPTED, be_heard
 
 __all__ = ["app", "main"]
 
@@ -97,6 +98,14 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
+    try:
+        be_heard()
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     # A terminal that cannot spell a character shows another one, rather than a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

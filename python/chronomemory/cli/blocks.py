@@ -20,6 +20,7 @@ from chronomemory.cli.options import HERE, AsJson, Project, share, text
 from chronomemory.cli.output import Output, clean, counted, spelled
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.cli.tables import pairs, table
+from chronomemory.cli.targets import check_target, write_target
 from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
 
 __all__ = ["blocks", "curate", "dream", "frame", "learn", "outcome", "recall"]
@@ -277,18 +278,21 @@ def draw_graph(
     limit: Annotated[
         int, typer.Option(min=1, help="At most so many blocks, those with the most links.")
     ] = 2000,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Draw blocks and their links as one page for a browser."""
     with _memory(project, as_json) as (memory, out):
+        check_target(html, project, force=force)
         with memory.blocks.connect() as conn:
             told = {
                 name: len(value)
                 for name, value in graph_data(conn, limit=limit).items()
                 if name != "left_out"
             }
-            html.write_text(graph_page(conn, limit=limit), encoding="utf-8")
+            page = graph_page(conn, limit=limit).encode("utf-8")
+        write_target(html, [page], force=force)
         if as_json:
             out.document({"path": spelled(html), **told})
         else:

@@ -65,9 +65,7 @@ def restore(
             help="What backup made, or what repair or restore set aside.",
         ),
     ],
-    damaged: Annotated[
-        bool, typer.Option("--damaged", help="Bring a damaged copy back as it is.")
-    ] = False,
+    damaged: Annotated[bool, typer.Option("--damaged", help="Bring a damaged copy back as it is.")] = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:

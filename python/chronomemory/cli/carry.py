@@ -11,11 +11,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from chronomemory._core import Engine, canonical_json, matrix
-from chronomemory.blocks.ids import BLOCK
+from chronomemory._core import Engine, block_records, canonical_json, matrix, parse_json
+from chronomemory.blocks.errors import FrameError
+from chronomemory.blocks.frames import frame_of
+from chronomemory.blocks.ids import BLOCK, config_key, frame_key, plain_id
+from chronomemory.blocks.storage.config import check_setting
 from chronomemory.cli.session import RefusedError
-from chronomemory.errors import LogCorrupted
+from chronomemory.errors import InvalidRecord, LogCorrupted
 from chronomemory.layout import log_folder, log_path, unlinked
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
@@ -24,6 +28,9 @@ __all__ = ["bring_history", "bring_records", "embeddings_in", "history_of", "rec
 
 #: Ids that begin so name rows of embeddings.
 _OF_EMBEDDINGS = "vector:"
+#: What a line has in it that may be a setting or a frame, however it is spelled.
+_OF_SAYINGS = (b"config:", b"frame:", b"\\u")
+_FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
 #: Kinds of damage that begin so are found in rows of embeddings, not in the log.
 _OF_ROWS = "row-"
 
@@ -59,15 +66,50 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
 
     Blocks had embeddings where they come from: say of how many the embedding is not here.
     """
+    _check_sayings(source)
     told = store.engine.ingest(source, progress, faces=True)
     return {"records": told["records"], "blocks_without_embedding": _bare_blocks(store)}
+
+
+def _check_sayings(source: Path) -> None:
+    """Refuse frames and settings that their face would refuse; of shapes the engine knows."""
+    with source.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not any(mark in line for mark in _OF_SAYINGS):
+                continue
+            try:
+                _check_saying(parse_json(line.strip()))
+            except InvalidRecord as error:
+                raise InvalidRecord(
+                    f"{source.name} line {number}: {error} (0 records before it were kept)",
+                    field=error.field,
+                    recovery="Correct the line, or leave it out; nothing was imported.",
+                ) from None
+            except ValueError:
+                continue  # no JSON, or no line of ours: the engine says what is wrong with it
+
+
+def _check_saying(record: Any) -> None:
+    if not isinstance(record, dict) or record.get("status") == "tombstone":
+        return
+    name, data = record.get("id"), record.get("data")
+    if not isinstance(name, str) or not isinstance(data, dict):
+        return
+    if name.startswith(config_key("")) and isinstance(data.get("value"), str):
+        check_setting(plain_id(name), data["value"])
+    if name.startswith(frame_key("")) and all(isinstance(data.get(part), str) for part in _FRAME_TEXTS):
+        try:
+            frame_of(plain_id(name), {"token_budget": 0, "template": "", **data})
+        except (FrameError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidRecord(f"{name!r} is no frame: {reason}", field="weights_json") from None
 
 
 def _bare_blocks(store: ChronoStore) -> int:
     """Count the active blocks that name a space which has no row of theirs."""
     named = {
         record.id: record.data["space"]
-        for record in store.engine.query(kind=BLOCK, status="active")
+        for record in block_records(store.engine, BLOCK, "active", None)
         if "space" in record.data
     }
     here = {space.name for space in store.spaces()} & set(named.values())

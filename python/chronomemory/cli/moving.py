@@ -17,6 +17,7 @@ from chronomemory.cli.options import HERE, STDIN, AsJson, InputFile, InputFiles,
 from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, RefusedError, session
 from chronomemory.cli.tables import pairs
+from chronomemory.cli.targets import check_target, write_target
 
 __all__ = ["export", "import_", "ingest", "migrate"]
 
@@ -93,8 +94,8 @@ def export(
     exported as far as it can be read, and the exit code is 1.
     """
     with session(project, as_json) as here:
-        if file != STDIN and file.exists() and not force:
-            raise RefusedError(f"{file} exists", recovery="Give --force to replace it, or another name.")
+        if file != STDIN:
+            check_target(file, project, force=force)
         report = here.store.verify()
         if not report.valid:
             here.out.warn("the chain is invalid: what is exported is what the good lines say")
@@ -116,9 +117,9 @@ def export(
             )
         lines = history_of(here.store.project_root, report) if history else records_of(here.store.engine)
         if file == STDIN:
-            here.out.lines(line.rstrip(b"\n") for line in lines)
+            here.out.bytes(line.rstrip(b"\n") for line in lines)
         else:
-            count, written = _write(file, lines)
+            count, written = write_target(file, lines, force=force)
             if as_json:
                 here.out.document({"path": spelled(file), "lines": count, "bytes": written})
             else:
@@ -174,18 +175,3 @@ def _on_disk(path: Path) -> Iterator[Path]:
                 with path.open("rb") as source:
                     shutil.copyfileobj(source, target)
         yield spooled
-
-
-def _write(path: Path, lines: Iterator[bytes]) -> tuple[int, int]:
-    """Write a file under its name only once it is whole."""
-    draft = path.with_name(f"{path.name}.tmp")
-    count = written = 0
-    try:
-        with draft.open("wb") as target:
-            for line in lines:
-                written += target.write(line)
-                count += 1
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return count, written

@@ -6,7 +6,8 @@ else: one document, or one object a line where a command lists things.
 
 from __future__ import annotations
 
-import unicodedata
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -21,15 +22,21 @@ from rich.text import Text
 from chronomemory._core import canonical_json
 from chronomemory.types import Progress
 
-__all__ = ["Output", "clean", "counted", "size", "spelled"]
+__all__ = ["Output", "clean", "counted", "escaped", "size", "spelled"]
 
 _LINES_AT_ONCE = 2_000
 
-#: Control characters, lone surrogates, separators of lines: a terminal may obey them.
-_STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
-
-#: Characters that turn the direction of writing, and so can make one text look like another.
-_TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+#: What a terminal may obey, what turns the direction of writing, and what nobody sees: control characters,
+#: separators of lines, format characters, fillers, tags. Joiners and what chooses between the looks of a sign
+#: are part of words.
+_HIDDEN = (
+    "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
+    "\U000e01f0-\U000e0fff"
+)
+_STEERING = re.compile(f"[{_HIDDEN}\ud800-\udfff]")
+#: Between the strings of our JSON is nothing but ASCII, and line ends between its lines.
+_RAW = re.compile(f"[{_HIDDEN}\u200c\u200d]".replace("\x00-\x1f", ""))
 
 
 class Output:
@@ -43,10 +50,19 @@ class Output:
 
     def document(self, value: Mapping[str, Any]) -> None:
         """Write one JSON document."""
-        typer.echo(canonical_json(dict(value)))
+        typer.echo(escaped(canonical_json(dict(value))))
 
     def lines(self, lines: Iterable[bytes]) -> None:
-        """Write lines of JSON, many at a time."""
+        """Write lines of JSON, many at a time; what could steer a terminal is escaped, and means the same."""
+        rest = iter(lines)
+        while some := list(islice(rest, _LINES_AT_ONCE)):
+            typer.echo(escaped(b"\n".join(some)))
+
+    def bytes(self, lines: Iterable[bytes]) -> None:
+        """Write lines byte for byte, unless somebody looks at them."""
+        if self.console.is_terminal:
+            self.lines(lines)
+            return
         rest = iter(lines)
         while some := list(islice(rest, _LINES_AT_ONCE)):
             typer.echo(b"\n".join(some))
@@ -81,7 +97,7 @@ class Output:
             _say(self.errors, Text.assemble(("  try: ", "bold"), clean(recovery)))
 
     def _complain(self, value: Mapping[str, str]) -> None:
-        typer.echo(canonical_json({key: spelled(text) for key, text in value.items()}), err=True)
+        typer.echo(escaped(canonical_json({key: spelled(text) for key, text in value.items()})), err=True)
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress | None]:
@@ -111,19 +127,23 @@ def spelled(path: object) -> str:
 
 
 def clean(value: object, keep: str = "") -> str:
-    """Make control characters visible: what a record says must not steer the terminal."""
+    """Make hidden characters visible: what a record says must not steer the terminal."""
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c in keep else _visible(c) for c in text)
+    return _STEERING.sub(lambda found: found[0] if found[0] in keep else _visible(found[0]), text)
 
 
 def _visible(character: str) -> str:
     code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    harmful = unicodedata.category(character) in _STEERING or character in _TURNING
-    return "\ufffd" if harmful else character
+    return chr(0x2400 + code) if code < 0x20 else "\ufffd"
+
+
+def escaped(spelling: bytes) -> bytes:
+    """Spell JSON so that nothing hidden stands in it raw; it means the same."""
+    if spelling.isascii() and b"\x7f" not in spelling:
+        return spelling
+    return _RAW.sub(lambda found: json.dumps(found[0])[1:-1], spelling.decode("utf-8")).encode("utf-8")
 
 
 def counted(number: int, noun: str) -> str:

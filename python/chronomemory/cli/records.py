@@ -24,9 +24,11 @@ from chronomemory.cli.output import clean, counted
 from chronomemory.cli.session import NotFoundError, RefusedError, Session, session
 from chronomemory.cli.tables import change_table, record_card, record_table
 from chronomemory.deps import DepGraph
+from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
-from chronomemory.rollback import invalidate
+from chronomemory.rollback import RollbackReport, invalidate_in
 from chronomemory.types import Readable
+from chronomemory.updates import Look, run
 
 __all__ = ["delete", "get", "put", "query", "rollback"]
 
@@ -91,16 +93,19 @@ def put(
     elif record_id is None:
         raise typer.BadParameter("a record needs an ID, or --from-json")
     with session(project, as_json, depth=depth or 0) as here:
-        record = whole if record_id is None else _updated(here, record_id, given)
-        event = here.store.upsert(record or {})
+        if record_id is None:
+            event: WalEvent | None = here.store.upsert(whole or {})
+        else:
+            event = here.store.update(record_id, lambda known: _updated(known, record_id, given))
+        if event is None:
+            return
         if as_json:
             here.out.lines([event.to_json_line().encode("utf-8")])
         else:
             here.out.done("wrote ", (clean(event.record_id), "cyan"), f" as event {event.seq:,}")
 
 
-def _updated(here: Session, record_id: str, given: dict[str, Any]) -> dict[str, Any]:
-    known = here.store.get(record_id)
+def _updated(known: ChronoRecord | None, record_id: str, given: dict[str, Any]) -> dict[str, Any]:
     if known is None or known.status == "tombstone":
         known = ChronoRecord(id=record_id)
     return {**known.to_dict(), **given}
@@ -188,18 +193,7 @@ def rollback(
     one atomic batch, and a record of kind rollback_event keeps the report.
     """
     with session(project, as_json) as here:
-        graph = DepGraph.from_store(here.store)
-        known = here.store.get(record_id)
-        if known is None and not graph.predecessors(record_id):
-            raise NotFoundError(
-                f"there is no record {record_id!r}, and nothing rests on it", recovery="Check the id."
-            )
-        if known is not None and known.status == "invalidated" and not again:
-            raise RefusedError(
-                f"{record_id!r} is invalidated already; again would halve every confidence once more",
-                recovery="Give --again if that is what you want.",
-            )
-        report = invalidate(record_id, reason, here.store, graph)
+        report = run(here.store, lambda look: _rolled_back(here, look, record_id, reason, again))
         changes = [*filter(None, [report.direct_change]), *report.cascaded]
         if as_json:
             told = {**report.to_dict(), "changes": [asdict(change) for change in changes]}
@@ -211,6 +205,21 @@ def rollback(
             (clean(record_id), "cyan"),
             f": {counted(len(changes), 'record')} changed in one atomic batch",
         )
+
+
+def _rolled_back(here: Session, look: Look, record_id: str, reason: str, again: bool) -> RollbackReport:
+    graph = DepGraph.from_store(here.store)
+    known = look.get(record_id)
+    if known is None and not graph.predecessors(record_id):
+        raise NotFoundError(
+            f"there is no record {record_id!r}, and nothing rests on it", recovery="Check the id."
+        )
+    if known is not None and known.status == "invalidated" and not again:
+        raise RefusedError(
+            f"{record_id!r} is invalidated already; again would halve every confidence once more",
+            recovery="Give --again if that is what you want.",
+        )
+    return invalidate_in(look, record_id, reason, graph)
 
 
 def _looked_at(here: Session, as_of: str | None) -> Readable:

@@ -21,7 +21,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Another writer kept the lock for longer than the caller would wait.
-    #[error("{path} is held by {holder}", path = .path.display())]
+    #[error("{path} is held by {holder}; leave the file alone: without it two could write at once", path = .path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,

@@ -4,7 +4,7 @@ mod scenario;
 
 use std::sync::Arc;
 
-use chronomemory::disk::CrashDisk;
+use chronomemory::disk::{Access, CrashDisk, Disk};
 use chronomemory::error::Error;
 use chronomemory::options::Options;
 use chronomemory::store::Store;
@@ -36,6 +36,54 @@ fn one_write_keeps_nothing_and_a_rush_keeps_the_lock_for_a_moment() {
     write(&mut two, 4, START + 1_000).expect("the other's turn");
     one.refresh().expect("a look");
     assert_eq!(contents(&one), contents(&two));
+}
+
+/// Puts a copy of the log in its place, as a checkout does, without the lock.
+fn replace(disk: &CrashDisk) {
+    let (log, copy) = (layout().log().to_owned(), layout().log().with_extension("copy"));
+    let old = disk.open(&log, Access::Read).expect("the log");
+    let mut bytes = vec![0; usize::try_from(old.length().expect("a length")).expect("a size")];
+    old.read_at(&mut bytes, 0).expect("the bytes");
+    disk.create(&copy)
+        .expect("a copy")
+        .write_at(&bytes, 0)
+        .expect("its bytes");
+    disk.rename(&copy, &log).expect("in its place");
+}
+
+#[test]
+fn a_log_that_is_replaced_in_a_lease_is_told_of() {
+    for ends in [None, Some(900)] {
+        let disk = fresh_disk();
+        let mut one = attended(&disk);
+        for n in 0..3 {
+            write(&mut one, n, START + i64::from(n)).expect("a write");
+        }
+        assert!(one.is_leased());
+        replace(&disk);
+        write(&mut one, 3, START + 50).expect("nobody looks at every commit");
+        if let Some(later) = ends {
+            assert!(!one.end_lease(START + later));
+        }
+        let fault = write(&mut one, 4, START + 400).expect_err("the log is another one");
+        assert!(fault.to_string().contains("replaced"), "{fault}");
+        assert!(!one.is_leased(), "others may have the lock");
+        write(&mut one, 5, START + 500).expect("it goes on from what is there");
+        let there = contents(&one);
+        one.close().expect("close");
+        assert_eq!(there, contents(&attended(&disk)));
+        assert_eq!(there.len(), 4, "the first three, and the last");
+    }
+}
+
+#[test]
+fn a_log_that_is_replaced_in_the_last_lease_is_told_of_at_the_end() {
+    let disk = fresh_disk();
+    let mut one = attended(&disk);
+    (0..3).for_each(|n| write(&mut one, n, START + i64::from(n)).expect("a write"));
+    replace(&disk);
+    assert!(one.close().is_err());
+    one.close().expect("once is enough");
 }
 
 #[test]

@@ -2,14 +2,16 @@
 
 use std::sync::PoisonError;
 
-use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Reach, fit};
+use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
 use chronomemory::error::Error;
+use chronomemory::store::Store;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::engine::Engine;
 use crate::enter::{bad_choice, enter};
-use crate::handle::{now, threads};
+use crate::handle::threads;
+use crate::object;
 
 /// What a door takes for a question: the names are those of [`Ask`].
 #[derive(FromPyObject)]
@@ -168,23 +170,53 @@ pub fn block_contradictions(
     with_blocks(py, engine, |columns| columns.contradictions_of(&ids))
 }
 
-/// Writes changes as one batch unless one of the ids that were read changed after `seq`; says whether it did.
+/// The records of a kind of this face, of one status or of all, in insertion order.
 #[pyfunction]
-pub fn write_unless_changed(
-    py: Python<'_>,
-    engine: &Bound<'_, Engine>,
-    changes: &Bound<'_, PyAny>,
-    face: &str,
-    seq: u64,
-    read: Vec<String>,
-) -> PyResult<bool> {
-    let engine = engine.get();
-    let desk = engine.draft_of(changes, Some(face))?;
-    let committed = engine
+#[pyo3(signature = (engine, kind, status, limit))]
+pub fn block_records<'py>(
+    py: Python<'py>,
+    engine: &Bound<'py, Engine>,
+    kind: &str,
+    status: Option<&str>,
+    limit: Option<usize>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let found = engine.get().handle().read(py, |store| {
+        let found: Vec<&[u8]> = store
+            .blocks_of(kind, status)
+            .take(limit.unwrap_or(usize::MAX))
+            .collect();
+        Ok(object::Copied::of(&found))
+    })?;
+    found.records().map(|bytes| object::record(py, bytes)).collect()
+}
+
+/// How many there are.
+#[pyfunction]
+pub fn block_count(py: Python<'_>, engine: &Bound<'_, Engine>, kind: &str, status: &str) -> PyResult<usize> {
+    let count = |store: &Store| Ok(store.blocks_of(kind, Some(status)).count());
+    engine.get().handle().read(py, count)
+}
+
+/// One record, unless it is none of this face.
+#[pyfunction]
+pub fn block_record<'py>(
+    py: Python<'py>,
+    engine: &Bound<'py, Engine>,
+    record_id: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let sound = |record: &&[u8]| misfit(record).is_none();
+    let found = engine
+        .get()
         .handle()
-        .change(py, |store| store.commit_unless_changed(&desk.draft, &read, seq, now()))?;
-    engine.keep(desk);
-    Ok(committed.is_some())
+        .read(py, |store| Ok(store.get(record_id).filter(sound).map(<[u8]>::to_vec)))?;
+    found.map(|bytes| object::record(py, &bytes)).transpose()
+}
+
+/// The records that have an id of this face and that no verb of it can use: id, field, reason.
+#[pyfunction]
+pub fn block_misfits(py: Python<'_>, engine: &Bound<'_, Engine>) -> PyResult<Vec<(String, String, String)>> {
+    let told = |(id, Misfit { field, reason })| (id, field, reason);
+    with_blocks(py, engine, |columns| columns.misfits().into_iter().map(told).collect())
 }
 
 /// Which results fit a budget, in their order.

@@ -1,5 +1,6 @@
 //! How does a call enter the engine, and how does it come back? The only place that lets go of the interpreter.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use chronomemory::damage::DamageKind;
@@ -41,6 +42,12 @@ impl Reporter {
 pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
     let message = fault.to_string();
     let made = match fault {
+        Error::Io { path, source } if source.kind() == ErrorKind::OutOfMemory => plain(
+            py,
+            "OutOfMemory",
+            &format!("{}: there is not enough memory to read it", path.display()),
+            "Give the process more memory; nothing was changed.",
+        ),
         Error::Io { path, source } => return os_error(&path, &source),
         Error::Invalid { field, reason } => return invalid(py, &field, &reason),
         Error::Locked { .. } => plain(
@@ -114,7 +121,7 @@ pub fn invalid(py: Python<'_>, field: &str, reason: &str) -> PyErr {
 }
 
 /// `StoreClosed`, for handles that a fork made useless.
-pub fn forked(py: Python<'_>) -> PyErr {
+pub fn is_from_before_a_fork(py: Python<'_>) -> PyErr {
     let message = "the store was opened before this process was forked";
     plain(py, "StoreClosed", message, "Open the store in this process.").unwrap_or_else(|fault| fault)
 }

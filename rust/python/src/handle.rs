@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronomemory::blocks::{Answer, Ask};
+use chronomemory::disk::forked;
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::enter::{Reporter, enter, forked};
+use crate::enter::{Reporter, enter, is_from_before_a_fork};
 use crate::flusher::{Flusher, Wishes};
 use crate::speller::Speller;
 
@@ -30,11 +31,42 @@ pub fn threads() -> usize {
 /// How many forks lie between this process and the one that loaded the module.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The interpreter calls this in every child it forks: asking the system for the process at each call would cost more
-/// than many a call does.
+/// The interpreter calls this before it forks. Not with the interpreter in hand: whoever opens a store has let go of it.
 #[pyfunction]
-pub fn after_fork() {
+pub fn before_fork(py: Python<'_>) {
+    py.detach(forked::before_fork);
+}
+
+/// And this afterwards, in the parent.
+#[pyfunction]
+pub fn after_fork_in_parent() {
+    forked::after_fork_in_parent();
+}
+
+/// And this in every child: asking the system for the process at each call would cost more than many a call does. The
+/// child lets go of its parent's locks, or nobody could write after the parent was killed.
+#[pyfunction]
+pub fn after_fork(py: Python<'_>) -> PyResult<()> {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    let locks = forked::after_fork_in_child();
+    let Some((&first, others)) = locks.split_first() else {
+        return Ok(());
+    };
+    let os = PyModule::import(py, "os")?;
+    // Closed first, so that there is a free descriptor even where no more can be had; nobody else is here to take it.
+    os.call_method1("close", (first,))?;
+    let nothing: i32 = os
+        .call_method1("open", (os.getattr("devnull")?, os.getattr("O_RDONLY")?))?
+        .extract()?;
+    let stays_here = false;
+    if nothing != first {
+        os.call_method1("dup2", (nothing, first, stays_here))?;
+        os.call_method1("close", (nothing,))?;
+    }
+    for &lock in others {
+        os.call_method1("dup2", (first, lock, stays_here))?;
+    }
+    Ok(())
 }
 
 thread_local! {
@@ -91,7 +123,7 @@ impl Handle {
 
     fn check_caller(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_forked() {
-            return Err(forked(py));
+            return Err(is_from_before_a_fork(py));
         }
         if REPORTING.get() == self.address() {
             return Err(PyRuntimeError::new_err(

@@ -16,6 +16,7 @@ mod report;
 mod search;
 mod shape;
 mod speller;
+mod unless;
 mod value;
 mod vectors;
 mod view;
@@ -28,12 +29,12 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
-    use crate::handle::after_fork;
+    use crate::handle::{after_fork, after_fork_in_parent, before_fork};
 
     #[pymodule_export]
     use crate::blocks::{
-        block_contradictions, block_links, blocks_forming, blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
-        write_unless_changed,
+        block_contradictions, block_count, block_links, block_misfits, block_record, block_records, blocks_forming,
+        blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
     };
     #[pymodule_export]
     use crate::door::Door;
@@ -43,6 +44,8 @@ mod _core {
     use crate::event::WalEvent;
     #[pymodule_export]
     use crate::search::{question_words, text_words};
+    #[pymodule_export]
+    use crate::unless::{bookmark, write_unless_changed};
     #[pymodule_export]
     use crate::vectors::{attach, choose_space, detach, drop_space, embedding, matrix, nearest, spaces};
     #[pymodule_export]
@@ -55,6 +58,8 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         let hooks = PyDict::new(py);
+        hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
+        hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork_in_parent, module)?)?;
         hooks.set_item("after_in_child", wrap_pyfunction!(after_fork, module)?)?;
         PyModule::import(py, "os")?.call_method("register_at_fork", (), Some(&hooks))?;
         Ok(())

@@ -1,7 +1,7 @@
 //! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
 
 use chronomemory::state::Query;
-use chronomemory::store::{Attachment, Ids, Question};
+use chronomemory::store::{Attachment, Bookmark, Ids, Question};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -28,10 +28,11 @@ fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
     Ok(ids)
 }
 
-/// Gives records embeddings, all or none: the first seq and the one after the last.
+/// Gives records embeddings, all or none: the first seq and the one after the last. With a bookmark nothing is written if a
+/// record has changed since, or has an embedding there by now.
 #[pyfunction]
-#[pyo3(signature = (engine, ids, matrix, *, space=None, model=None))]
-#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+#[pyo3(signature = (engine, ids, matrix, *, space=None, model=None, since=None))]
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what is extracted is owned
 pub fn attach(
     py: Python<'_>,
     engine: &Engine,
@@ -39,7 +40,8 @@ pub fn attach(
     matrix: PyReadonlyArray2<'_, f32>,
     space: Option<&str>,
     model: Option<&str>,
-) -> PyResult<(u64, u64)> {
+    since: Option<(String, u64)>,
+) -> PyResult<Option<(u64, u64)>> {
     let (rows, dim) = floats(py, &matrix)?;
     let attachment = Attachment {
         space,
@@ -48,10 +50,12 @@ pub fn attach(
         ids: &ids_in(ids)?,
         rows,
     };
-    let committed = engine
-        .handle
-        .write(py, |store| store.attach_unsynced(&attachment, now()))?;
-    Ok((committed.first_seq, committed.next_seq))
+    let since = since.map(|(head, end)| Bookmark { head, end });
+    let committed = engine.handle.write(py, |store| match &since {
+        Some(since) => store.attach_if_missing(&attachment, since, now()),
+        None => store.attach_unsynced(&attachment, now()).map(Some),
+    })?;
+    Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
 }
 
 /// Takes embeddings back: how many there were.

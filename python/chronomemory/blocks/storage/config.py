@@ -14,6 +14,7 @@ from chronomemory.record import ChronoRecord
 __all__ = [
     "DEFAULT_CONFIG",
     "MOST_RESULTS",
+    "check_setting",
     "get_config",
     "get_number",
     "get_total_active_hours",
@@ -65,6 +66,12 @@ def _number(key: str, value: str) -> float:
 
 def set_config(conn: Connection, key: str, value: str) -> None:
     """Write a setting. Keys of services are refused: they belong into the environment."""
+    check_setting(key, value)
+    conn.put(ChronoRecord(id=config_key(key), kind=CONFIG, data={"value": value}))
+
+
+def check_setting(key: str, value: str) -> None:
+    """Refuse a setting that must not be written."""
     check_text("key", key, empty=False)
     check_text("value", value)
     if looks_secret(key, value):
@@ -75,7 +82,6 @@ def set_config(conn: Connection, key: str, value: str) -> None:
         )
     if key in _NUMBERS:
         _number(key, value)
-    conn.put(ChronoRecord(id=config_key(key), kind=CONFIG, data={"value": value}))
 
 
 def get_total_active_hours(conn: Connection) -> float:

@@ -47,9 +47,8 @@ def get_active_session(conn: Connection) -> dict[str, Any] | None:
 
     One that began more than a day ago was abandoned, by a process that was killed, and is not returned.
     """
-    earliest = datetime.fromisoformat(now()) - _LONGEST
     found = conn.records(SESSION, OPEN)
-    if not found or datetime.fromisoformat(found[-1].data["started_at"]) < earliest:
+    if not found or _is_abandoned(found[-1]):
         return None
     record = found[-1]
     data = record.data
@@ -60,3 +59,11 @@ def get_active_session(conn: Connection) -> dict[str, Any] | None:
         "ended_at": data.get("ended_at"),
         "start_active_hours": data["start_active_hours"],
     }
+
+
+def _is_abandoned(session: ChronoRecord) -> bool:
+    try:
+        began = datetime.fromisoformat(session.data["started_at"])
+    except ValueError:  # a day that no month has: another tool wrote it
+        return True
+    return began < datetime.fromisoformat(now()) - _LONGEST

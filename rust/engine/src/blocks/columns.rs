@@ -1,6 +1,7 @@
 //! What is a score made of? Numbers of all blocks, side by side, kept up with the state.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 
@@ -9,6 +10,7 @@ use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::Meaning;
 use super::names::Names;
+use super::shape::{Head, Misfit};
 use crate::state::{Life, State};
 
 /// What the face writes where a record does not say otherwise.
@@ -16,8 +18,6 @@ const USUAL_CONFIDENCE: f64 = 0.5;
 const USUAL_LAMBDA: f64 = 0.01;
 /// What a link gains by being used.
 const USE_BONUS: f64 = 0.10;
-/// The kinds of records that scores are made of.
-const KINDS: [&[u8]; 3] = [b"block", b"bedge", b"contradiction"];
 /// No block, or no slot.
 const NOWHERE: u32 = u32::MAX;
 /// A token is about so many characters.
@@ -80,6 +80,8 @@ pub struct Columns {
     pub(super) meaning: Meaning,
     /// Rows whose links or whose neighbours' standing changed.
     unweighed: Vec<u32>,
+    /// What has an id of this face and is nothing that it would write, by slot.
+    misfits: BTreeMap<u32, (String, Misfit)>,
 }
 
 impl Columns {
@@ -109,7 +111,7 @@ impl Columns {
                 ..Self::default()
             };
             let all = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
-            for row in all.filter(|row| KINDS.contains(&&*row.class.kind)) {
+            for row in all.filter(|row| row.class.face) {
                 self.take(row.slot, row.record);
             }
         }
@@ -138,6 +140,11 @@ impl Columns {
         self.seen_embeddings = seen;
         self.lacks_embeddings |= lacks;
         self.meaning.settle(threads);
+    }
+
+    /// The records that have an id of this face and that no verb of it can use, each with the reason.
+    pub fn misfits(&self) -> Vec<(String, Misfit)> {
+        self.misfits.values().cloned().collect()
     }
 
     /// How many rows there are.
@@ -244,20 +251,22 @@ impl Columns {
         row
     }
 
-    /// Takes in a record as it is now; records of other kinds are passed over.
+    /// Takes in a record as it is now; those of other faces are passed over, and what is none of this one counts as gone.
     fn take(&mut self, slot: u32, record: &[u8]) {
-        let mut head = Head::default();
-        for (key, value) in members(record) {
-            match key {
-                b"confidence" => head.confidence = number(value),
-                b"data" => head.data = value,
-                b"id" => head.id = quoted(value).unwrap_or_default(),
-                b"kind" => head.kind = quoted(value).unwrap_or_default(),
-                b"status" => head.status = quoted(value).unwrap_or_default(),
-                _ => {}
+        let mut head = Head::of(record);
+        let Some((prefix, _)) = head.place() else { return };
+        match head.misfit() {
+            Some(found) => {
+                self.misfits.insert(slot, (plain(head.id), found));
+                head.status = b"tombstone";
+                head.data = b"";
             }
+            None if !self.misfits.is_empty() => {
+                self.misfits.remove(&slot);
+            }
+            None => {}
         }
-        match head.kind {
+        match prefix {
             b"block" => self.take_block(slot, &head),
             b"bedge" => self.take_edge(&head),
             b"contradiction" => self.take_contradiction(&head),
@@ -324,18 +333,16 @@ impl Columns {
     }
 
     fn take_edge(&mut self, head: &Head<'_>) {
-        let (mut from, mut to): (&[u8], &[u8]) = (b"", b"");
+        let Some((from, to)) = head.ends() else { return };
         let (mut weight, mut count) = (0.0, 0.0);
         for (key, value) in members(head.data) {
             match key {
-                b"from_id" => from = quoted(value).unwrap_or_default(),
                 b"reinforcement_count" => count = number(value).unwrap_or(count),
-                b"to_id" => to = quoted(value).unwrap_or_default(),
                 b"weight" => weight = number(value).unwrap_or(weight),
                 _ => {}
             }
         }
-        let (a, b) = (self.row(&plain(from)), self.row(&plain(to)));
+        let (a, b) = (self.row(&from), self.row(&to));
         let counts = head.status == b"active";
         let strength = weight + USE_BONUS * f64::ln_1p(count);
         self.edges.set(a, b, counts.then_some(strength));
@@ -344,15 +351,8 @@ impl Columns {
     }
 
     fn take_contradiction(&mut self, head: &Head<'_>) {
-        let (mut a, mut b): (&[u8], &[u8]) = (b"", b"");
-        for (key, value) in members(head.data) {
-            match key {
-                b"block_a_id" => a = quoted(value).unwrap_or_default(),
-                b"block_b_id" => b = quoted(value).unwrap_or_default(),
-                _ => {}
-            }
-        }
-        let (a, b) = (self.row(&plain(a)), self.row(&plain(b)));
+        let Some((a, b)) = head.ends() else { return };
+        let (a, b) = (self.row(&a), self.row(&b));
         self.contradictions.set(a, b, (head.status == b"active").then_some(1.0));
     }
 
@@ -367,14 +367,4 @@ impl Columns {
             self.degree[row as usize] = links.map(|(_, strength)| strength).sum();
         }
     }
-}
-
-/// The outer fields of a record.
-#[derive(Default)]
-struct Head<'a> {
-    id: &'a [u8],
-    kind: &'a [u8],
-    status: &'a [u8],
-    data: &'a [u8],
-    confidence: Option<f64>,
 }

@@ -27,9 +27,11 @@ mod meaning;
 mod names;
 mod rate;
 mod recall;
+mod shape;
 mod wording;
 
 pub use choose::fit;
 pub use columns::Columns;
 pub use meaning::Reach;
 pub use recall::{Answer, Ask, Dropped, Found};
+pub use shape::{Misfit, is_one_of, misfit};

@@ -6,6 +6,7 @@
 //! symbolic link and touches nothing but files and folders.
 
 mod crash;
+pub mod forked;
 mod map;
 mod reach;
 mod real;
@@ -215,12 +216,18 @@ pub trait LockFile: Send + Sync {
     }
 }
 
+/// Makes room for more bytes. How many is what a file says: memory that cannot be had is an error then, and no end.
+fn make_room(buffer: &mut Vec<u8>, more: usize) -> io::Result<()> {
+    buffer.try_reserve(more).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
 /// Reads exactly `length` bytes, or as many as there are before the end of the file, behind what `buffer` holds.
 ///
 /// # Errors
 /// What the system says.
 pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
     let start = buffer.len();
+    make_room(buffer, length)?;
     buffer.resize(start + length, 0);
     let filled = fill(file, &mut buffer[start..], offset);
     buffer.truncate(start + filled.as_ref().copied().unwrap_or(0));
@@ -232,6 +239,7 @@ pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
 /// # Errors
 /// What the system says.
 pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
+    make_room(buffer, length.saturating_sub(buffer.len()))?;
     buffer.resize(length, 0);
     let filled = fill(file, buffer, offset);
     buffer.truncate(filled.as_ref().copied().unwrap_or(0));
@@ -269,4 +277,21 @@ pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     read_upto(&*file, &mut bytes, 0, length)?;
     Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_cannot_be_had_is_an_error() {
+        let disk = CrashDisk::default();
+        disk.create_dir(Path::new("/d")).expect("a folder");
+        let file = disk.create(Path::new("/d/f")).expect("a file");
+        let mut kept = b"kept".to_vec();
+        let fault = read_upto(&*file, &mut kept, 0, isize::MAX as usize).expect_err("no machine has so much");
+        assert_eq!(fault.kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(kept, b"kept");
+        assert!(read_over(&*file, &mut kept, 0, isize::MAX as usize).is_err());
+    }
 }

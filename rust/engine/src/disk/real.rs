@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, OFlags};
 
+use super::forked::Lockable;
 use super::reach::Roots;
 use super::turn::Turn;
 use super::{Access, Disk, DiskFile, Found, Identity, LockFile, Manner, Mapping, Status, Stranger};
@@ -104,7 +105,8 @@ impl Disk for RealDisk {
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>> {
-        let file = self.roots.place_to_change(path)?.open_or_create()?;
+        let place = self.roots.place_to_change(path)?;
+        let file = Lockable::of(|| place.open_or_create())?;
         Ok(Box::new(RealLock {
             file,
             turn: Turn::at(path),
@@ -157,7 +159,7 @@ impl DiskFile for RealFile {
 }
 
 struct RealLock {
-    file: File,
+    file: Lockable,
     turn: Turn,
 }
 

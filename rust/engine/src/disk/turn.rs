@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::forked::Lockable;
+
 /// For how long a writer may go on taking the lock while others wait.
 const SHARE: Duration = Duration::from_millis(8);
 
@@ -34,7 +36,7 @@ struct Taken {
     since: Option<Instant>,
     released: Option<Instant>,
     /// The folder, on a handle of this writer's own.
-    sign: Option<File>,
+    sign: Option<Lockable>,
 }
 
 impl Turn {
@@ -96,9 +98,14 @@ impl Taken {
     fn sign(&mut self, folder: &Path) -> Option<&File> {
         if self.sign.is_none() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            self.sign = rustix::fs::open(folder, flags, Mode::empty()).ok().map(File::from);
+            let open = || {
+                rustix::fs::open(folder, flags, Mode::empty())
+                    .map(File::from)
+                    .map_err(Into::into)
+            };
+            self.sign = Lockable::of(open).ok();
         }
-        self.sign.as_ref()
+        self.sign.as_deref()
     }
 
     fn others_wait(&mut self, folder: &Path) -> bool {

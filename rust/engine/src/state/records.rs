@@ -105,19 +105,11 @@ impl State {
             .map(|&slot| (slot, self.arena.get(self.slots[slot as usize].at)))
     }
 
-    /// Whether an event of this seq or a later one speaks of an id. Of events that were compacted away nobody knows.
-    pub fn is_spoken_of_since(&self, id: &str, seq: u64) -> bool {
-        let Some(slot) = self.find(&spelled(id)) else {
-            return false;
-        };
-        let last = self.timeline.index(self.slots[slot as usize].last_event);
-        let is_since = |last: u32| {
-            self.timeline
-                .since(seq)
-                .iter()
-                .any(|events| events.contains(&(last as usize)))
-        };
-        self.timeline.begins_after(seq) || last.is_some_and(is_since)
+    /// Whether the event of the live log at this index or a later one speaks of an id.
+    pub fn is_spoken_of_from(&self, id: &str, index: u32) -> bool {
+        let slot = self.find(&spelled(id));
+        let last = slot.and_then(|slot| self.timeline.index(self.slots[slot as usize].last_event));
+        last.is_some_and(|last| last >= index)
     }
 
     /// The canonical record of an id.
@@ -142,14 +134,17 @@ impl State {
 
     /// The canonical records that a query asks for, in insertion order.
     pub fn query(&self, query: &Query) -> Vec<&[u8]> {
+        self.matches(query).take(query.limit.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The same one by one, its limit aside.
+    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let least = query.min_confidence;
         self.catalog
             .slots(wanted(query))
             .map(|slot| &self.slots[slot as usize])
-            .filter(|slot| slot.confidence >= least)
-            .take(query.limit.unwrap_or(usize::MAX))
+            .filter(move |slot| slot.confidence >= least)
             .map(|slot| self.arena.get(slot.at))
-            .collect()
     }
 
     /// How many records a query would find, its limit aside.

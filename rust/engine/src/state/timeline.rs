@@ -128,11 +128,6 @@ impl Timeline {
         found
     }
 
-    /// Whether events of this seq may have been there before the first one of this log.
-    pub fn begins_after(&self, seq: u64) -> bool {
-        self.runs.first().is_some_and(|&(_, first)| first > seq)
-    }
-
     /// The ranges of events whose seq is at least `seq`. A log whose seqs only rise has one such range.
     pub fn since(&self, seq: u64) -> Vec<std::ops::Range<usize>> {
         let mut found: Vec<std::ops::Range<usize>> = Vec::new();

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use memchr::memchr;
 
+use crate::blocks::{Misfit, misfit};
 use crate::disk::{Access, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, Value};
 use crate::ordered::in_order;
+use crate::state::unspelled;
 
 use super::{Progress, Store};
 
@@ -64,6 +66,19 @@ impl Store {
             bytes: length,
             ..Ingested::default()
         };
+        let work = |index: u64, rows: &mut Rows| read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows);
+        if faces {
+            // An export comes back as a whole or not at all: half a face is worth nothing.
+            let mut lines = 0;
+            let look = |rows: &mut Rows| match rows.refused.take() {
+                Some((line, fault)) => Err(Stop::Refused(at_line(path, lines + line + 1, &fault, 0))),
+                None => {
+                    lines += rows.lines;
+                    Ok(true)
+                }
+            };
+            in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
+        }
         let (mut lines, mut done) = (0, 0);
         let take = |rows: &mut Rows| {
             if let Some((line, fault)) = rows.refused.take() {
@@ -82,18 +97,23 @@ impl Store {
             progress(done, length);
             Ok(true)
         };
-        let work = |index: u64, rows: &mut Rows| read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows);
-        match in_order(pieces, threads, work, take) {
-            Ok(()) => Ok(report),
-            Err(Stop::Refused(fault)) => Err(fault),
-            Err(Stop::Io(fault)) => Err(Error::io(path, fault)),
-        }
+        in_order(pieces, threads, work, take).map_err(|stop| stop.told(path))?;
+        Ok(report)
     }
 }
 
 enum Stop {
     Refused(Error),
     Io(io::Error),
+}
+
+impl Stop {
+    fn told(self, path: &Path) -> Error {
+        match self {
+            Self::Refused(fault) => fault,
+            Self::Io(fault) => Error::io(path, fault),
+        }
+    }
 }
 
 impl From<io::Error> for Stop {
@@ -115,6 +135,18 @@ fn at_line(path: &Path, line: u64, fault: &Error, kept: u64) -> Error {
         field,
         format!("{name} line {line}: {reason} ({kept} records before it were kept)"),
     )
+}
+
+/// A record of a face comes in as that face would have written it, or not at all.
+fn check_shape(draft: &Draft, of_face: bool) -> Result<()> {
+    let written = draft.changes().last().filter(|_| of_face);
+    match written.and_then(|change| Some((change, misfit(draft.record(change))?))) {
+        Some((change, Misfit { field, reason })) => {
+            let id = unspelled(draft.id(change));
+            Err(Error::invalid(field.clone(), format!("{id:?}: {field}: {reason}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn read_rows(
@@ -163,7 +195,10 @@ fn read_rows(
                 match id.and_then(|id| face_of(id.as_bytes())) {
                     // It names rows that are not in this file, and would take the place of what names those that are here.
                     Some(VECTORS) => Ok(()),
-                    face => rows.draft.upsert_value(&record, depth, face),
+                    face => {
+                        rows.draft.upsert_value(&record, depth, face)?;
+                        check_shape(&rows.draft, face.is_some())
+                    }
                 }
             });
         if let Err(fault) = outcome {

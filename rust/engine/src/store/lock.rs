@@ -17,6 +17,9 @@ pub(super) const LOCK_FILE_TRIES: usize = 8;
 const LEASE_MICROS: i64 = 2_000;
 /// A commit so soon after the one before is probably not the last.
 const RUSH_MICROS: i64 = 500;
+/// So long a writer that kept the lock believes that the log is still the one at its path: to look at each commit would
+/// be one more system call for each.
+const BELIEF_MICROS: i64 = 100;
 /// A lock file this long carries the mark of a failed sync.
 pub(super) const MARKED_BYTES: u64 = 1024;
 
@@ -38,6 +41,10 @@ pub(super) struct Lock {
     since: i64,
     /// When it was needed last.
     used: i64,
+    /// When the log was last seen at its path.
+    seen: i64,
+    /// The log was found replaced by somebody who had no lock, after something was acknowledged; the next writer hears of it.
+    replaced: bool,
 }
 
 impl Lock {
@@ -51,15 +58,49 @@ impl Store {
     /// Takes the writer lock for a change at this moment; says whether the last change is only just over.
     pub(super) fn take_lock(&mut self, now: i64) -> Result<bool> {
         let rushed = (0..RUSH_MICROS).contains(&(now - self.lock.used));
+        if self.lock.leased && !(0..BELIEF_MICROS).contains(&(now - self.lock.seen)) {
+            self.let_go_if_replaced(now);
+        }
+        self.tell_if_replaced()?;
         if !self.lock.held {
             self.hold_lock_within(self.options.lock_timeout)?;
-            self.lock.since = now;
+            (self.lock.since, self.lock.seen) = (now, now);
         } else if !self.lock.leased {
             self.look_around(now)?;
         }
         self.lock.leased = false;
         self.lock.used = now;
         Ok(rushed)
+    }
+
+    /// Looks whether the log of a lease is still the one at its path. If it is not, the lease ends: what comes next goes on
+    /// from what is there.
+    fn let_go_if_replaced(&mut self, now: i64) {
+        self.lock.seen = now;
+        if let Some(log) = &self.log
+            && self.disk.status(self.layout.log()).map(|there| there.identity).ok() != Some(log.identity)
+        {
+            self.lock.replaced = true;
+            self.let_go();
+        }
+    }
+
+    /// Says once that a log was replaced.
+    fn tell_if_replaced(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.lock.replaced) {
+            return Ok(());
+        }
+        let fault = "the log was replaced while this store wrote: what it acknowledged in that moment is only in the file \
+                     that was there before; look what is missing, and write again";
+        Err(Error::io(self.layout.log(), std::io::Error::other(fault)))
+    }
+
+    /// At the end: a lease that nobody has ended yet is looked at too.
+    pub(super) fn end_lease_at_last(&mut self) -> Result<()> {
+        if self.lock.leased {
+            self.let_go_if_replaced(self.lock.used);
+        }
+        self.tell_if_replaced()
     }
 
     /// Whoever keeps the lock for long looks whether someone got past it: nothing of theirs is overwritten. Now and then
@@ -86,9 +127,13 @@ impl Store {
         }
         if rushed && self.is_attended() && (0..LEASE_MICROS).contains(&(now - self.lock.since)) {
             self.lock.leased = true;
-        } else {
-            self.let_go();
+            return;
         }
+        if self.lock.seen != self.lock.used {
+            // Others have been acknowledged since the log was seen.
+            self.let_go_if_replaced(now);
+        }
+        self.let_go();
     }
 
     /// Whether someone is there to end a lease.
@@ -100,6 +145,7 @@ impl Store {
     pub fn leave_alone(&mut self, unattended: bool) {
         self.lock.unattended = unattended;
         if self.lock.leased {
+            self.let_go_if_replaced(self.lock.used);
             self.let_go();
         }
     }
@@ -112,6 +158,7 @@ impl Store {
     /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
     pub fn end_lease(&mut self, now: i64) -> bool {
         if self.lock.leased && !(0..RUSH_MICROS).contains(&(now - self.lock.used)) {
+            self.let_go_if_replaced(now);
             self.let_go();
         }
         self.lock.leased

@@ -85,6 +85,7 @@ pub use search::search;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 pub use text_desk::seal_text;
+pub use unless::Bookmark;
 pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
 
 use load::{Look, Seen, look_for_lost, look_twice, nothing};
@@ -299,7 +300,7 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let outcome = self.sync();
+        let outcome = self.sync().and(self.end_lease_at_last());
         self.tell_known_head();
         self.write_wanted_snapshot();
         self.closed = true;

@@ -8,8 +8,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::Store;
 use super::shared::Shared;
 use super::text_desk::catch_up;
-use crate::blocks::{Answer, Ask, Columns};
+use crate::blocks::{Answer, Ask, Columns, is_one_of};
 use crate::error::Result;
+use crate::state::Query;
 use crate::text::{Filter, asked};
 
 impl Store {
@@ -27,6 +28,19 @@ impl Store {
             }
         }
         Ok(Arc::clone(&self.blocks))
+    }
+}
+
+impl Store {
+    /// The canonical records of a kind of the blocks face, in insertion order: a plain record of that kind is none, and
+    /// neither is one that the face would not have written.
+    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let query = Query {
+            kind: Some(kind.to_owned()),
+            status: status.map(str::to_owned),
+            ..Query::default()
+        };
+        self.state.matches(&query).filter(|record| is_one_of(kind, record))
     }
 }
 

@@ -1,12 +1,35 @@
 //! How does a change come in that was made from what somebody has read?
+//!
+//! Whoever reads notes where the log ended: the head, and the place behind it. A change made from that is written only if
+//! the log still goes on from this head and no event behind it speaks of what was read. A seq would not do: after a restore
+//! other events have the same ones.
 
 use super::{Committed, Store};
 use crate::error::Result;
 use crate::event::draft::Draft;
+use crate::event::line::{Event, Trust};
+use crate::origin::Origin;
+
+/// Where a log ended when somebody read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bookmark {
+    /// The hash of the last event, or nothing.
+    pub head: String,
+    /// The place behind it.
+    pub end: u64,
+}
 
 impl Store {
-    /// Writes a draft as one atomic batch, unless an event after `seq` speaks of one of the ids that it was made from,
-    /// or the log was set back: `None` then.
+    /// Where the log ends now; what is read afterwards is at least as new.
+    pub fn bookmark(&self) -> Bookmark {
+        Bookmark {
+            head: self.head(),
+            end: self.log.as_ref().map_or(0, |log| log.walk.end),
+        }
+    }
+
+    /// Writes a draft as one atomic batch, unless an event behind the bookmark speaks of one of the ids that it was made
+    /// from, or nobody can say what came after it: `None` then. Whoever reads anew has a bookmark that can be told.
     ///
     /// # Errors
     /// As `commit`.
@@ -14,14 +37,14 @@ impl Store {
         &mut self,
         draft: &Draft,
         read: &[String],
-        seq: u64,
+        since: &Bookmark,
         now: i64,
     ) -> Result<Option<Committed>> {
         self.with_lock(now, |store| {
-            let is_changed = |id: &String| store.state.is_spoken_of_since(id, seq + 1);
-            // A log that ends before what was read is another one: somebody has restored an earlier state.
-            let is_another = store.last_seq() < seq;
-            if is_another || (store.last_seq() > seq && read.iter().any(is_changed)) {
+            let Some(first) = store.first_behind(since)? else {
+                return Ok(None);
+            };
+            if read.iter().any(|id| store.state.is_spoken_of_from(id, first)) {
                 return Ok(None);
             }
             store.check_patches(&[draft])?;
@@ -29,5 +52,36 @@ impl Store {
             store.sync_if_due(now)?;
             Ok(Some(committed))
         })
+    }
+
+    /// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
+    /// log is another one, or was compacted and began anew somewhere behind it.
+    pub(super) fn first_behind(&self, since: &Bookmark) -> Result<Option<u32>> {
+        let Some(log) = &self.log else {
+            return Ok((since.head.is_empty()).then_some(0));
+        };
+        let timeline = self.state.timeline();
+        if log.walk.mark().head.is_some_and(|head| head.text() == since.head) {
+            return Ok(Some(timeline.len() as u32));
+        }
+        match &log.origin {
+            // A log that begins with a compaction began before its first event.
+            Origin::Ours(_) | Origin::Foreign if since.head.is_empty() => return Ok(None),
+            // What the compaction started from is what was read. A repair may have started from less.
+            Origin::Ours(sentinel) if !sentinel.repaired && sentinel.previous_head == since.head => {
+                return Ok(Some(0));
+            }
+            _ => {}
+        }
+        let next = timeline.index_from(since.end);
+        if timeline.offset(next as usize) != Some(since.end) {
+            return Ok(None);
+        }
+        let mut goes_on = false;
+        self.each_line(next as usize..next as usize + 1, |line| {
+            let event = Event::read(line, Trust::Hashes);
+            goes_on = event.is_ok_and(|event| event.prev_hash(line) == since.head.as_bytes());
+        })?;
+        Ok(goes_on.then_some(next))
     }
 }

@@ -6,7 +6,7 @@ use super::rows::{Ahead, is_finite, not_finite};
 use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
-use crate::store::{Committed, Store};
+use crate::store::{Bookmark, Committed, Store};
 
 /// Embeddings of some records, all of one model.
 #[derive(Clone, Copy, Debug)]
@@ -41,34 +41,68 @@ impl Store {
     /// As `attach`.
     pub fn attach_unsynced(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
         check(attachment)?;
+        self.with_lock(now, |store| store.attach_under_lock(attachment, now))
+    }
+
+    /// The same, unless one of the records has changed since it was read, or has an embedding in that space by now: `None`
+    /// then, and nothing is written.
+    ///
+    /// # Errors
+    /// As `attach`.
+    pub fn attach_if_missing(
+        &mut self,
+        attachment: &Attachment<'_>,
+        since: &Bookmark,
+        now: i64,
+    ) -> Result<Option<Committed>> {
+        check(attachment)?;
         self.with_lock(now, |store| {
-            let mut space = Draft::default();
-            let (bound, first) = store.bound_for(attachment, &mut space)?;
-            attachment.ids.check(&store.state, store.options.threads)?;
-            if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
-                return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
+            let Some(first) = store.first_behind(since)? else {
+                return Ok(None);
+            };
+            let known = store.known_spaces();
+            let name = attachment.space.unwrap_or_else(|| known.spaces.choice());
+            let index = known.spaces.spaces.get(name);
+            let mut ids = (0..attachment.ids.len()).map(|place| attachment.ids.shown(place));
+            let is_taken = ids.any(|id| {
+                let has_one = |slot| index.is_some_and(|index| index.row_of(slot).is_some());
+                store.state.is_spoken_of_from(&id, first) || store.state.slot_of(&id).is_some_and(has_one)
+            });
+            drop(known);
+            if is_taken {
+                return Ok(None);
             }
-            let path = store.layout.rows(&bound.name, bound.generation);
-            let file = store.rows_file(&bound)?;
-            let ahead = Ahead::of(&file, store.syncs_at_all());
-            let said = store.state.rows_named().len();
-            let committed = std::thread::scope(|scope| {
-                let groups = store.write_rows((&bound, first), attachment, (scope, &ahead))?;
-                if store.syncs_every_commit() {
-                    store.hear(file.sync().and_then(|()| ahead.outcome()), &path)?;
-                }
-                let parts: Vec<&Draft> = std::iter::once(&space).chain(&groups).collect();
-                store.write(&parts, now)
-            })?;
-            store.hear(ahead.outcome(), &path)?;
-            if store.syncs_every_commit() {
-                if store.unsynced.rows == said {
-                    store.unsynced.rows = store.state.rows_named().len();
-                }
-                store.sync_if_due(now)?;
-            }
-            Ok(committed)
+            store.attach_under_lock(attachment, now).map(Some)
         })
+    }
+
+    fn attach_under_lock(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
+        let mut space = Draft::default();
+        let (bound, first) = self.bound_for(attachment, &mut space)?;
+        attachment.ids.check(&self.state, self.options.threads)?;
+        if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
+            return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
+        }
+        let path = self.layout.rows(&bound.name, bound.generation);
+        let file = self.rows_file(&bound)?;
+        let ahead = Ahead::of(&file, self.syncs_at_all());
+        let said = self.state.rows_named().len();
+        let committed = std::thread::scope(|scope| {
+            let groups = self.write_rows((&bound, first), attachment, (scope, &ahead))?;
+            if self.syncs_every_commit() {
+                self.hear(file.sync().and_then(|()| ahead.outcome()), &path)?;
+            }
+            let parts: Vec<&Draft> = std::iter::once(&space).chain(&groups).collect();
+            self.write(&parts, now)
+        })?;
+        self.hear(ahead.outcome(), &path)?;
+        if self.syncs_every_commit() {
+            if self.unsynced.rows == said {
+                self.unsynced.rows = self.state.rows_named().len();
+            }
+            self.sync_if_due(now)?;
+        }
+        Ok(committed)
     }
 
     /// Takes the embeddings of records back; gives how many there were.

@@ -1,0 +1,85 @@
+"""Where may a command write a file of its own, and what must not be harmed by it?
+
+Nothing is replaced unasked, no store is written into, and the draft of a file has a name that nobody
+has: what lies beside the target, a link too, stays as it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from chronomemory.cli.session import RefusedError
+from chronomemory.layout import FOLDER, log_folder
+
+__all__ = ["check_target", "write_target"]
+
+#: A folder that holds these is a store, whatever its name: a backup is one.
+_OF_A_STORE = ("events.wal", "synced")
+
+
+def check_target(path: Path, project: Path, *, force: bool) -> None:
+    """Refuse a file that must not be written; with ``force`` one that is there may be replaced."""
+    place = path.parent.resolve()
+    stores = {log_folder(project).resolve()}
+    for folder in (place, *place.parents):
+        if folder.name == FOLDER or folder in stores or all((folder / name).exists() for name in _OF_A_STORE):
+            raise RefusedError(
+                f"{path} lies in the folder of a store, {folder}", recovery="Give a name somewhere else."
+            )
+    if path.name == FOLDER:
+        raise RefusedError(f"{path} is the folder of a store", recovery="Give another name.")
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not force:
+        raise RefusedError(f"{path} exists", recovery="Give --force to replace it, or another name.")
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+        raise RefusedError(f"{path} is not a regular file", recovery="Give another name; - is stdout.")
+
+
+def write_target(path: Path, parts: Iterable[bytes], *, force: bool) -> tuple[int, int]:
+    """Write a file under its name only once it is whole; return how many parts and bytes it has."""
+    count = written = 0
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as target:
+            os.fchmod(target.fileno(), 0o666 & ~_umask())
+            for part in parts:
+                written += target.write(part)
+                count += 1
+        _name(draft, path, force=force)
+    finally:
+        draft.unlink(missing_ok=True)
+    return count, written
+
+
+def _name(draft: Path, path: Path, *, force: bool) -> None:
+    """Give a whole file its name; somebody may have taken it meanwhile."""
+    if not force:
+        try:
+            os.link(draft, path)
+            return
+        except FileExistsError:
+            raise RefusedError(
+                f"{path} exists", recovery="Give --force to replace it, or another name."
+            ) from None
+        except OSError as error:  # a file system without second names
+            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+                raise
+        if os.path.lexists(path):
+            raise RefusedError(f"{path} exists", recovery="Give --force to replace it, or another name.")
+    draft.replace(path)
+
+
+def _umask() -> int:
+    """Return which rights new files do not get; the system only tells who sets it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

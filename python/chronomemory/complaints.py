@@ -1,0 +1,41 @@
+"""What should a caller be warned of when a store opens?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from chronomemory.mounts import network_file_system
+from chronomemory.types import VerifyReport
+
+__all__ = ["complaints"]
+
+
+def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
+    """Say what is wrong, or may be missed, one sentence each."""
+    network = network_file_system(project_root)
+    if network is not None:
+        yield (
+            f"{project_root}: on a network file system ({network}) several processes, "
+            "and power failures of the server, are not promised anything"
+        )
+    found = VerifyReport.from_dict(findings)
+    if found.damage:
+        others = f" and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
+        yield (
+            f"{project_root}: damage in {found.damage[0]}{others}; "
+            "every good line is loaded, verify() lists the others"
+        )
+    if found.tail:
+        yield f"{project_root}: {found.tail}; the next write puts them aside"
+    for short in findings["short_rows"]:
+        yield (
+            f"{project_root}: {short}; these embeddings are missing, "
+            "verify() lists them and repair() takes them back"
+        )
+    if found.remembered in ("lost", "unknown"):
+        yield (
+            f"{project_root}: {found.remembered_reason}; "
+            "if that was meant, accept_head() or 'chronomemory accept-head' says so"
+        )

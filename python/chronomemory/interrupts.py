@@ -1,0 +1,47 @@
+"""What if a command is interrupted while it is still being loaded?
+
+Loading takes a moment, and no command has begun: it ends at once and quietly, with the exit code of
+an interrupt. Nothing is changed for programs that only use the package.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+
+__all__ = ["INTERRUPTED", "be_heard"]
+
+#: The exit code of a command that was interrupted: 128 and the number of the signal.
+INTERRUPTED = 130
+_COMMAND = "chronomemory"
+
+
+def _is_our_command() -> bool:
+    """Say whether this process is our command, by either of its names."""
+    name = sys.argv[0] if sys.argv else ""
+    if Path(name).stem == _COMMAND:
+        return True
+    return name == "-m" and ("-m", _COMMAND) in pairwise(sys.orig_argv)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
+
+
+def be_heard() -> None:
+    """Let an interrupt be an exception again: from here on there may be something to tidy up."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if (
+    _is_our_command()
+    and threading.current_thread() is threading.main_thread()
+    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):
+    signal.signal(signal.SIGINT, _end)

@@ -1,0 +1,137 @@
+"""Does nothing that a record says steer a terminal, or hide there, and does an interrupt stay quiet?"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.cli.output import clean, escaped
+from cli_answer import Run
+
+#: Format characters that have a sign of their own, which everybody sees.
+SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
+HIDDEN = [
+    code
+    for code in range(sys.maxunicode + 1)
+    if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp") and code not in {*SEEN, 0x200C, 0x200D}
+] + [0xE0000, 0xE0002, 0xE001F, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x2065]
+FEW = "\x85\x9b\x7f\xad\u061c\u180e\u200b\u200f\u2028\u202e\u2060\u2066\u206f\ufeff\ufff9\U000e0001\U000e0041"
+
+
+def test_all_that_is_hidden_is_made_visible() -> None:
+    raw = {code for code in HIDDEN if chr(code) in clean(f"a{chr(code)}b")}
+    assert not raw
+    assert clean("\ud800") == "\ufffd"
+    assert clean("a\tb", keep="\t") == "a\tb"
+
+
+def test_what_people_write_stays() -> None:
+    for text in ("Käse ☃", "日本語", "ไทย", "עברית", "❤️ ☺︎", "naïve", "a\u0301", "\u0600"):
+        assert clean(text) == text
+
+
+def test_json_means_the_same() -> None:
+    for code in HIDDEN:
+        text = f"a{chr(code)}b"
+        spelling = json.dumps(text, ensure_ascii=False).encode()
+        told = escaped(spelling)
+        assert json.loads(told) == text
+        assert code < 0x20 or chr(code) not in told.decode()
+    assert escaped("Käse\n☃".encode()) == "Käse\n☃".encode()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("get", f"id{FEW}", "--json"),
+        ("query", "--json"),
+        ("history", f"id{FEW}", "--json"),
+        ("replay", "--json"),
+        ("search", "cold", "--json"),
+        ("put", f"id{FEW}", "--json"),
+        ("get", f"no{FEW}", "--json"),
+        ("query",),
+        ("get", f"id{FEW}"),
+        ("history", f"id{FEW}"),
+        ("get", f"no{FEW}"),
+        ("rollback", f"id{FEW}", "--reason", FEW),
+    ],
+    ids=str,
+)
+def test_no_command_prints_it_raw(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": f"id{FEW}", "label": f"cold {FEW}", "kind": FEW, "data": {FEW: FEW}})
+    answer = run(*words)
+    printed = answer.stdout + answer.stderr
+    assert not {f"U+{ord(letter):04X}" for letter in FEW if letter in printed}
+    if "--json" in words and answer.code == 0:
+        assert any(FEW in str(told) or FEW in json.dumps(told, ensure_ascii=False) for told in answer.listing)
+
+
+def test_an_export_is_byte_for_byte_unless_somebody_looks(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A", "label": FEW})
+    command = [sys.executable, "-m", "chronomemory", "export"]
+    piped = subprocess.run(command, capture_output=True, cwd=tmp_path, check=True).stdout
+    assert FEW in piped.decode()
+    master, slave = pty.openpty()
+    process = subprocess.Popen(command, stdout=slave, stderr=subprocess.DEVNULL, cwd=tmp_path)
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(master)
+    assert process.wait() == 0
+    assert not {letter for letter in FEW if letter in seen.decode()}
+    assert json.loads(seen)["label"] == FEW
+
+
+@pytest.mark.parametrize("how", ["module", "script"])
+def test_an_interrupt_is_quiet_from_the_first_moment(tmp_path: Path, how: str) -> None:
+    script = Path(sys.executable).with_name("chronomemory")
+    if how == "script" and not script.exists():
+        pytest.skip("the command is not installed here")
+    command = [str(script)] if how == "script" else [sys.executable, "-X", "importtime", "-m", "chronomemory"]
+    heard = 0
+    for number in range(6):
+        process = subprocess.Popen(
+            [*command, "ingest", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+        )
+        if how == "module":
+            # The package is being imported once something below it was: no sooner can it hear.
+            assert process.stderr is not None
+            while b"chronomemory.interrupts" not in process.stderr.readline():
+                pass
+            time.sleep(0.05 * number)
+        else:
+            time.sleep(0.15 + 0.06 * number)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+        if how == "script" and process.returncode == -signal.SIGINT:
+            continue  # before the interpreter had come to us
+        if how == "script" and b"chronomemory" not in err and b"Traceback" in err:
+            continue
+        heard += 1
+        assert process.returncode == 130, err.decode()
+        assert b"Traceback" not in err
+        assert out == b""
+    assert heard

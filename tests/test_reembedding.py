@@ -1,0 +1,124 @@
+"""Do two that embed the same records again agree, and does nobody's newer vector give way to an older one?"""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chronomemory import ChronoStore, EmbeddingMismatch, WriteConflict, reembedding
+
+
+def lengths(texts: list[str]) -> list[list[float]]:
+    """Embed by length: two numbers a text, so that a vector tells which text it was made of."""
+    return [[float(len(text)), 1.0] for text in texts]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R-{number}", "label": "x" * (number + 1)} for number in range(5)])
+        for number in range(5):
+            store.attach(f"R-{number}", [1.0], space="old", model="one")
+    return tmp_path
+
+
+def vectors(store: ChronoStore, space: str = "new") -> list[float]:
+    return [float(store.embedding(f"R-{number}", space=space)[0]) for number in range(5)]
+
+
+def test_a_space_that_another_has_bound_meanwhile_is_no_mismatch(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChronoStore(project) as store, ChronoStore(project) as other:
+        looked = reembedding.spaces
+
+        def spaces(asked: Any) -> Any:
+            found = looked(asked)
+            other.attach("R-0", [1.0, 1.0], space="new", model="len")  # between the look and the try
+            return found
+
+        monkeypatch.setattr(reembedding, "spaces", spaces)
+        assert store.reembed("old", model="len", embed=lengths, into="new") == 4
+        assert vectors(store) == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(("model", "dim"), [("other", 2), ("len", 3)])
+def test_what_does_not_fit_is_refused_before_anything_is_embedded(
+    project: Path, model: str, dim: int
+) -> None:
+    with ChronoStore(project) as store:
+        store.attach("R-0", [1.0] * dim, space="new", model=model)
+        calls: list[int] = []
+
+        def embed(texts: list[str]) -> list[list[float]]:
+            calls.append(len(texts))
+            return lengths(texts)
+
+        with pytest.raises(EmbeddingMismatch):
+            store.reembed("old", model="len", embed=embed, into="new")
+        assert (calls == []) == (model == "other")
+
+
+def test_a_text_that_changes_while_it_is_embedded_is_embedded_again(project: Path) -> None:
+    with ChronoStore(project) as store, ChronoStore(project) as other:
+        asked: list[list[str]] = []
+
+        def embed(texts: list[str]) -> list[list[float]]:
+            if not asked:
+                other.upsert({"id": "R-2", "label": "y" * 9})
+            asked.append(texts)
+            return lengths(texts)
+
+        assert store.reembed("old", model="len", embed=embed, into="new") == 5
+        assert vectors(store) == [1.0, 2.0, 9.0, 4.0, 5.0]
+        assert asked[1:] == [["y" * 9]]
+
+
+def test_what_others_attach_meanwhile_is_left_alone(project: Path) -> None:
+    with ChronoStore(project) as store, ChronoStore(project) as other:
+
+        def embed(texts: list[str]) -> list[list[float]]:
+            other.attach("R-3", [70.0, 1.0], space="new", model="len")
+            other.delete("R-4")
+            other.compact()
+            return lengths(texts)
+
+        assert store.reembed("old", model="len", embed=embed, into="new") == 3
+        assert [float(store.embedding(f"R-{number}", space="new")[0]) for number in range(4)] == [1, 2, 3, 70]
+
+
+def test_a_text_that_never_stays_is_told_of(project: Path) -> None:
+    with ChronoStore(project) as store, ChronoStore(project) as other:
+        times = iter(range(100))
+
+        def embed(texts: list[str]) -> list[list[float]]:
+            other.upsert({"id": "R-2", "label": "y" * (10 + next(times))})
+            return lengths(texts)
+
+        with pytest.raises(WriteConflict, match="kept changing"):
+            store.reembed("old", model="len", embed=embed, into="new")
+        assert store.reembed("old", model="len", embed=lengths, into="new") == 1
+
+
+def _reembed(project: Path, gate: Any, told: Any) -> None:
+    with ChronoStore(project, lock_timeout=60) as store:
+        for number in range(10):
+            gate.wait(60)
+            told.put((number, store.reembed("old", model="len", embed=lengths, into=f"new-{number}")))
+
+
+def test_two_processes_share_the_work(project: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    gate, told = context.Barrier(2), context.Queue()
+    both = [context.Process(target=_reembed, args=(project, gate, told)) for _ in range(2)]
+    for process in both:
+        process.start()
+    answers = [told.get(timeout=120) for _ in range(20)]
+    for process in both:
+        process.join(60)
+    assert [process.exitcode for process in both] == [0, 0]
+    assert [sum(new for at, new in answers if at == number) for number in range(10)] == [5] * 10
+    with ChronoStore(project) as store:
+        assert all(vectors(store, f"new-{number}") == [1.0, 2.0, 3.0, 4.0, 5.0] for number in range(10))
