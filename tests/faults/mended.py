@@ -1,9 +1,10 @@
 """After any single damage and a repair: is everything true that something in the folder proves?
 
-Small stores of every make are damaged in one place, at random, in one file: bits, bytes, lines, whole files. Then they
-are repaired and compared with books of what they held. A record must have its true value, or the repair must have
-named it: an event that stays lost, a record on hold, a state that nothing proves. Where a hash still tells what was
-there (one altered byte, a base with its archive, a line that a backup has) nothing may be missing at all.
+Small stores of every make are damaged in one place, at random, in one file: bits, bytes, lines, whole
+files. Then they are repaired and compared with books of what they held. A record must have its true
+value, or the repair must have named it: an event that stays lost, a record on hold, a state that nothing
+proves. Where a hash still tells what was there (one altered byte, a base with its archive, a line that a
+backup has) nothing may be missing at all.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Does an open store say so when its log goes away, and does it begin no second history?
 
-Several handles, in two processes, have a store open. Then something happens to the log that none of ours does: it is
-removed, moved away with its project, emptied, cut at a line or inside one, replaced by an older copy or by a stranger.
-Every call must then either tell the truth as it was or raise; nothing may be acknowledged into a log that nobody will
-find. When the log comes back the handles go on by themselves, with everything that was acknowledged.
+Several handles, in two processes, have a store open. Then something happens to the log that none of ours
+does: it is removed, moved away with its project, emptied, cut at a line or inside one, replaced by an
+older copy or by a stranger. Every call must then either tell the truth as it was or raise; nothing may
+be acknowledged into a log that nobody will find. When the log comes back the handles go on by
+themselves, with everything that was acknowledged.
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from chronomemory.blocks.checks import check_count, check_within
 from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.engine import CONFLICT_SECONDS, Blocks
+from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.config import MOST_RESULTS, get_number
 from chronomemory.blocks.storage.seed import seed_memory
 from chronomemory.blocks.timed import Timed
+from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Settled"]
 
