@@ -16,7 +16,7 @@ use crate::json::{self, RecordSpans, Value};
 /// What leads over to the records.
 const RECORDS: &[u8] = b",\"records\":[";
 /// How a state begins whose header stands behind its records.
-const OPEN_HEADER: &[u8] = b"{\"records\":[";
+pub(crate) const OPEN_HEADER: &[u8] = b"{\"records\":[";
 /// How much is written or read at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 

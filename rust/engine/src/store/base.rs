@@ -22,6 +22,7 @@ use super::load::open;
 use super::loader::Loader;
 use super::proofs::copy_of_base;
 use super::rebuild::rebuild;
+use super::twin::with_snapshot;
 
 /// So much may be hashed in search of what the first line of a log said.
 const MENDING_BLOCKS: u64 = 5_000_000;
@@ -117,10 +118,34 @@ impl Base {
             self.proof = Proof::Whole;
             self.notes
                 .push(format!("the state that the log starts from was rebuilt from {archive}"));
-        } else if self.proof == Proof::Nothing && loader.keeps() {
+        } else if self.proof == Proof::Nothing
+            && loader.keeps()
+            && !self.load_twin(place, sentinel.base_sha256, loader)?
+        {
             self.load_unproved(place, sentinel.base_sha256, loader)?;
         }
         Ok(())
+    }
+
+    /// The base as its snapshot helps to make it again; false if that does not give the bytes that the log names.
+    fn load_twin(&mut self, place: Place<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<bool> {
+        let Some(sha256) = sha256 else { return Ok(false) };
+        let base = open(place.disk, place.layout, &base_name(sha256.text()))?;
+        let (Some(base), Some(snapshot)) = (base, open(place.disk, place.layout, SNAPSHOT)?) else {
+            return Ok(false);
+        };
+        let Some(twin) = with_snapshot(&*base, &*snapshot, &sha256)? else {
+            return Ok(false);
+        };
+        loader.forget_base();
+        let is_state = loader.take_base(&twin)?.header.is_ok();
+        if is_state {
+            self.proof = Proof::Whole;
+            self.notes.push(format!(
+                "the state that the log starts from was made again with {SNAPSHOT}"
+            ));
+        }
+        Ok(is_state)
     }
 
     /// Nothing proves what the base holds. What it says is loaded all the same, and said to be unproved.

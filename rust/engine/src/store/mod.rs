@@ -47,6 +47,7 @@ mod swap;
 mod sync;
 mod text_desk;
 mod text_files;
+mod twin;
 mod unless;
 mod unproven;
 mod vectors;
