@@ -14,7 +14,7 @@ from pathlib import Path
 
 from chronomemory.layout import log_folder
 
-__all__ = ["head_file", "heads_folder"]
+__all__ = ["head_file", "heads_folder", "why_unseen"]
 
 #: Notes about projects that are gone are swept out when there are more than this many,
 _MANY_NOTES = 1_000
@@ -39,9 +39,28 @@ def head_file(project_root: Path) -> Path | None:
         return None
     name = sha256(os.fsencode(log_folder(project_root).resolve())).hexdigest()[:32]
     note = folder / f"{name}.json"
-    if not note.exists():
+    if not _is_there(note):
         _sweep(folder)
     return note
+
+
+def why_unseen(note: Path | None) -> str:
+    """Say why no head can be remembered here; nothing if one could be."""
+    if note is None:
+        return "the head could not be remembered: this user has no home folder"
+    there = next(folder for folder in note.parents if _is_there(folder))
+    if not there.is_dir():
+        return f"the head could not be remembered: {there} is not a folder"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"the head could not be remembered: {there} cannot be written to"
+    return ""
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:  # in a folder that may not be looked into
+        return False
 
 
 def _sweep(folder: Path) -> None:
@@ -60,5 +79,6 @@ def _sweep(folder: Path) -> None:
                 and not Path(json.loads(note.read_bytes())["folder"]).parent.exists()
             ):
                 note.unlink()
+                note.with_name(note.name + ".lock").unlink(missing_ok=True)
         except (OSError, ValueError, KeyError, TypeError):
             continue  # someone else's file, or swept by another process: not worth an error here

@@ -18,7 +18,7 @@ from chronomemory._core import Door, Engine, verify_path
 from chronomemory.asked import count, string, string_or_none
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
-from chronomemory.heads import head_file
+from chronomemory.heads import head_file, why_unseen
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.mounts import network_file_system
@@ -289,6 +289,8 @@ class ChronoStore(Door):
             found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
         else:
             found = engine.verify(progress)
+        if found["remembered"] == "unseen" and found["events"]:
+            found["remembered_reason"] = found["remembered_reason"] or why_unseen(self.head_file)
         return VerifyReport.from_dict(found)
 
     def chain_valid(self) -> bool:
@@ -402,7 +404,7 @@ def _complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
             f"{project_root}: {short}; these embeddings are missing, "
             "verify() lists them and repair() takes them back"
         )
-    if found.remembered in ("lost", "unknown"):
+    if found.remembered in ("lost", "unknown", "unreadable"):
         yield (
             f"{project_root}: {found.remembered_reason}; "
             "if that was meant, accept_head() or 'chronomemory accept-head' says so"

@@ -172,6 +172,13 @@ pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
     format!("archive/{first_seq}-{last_seq}-{short}.wal.zst")
 }
 
+/// The name of a file in `index/` relative to the folder.
+pub fn index_name(path: &Path) -> String {
+    let inside: Vec<_> = path.iter().rev().take_while(|part| *part != "index").collect();
+    let parts = inside.iter().rev().map(|part| part.to_string_lossy());
+    parts.fold("index".to_owned(), |name, part| name + "/" + &part)
+}
+
 /// Whether a file of this name in `index/` tells which events of an archive speak of which record.
 pub fn is_history_index(name: &str) -> bool {
     name.ends_with(".history") || name.ends_with(".history.tmp")

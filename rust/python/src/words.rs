@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::enter::{Reporter, enter};
-use crate::handle::threads;
+use crate::handle::{now, threads};
 use crate::shape::Shapes;
 use crate::value::{self, Field};
 use crate::{object, report};
@@ -27,7 +27,7 @@ pub fn verified(
 ) -> PyResult<(Report, Standing)> {
     let mut reporter = Reporter::new(progress);
     let found = enter(py, || {
-        let report = Store::verify(&RealDisk, layout, threads(), &mut |done, total| {
+        let report = Store::verify_at(&RealDisk, layout, threads(), now(), &mut |done, total| {
             reporter.report(done, total);
         })?;
         let standing = match head_file {
@@ -50,7 +50,7 @@ pub fn verify_path(
     head_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyDict>> {
     let (found, standing) = verified(py, &Layout::of_folder(log_folder), progress, head_file)?;
-    report::dict(py, &found, &standing)
+    report::dict(py, &found, &standing, None)
 }
 
 /// The canonical JSON of a value.

@@ -10,10 +10,11 @@ use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::options::Checking;
 use crate::origin::{Hint, Origin, foreign_traces, hint_for, origin_of, read_hint};
 use crate::snapshot;
-use crate::verify::{BaseState, Report, Walk, finding, open_log};
+use crate::verify::{BaseState, Report, Walk, finding};
 use crate::wal::reader::Reading;
 
 use super::archives::Past;
+use super::held::{Held, Need};
 use super::loader::Loader;
 
 /// What was found and how far it was read.
@@ -79,6 +80,7 @@ pub fn examine(
     if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
         let past = Past::follow(disk, layout, sentinel, look.threads)?;
         base.damage.extend(past.damage);
+        base.altered.extend(past.altered);
         base.notes.extend(past.notes);
     }
     if let Hint::Contradicted(lost) = hint
@@ -126,14 +128,16 @@ pub fn look_twice(
     let mut believed: Option<Vec<Damage>> = None;
     let mut looks = 0;
     loop {
-        let Some(file) = open_log(disk, layout)? else {
+        // The base that a log starts from is there as long as the log is: they are opened together.
+        let Some(held) = Held::gather(disk, layout, Need::State)? else {
             return Ok(None);
         };
         let mut taker = loader();
-        let found = examine(disk, layout, &*file, look, &mut taker, progress)?;
+        let found = examine(&held, layout, &*held.log, look, &mut taker, progress)?;
         let damage = &found.report.damage;
         looks += 1;
         if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {
+            let file = held.log;
             return Ok(Some(Seen { file, found, taker }));
         }
         believed = Some(damage.clone());
@@ -144,6 +148,7 @@ pub fn look_twice(
 struct Base {
     state: BaseState,
     damage: Vec<Damage>,
+    altered: Vec<Damage>,
     notes: Vec<String>,
 }
 
@@ -152,6 +157,7 @@ impl Default for Base {
         Self {
             state: BaseState::None,
             damage: Vec::new(),
+            altered: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -272,6 +278,7 @@ impl Base {
             committed_end: walk.end,
             base: self.state,
             damage,
+            altered: self.altered,
             tail,
             notes: self.notes,
         }

@@ -94,6 +94,8 @@ impl Store {
 /// As [`Store::repair`].
 pub fn repair(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
     let _care = take_care(turns, now())?;
+    // An index that hides something is believed by its own digest; to make all of them again costs little.
+    turns.turn(|store| store.drop_indexes())?;
     let repaired = turns.turn(|store| store.repair_now(now(), progress))?;
     if repaired.is_some() {
         write_snapshot(turns)?;
