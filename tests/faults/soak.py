@@ -111,6 +111,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "killed restores": script("restored.py", "--runs", str(options.kills), *seed),
         "syscall faults": script("syscalls.py", *seed),
         "many processes": script("crowd.py", *seed),
+        "verdicts in storms": script("judged.py", *seed),
         "full disk": script("full.py", *seed),
         "fuzz": cargo("no_bytes_break_a_reader", fuzz, 1000),
     }
@@ -121,7 +122,7 @@ def run_all(wanted: dict[str, Callable[[Tell], Result]], console: Console) -> di
     results = {}
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description:16}"),
+        TextColumn("{task.description:18}"),
         BarColumn(),
         TextColumn("{task.fields[runs]}"),
     )

@@ -65,6 +65,12 @@ def test_in_a_crowd_every_write_is_there_once() -> None:
     assert outcome["counts"]["events"] == 1200
 
 
+def test_every_verdict_beside_a_storm_is_true() -> None:
+    outcome = run("judged.py", "--runs", "8")
+    assert outcome["counts"]["verdicts, closed"] > 3
+    assert outcome["counts"]["verdicts, opened"] > 3
+
+
 def test_a_full_disk_is_told_and_left_behind() -> None:
     outcome = run("full.py")
     assert outcome["counts"]["refused for want of room"] > 5

@@ -30,14 +30,23 @@ impl Sums {
     fn of<'a>(&self, lists: impl Iterator<Item = (&'a [u8], List<'a>)>, docs: usize) -> Vec<(u64, u64)> {
         let mut sums = vec![(0_u64, 0_u64); docs];
         for (key, list) in lists {
+            let own = (self.0.hash_one(key), self.1.hash_one(key));
             for (doc, &count) in list.docs().zip(list.counts) {
                 let sum = &mut sums[doc as usize];
-                sum.0 = sum.0.wrapping_add(self.0.hash_one((key, count)));
-                sum.1 = sum.1.wrapping_add(self.1.hash_one((key, count)));
+                sum.0 = sum.0.wrapping_add(mixed(own.0, count));
+                sum.1 = sum.1.wrapping_add(mixed(own.1, count));
             }
         }
         sums
     }
+}
+
+/// One number of a key's hash, which nobody can know beforehand, and a count: other counts give wholly other numbers.
+fn mixed(hash: u64, count: u16) -> u64 {
+    let mut number = hash ^ u64::from(count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 /// What is wrong with documents that are said to be those of a state as it was after event `seq`; `None` if nothing is. A
