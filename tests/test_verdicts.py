@@ -375,6 +375,20 @@ class TestWhoRemembers:
         cut_last_line(shared / FOLDER / "events.wal")
         assert said_by_nobody(look) == "lost"
 
+    def test_one_who_only_verifies_misses_it_too(self, shared: Path) -> None:
+        fill(shared)
+        notes = shared / "notes"
+        notes.mkdir()
+        notes.chmod(0o777)
+
+        def look() -> str:
+            return ChronoStore(shared, head_file=notes / "head.json").verify().remembered
+
+        assert said_by_nobody(look) == "unseen"
+        assert said_by_nobody(look) == "kept"
+        cut_last_line(shared / FOLDER / "events.wal")
+        assert said_by_nobody(look) == "lost"
+
     def test_one_who_has_to_wait_for_the_lock_remembers_too(self, tmp_path: Path, log: Path) -> None:
         fill(tmp_path)
         own = tmp_path / "own.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from chronomemory.layout import log_folder
 
-__all__ = ["head_file", "heads_folder", "why_unseen"]
+__all__ = ["head_file", "heads_folder"]
 
 #: Notes about projects that are gone are swept out when there are more than this many,
 _MANY_NOTES = 1_000
@@ -42,18 +42,6 @@ def head_file(project_root: Path) -> Path | None:
     if not _is_there(note):
         _sweep(folder)
     return note
-
-
-def why_unseen(note: Path | None) -> str:
-    """Say why no head can be remembered here; nothing if one could be."""
-    if note is None:
-        return "the head could not be remembered: this user has no home folder"
-    there = next(folder for folder in note.parents if _is_there(folder))
-    if not there.is_dir():
-        return f"the head could not be remembered: {there} is not a folder"
-    if not os.access(there, os.W_OK | os.X_OK):
-        return f"the head could not be remembered: {there} cannot be written to"
-    return ""
 
 
 def _is_there(path: Path) -> bool:

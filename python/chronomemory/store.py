@@ -18,7 +18,7 @@ from chronomemory._core import Door, Engine, verify_path
 from chronomemory.asked import count, string, string_or_none
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
-from chronomemory.heads import head_file, why_unseen
+from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.mounts import network_file_system
@@ -283,14 +283,12 @@ class ChronoStore(Door):
         return look_back(self.engine, when)
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
-        """Read the files again and say what they prove; nothing is opened or created for it."""
+        """Read the files again and say what they prove; nothing of the project is opened or made for it."""
         engine = self._engine
         if engine is None:
             found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
         else:
             found = engine.verify(progress)
-        if found["remembered"] == "unseen" and found["events"]:
-            found["remembered_reason"] = found["remembered_reason"] or why_unseen(self.head_file)
         return VerifyReport.from_dict(found)
 
     def chain_valid(self) -> bool:

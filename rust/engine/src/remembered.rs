@@ -219,7 +219,12 @@ fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Result<St
         Err(fault) => return Err(fault),
     };
     let mut answer = ask(&*log, seen)?;
-    let unknown = |why: String| Ok(Standing::Unknown(format!("event {} was seen here, and {why}", seen.seq)));
+    let unknown = |why: String| {
+        Ok(Standing::Unknown(format!(
+            "event {} was seen here, and {why}",
+            seen.seq
+        )))
+    };
     loop {
         let sentinel = match answer {
             Answer::Here(standing) => return Ok(standing),

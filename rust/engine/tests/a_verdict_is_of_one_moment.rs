@@ -25,7 +25,12 @@ impl Twist for Haste {
     fn before(&self, disk: &CrashDisk, path: &Path) {
         let is_it = path.to_string_lossy().ends_with(self.ending);
         let took = |left: u32| left.checked_sub(1);
-        if is_it && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, took).is_ok() {
+        if is_it
+            && self
+                .left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, took)
+                .is_ok()
+        {
             for n in 0..2 {
                 let mut other = noting(disk);
                 attach_to(&mut other, &["R1".to_owned()], n, START).expect("an embedding");
@@ -135,7 +140,11 @@ fn a_compaction_that_dies_before_it_notes_its_head_is_no_loss() {
     let mut store = noting(&disk);
     // Less than a second after the last note: this head is noted by nobody.
     store.commit(&draft(&Action::Put(9)), START).expect("a record");
-    let before = disk.open(&note(), Access::Read).expect("a note").length().expect("a length");
+    let before = disk
+        .open(&note(), Access::Read)
+        .expect("a note")
+        .length()
+        .expect("a length");
     store.compact(false, START, &mut |_, _| {}).expect("a compaction");
     assert!(before > 0);
     drop(store);
@@ -166,7 +175,11 @@ fn forged_codes_are_named_and_right_ones_are_not() {
     shared.nearest(&question, &vector(2), DIM).expect("neighbours");
     let path = layout().companion("default", 0);
     let codes = disk.open(&path, Access::Write).expect("codes");
-    let altered = || Store::verify(&disk, &layout(), 2, &mut |_, _| {}).expect("verify").altered;
+    let altered = || {
+        Store::verify(&disk, &layout(), 2, &mut |_, _| {})
+            .expect("verify")
+            .altered
+    };
     assert_eq!(altered(), []);
 
     let slot = 64 * (64 * DIM.div_ceil(4) + 128);

@@ -40,6 +40,29 @@ pub fn verified(
     Ok(found)
 }
 
+/// Notes the head of what was verified, for the next look; why it could not, if it could not.
+fn remembered(
+    py: Python<'_>,
+    layout: &Layout,
+    report: &Report,
+    head_file: Option<PathBuf>,
+) -> PyResult<Option<String>> {
+    let Some(note) = head_file else {
+        return Ok(Some(
+            "no head is remembered: there is no place for it, such as a home folder".to_owned(),
+        ));
+    };
+    if !report.valid() {
+        return Ok(None);
+    }
+    enter(py, || {
+        let noted = Store::note_known_head(&RealDisk, layout, &note);
+        Ok(noted
+            .err()
+            .map(|fault| format!("the head could not be remembered: {fault}")))
+    })
+}
+
 /// Checks the files of a store's folder without opening it.
 #[pyfunction]
 #[pyo3(signature = (log_folder, progress=None, head_file=None))]
@@ -49,8 +72,10 @@ pub fn verify_path(
     progress: Option<Py<PyAny>>,
     head_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let (found, standing) = verified(py, &Layout::of_folder(log_folder), progress, head_file)?;
-    report::dict(py, &found, &standing, None)
+    let layout = Layout::of_folder(log_folder);
+    let (found, standing) = verified(py, &layout, progress, head_file.clone())?;
+    let fault = remembered(py, &layout, &found, head_file)?;
+    report::dict(py, &found, &standing, fault.as_deref())
 }
 
 /// The canonical JSON of a value.

@@ -150,7 +150,10 @@ impl Disk for Held<'_> {
         }
         match self.files.get(path) {
             Some(file) => Ok(Arc::clone(file)),
-            None => self.disk.open(path, access).inspect_err(|_| {
+            None => self.disk.open(path, access).inspect_err(|fault| {
+                if fault.kind() == io::ErrorKind::NotFound {
+                    return;
+                }
                 *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
             }),
         }

@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
+use super::Progress;
 use super::Store;
 use super::held::{Held, Need, Prefix};
 use super::load::{Examined, Look, examine, nothing};
 use super::loader::Loader;
 use super::text_files::{altered_texts, text_names};
 use super::vectors::{altered_companions, check_rows};
-use super::Progress;
 use crate::chain::Held as Batch;
 use crate::damage::{Damage, Tail};
 use crate::disk::Disk;
@@ -48,7 +48,9 @@ impl Judged {
     }
 
     fn findings(&self) -> (Vec<Damage>, Vec<Damage>, Vec<String>) {
-        let Report { damage, altered, notes, .. } = &self.report;
+        let Report {
+            damage, altered, notes, ..
+        } = &self.report;
         (damage.clone(), altered.clone(), notes.clone())
     }
 }

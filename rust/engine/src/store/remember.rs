@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::disk::{Access, Disk};
@@ -82,45 +83,22 @@ impl Store {
 
     /// Under the lock: notes a head of the log at its path, if it follows from the one that was noted last.
     pub(super) fn tell_head_now(&mut self, reached: &Synced) {
-        self.note_head(|store| Ok(Some((*reached, store.noted()?))));
+        self.note_head(|_| Ok(Some(*reached)));
     }
 
-    /// What the note says; what cannot be read is no note that may be replaced.
-    fn noted(&self) -> io::Result<Option<Note>> {
-        let note = self.options.head_file.as_deref();
-        note.map_or(Ok(None), |note| remembered::read(&*self.disk, note))
-    }
-
-    /// Replaces the note by the head that `find` gives, together with what the note says now.
-    fn note_head(&mut self, find: impl FnOnce(&Self) -> io::Result<Option<(Synced, Option<Note>)>>) {
+    fn note_head(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>) {
         let Some(note) = self.options.head_file.clone() else {
             return;
         };
-        let outcome = remembered::alone(&*self.disk, &note, || {
-            let (reached, says) = match find(self) {
-                Ok(Some(found)) => found,
-                Ok(None) => return Ok(None),
-                Err(fault) if fault.kind() == io::ErrorKind::InvalidData => return Ok(Some(unreadable(&note, &fault))),
-                Err(fault) => return Err(fault),
-            };
-            let standing = remembered::standing(&*self.disk, &self.layout, says.as_ref())?;
-            if !matches!(standing, Standing::Unseen | Standing::Kept) {
-                return Ok(Some(standing));
-            }
-            let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
-            let is_news = !says.is_some_and(|says| says == Note::of(says.seen) && is_known(&says.seen));
-            if is_news {
-                remembered::write(&*self.disk, &note, self.layout.folder(), &Note::of(reached))?;
-            }
-            Ok(Some(Standing::Kept))
-        });
-        match outcome {
+        match note_head(&*self.disk, &self.layout, &note, find) {
             Ok(standing) => {
                 self.head_fault = None;
                 self.standing = standing.unwrap_or_else(|| self.standing.clone());
             }
             // The log is none the worse; whoever asks is told that nobody can tell.
-            Err(fault) => self.head_fault = Some(unwritten(&note, &fault)),
+            Err(fault) => {
+                self.head_fault = Some(format!("the head could not be remembered: {}: {fault}", note.display()));
+            }
         }
     }
 
@@ -217,29 +195,78 @@ impl Store {
         if self.options.head_file.is_none() || self.log.is_none() || !self.disk.exists(self.layout.lock()) {
             return;
         }
+        let (disk, layout) = (Arc::clone(&self.disk), self.layout.clone());
         let told = self.with_lock_for_a_moment(Duration::ZERO, |store| {
-            store.note_head(|store| Ok(store.known_head()?.zip(Some(store.noted()?))));
+            store.note_head(|_| known_head(&*disk, &layout));
             Ok(())
         });
         if told.is_err() {
-            // Someone else has the lock, or this reader may not have it. A restore may be under way then: it announces itself
-            // in the note before the log changes, and notes the new head after that. So only a note without announcement is
-            // replaced, and nobody announces anything meanwhile.
-            self.note_head(|store| {
-                let says = store.noted()?;
-                let is_announced = says.as_ref().is_some_and(|says| says.next.is_some());
-                let reached = store.known_head()?.filter(|_| !is_announced);
-                Ok(reached.zip(Some(says)))
-            });
+            // Someone else has the lock, or this reader may not have it.
+            self.note_head(|says| known_head_unless_announced(&*disk, &layout, says));
         }
     }
 
-    /// Up to where the log at its path is known to be on disk.
-    fn known_head(&self) -> io::Result<Option<Synced>> {
-        let known = read_hint(&*self.disk, &self.layout)?;
-        let log = self.disk.open(self.layout.log(), Access::Read)?;
-        let fits = matches!(hint_for(known, &*log, log.length()?)?, Hint::Synced(_));
-        Ok(known.filter(|_| fits && self.is_at_its_path(&*log)))
+    /// The same for someone who only looked at the files, without opening them.
+    ///
+    /// # Errors
+    /// `Io` if the note cannot be written.
+    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
+        if !disk.exists(layout.lock()) {
+            return Ok(());
+        }
+        let noted = note_head(disk, layout, note, |says| {
+            known_head_unless_announced(disk, layout, says)
+        });
+        noted.map(|_| ()).at(note)
+    }
+}
+
+/// Replaces a note by the head that `find` gives, who is shown what it says now, if that head follows from it. How the log
+/// stands to the note then.
+fn note_head(
+    disk: &dyn Disk,
+    layout: &Layout,
+    note: &Path,
+    find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>,
+) -> io::Result<Option<Standing>> {
+    remembered::alone(disk, note, || {
+        let says = match remembered::read(disk, note) {
+            Ok(says) => says,
+            // What cannot be read is no note that may be replaced.
+            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => return Ok(Some(unreadable(note, &fault))),
+            Err(fault) => return Err(fault),
+        };
+        let Some(reached) = find(says.as_ref())? else {
+            return Ok(None);
+        };
+        let standing = remembered::standing(disk, layout, says.as_ref())?;
+        if !matches!(standing, Standing::Unseen | Standing::Kept) {
+            return Ok(Some(standing));
+        }
+        let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
+        if !says.is_some_and(|says| says == Note::of(says.seen) && is_known(&says.seen)) {
+            remembered::write(disk, note, layout.folder(), &Note::of(reached))?;
+        }
+        Ok(Some(Standing::Kept))
+    })
+}
+
+/// Up to where the log at its path is known to be on disk.
+fn known_head(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
+    let known = read_hint(disk, layout)?;
+    let log = disk.open(layout.log(), Access::Read)?;
+    let fits = matches!(hint_for(known, &*log, log.length()?)?, Hint::Synced(_));
+    let is_here = disk.status(layout.log())?.identity == log.identity()?;
+    Ok(known.filter(|_| fits && is_here))
+}
+
+/// The same for those who do not have the lock. A restore may be under way then: it announces itself in the note before the
+/// log changes, and notes the new head after that. So only a note without announcement is replaced; nobody announces
+/// anything while the note is held.
+fn known_head_unless_announced(disk: &dyn Disk, layout: &Layout, says: Option<&Note>) -> io::Result<Option<Synced>> {
+    match says {
+        Some(Note { next: Some(_), .. }) => Ok(None),
+        _ => known_head(disk, layout),
     }
 }
 
@@ -249,9 +276,4 @@ fn unreadable(note: &Path, fault: &io::Error) -> Standing {
         "the note about the last head, {}, cannot be read: {fault}",
         note.display()
     ))
-}
-
-/// Why a head could not be noted.
-fn unwritten(note: &Path, fault: &io::Error) -> String {
-    format!("the head could not be remembered: {}: {fault}", note.display())
 }

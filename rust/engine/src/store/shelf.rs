@@ -291,7 +291,8 @@ pub(super) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, mentions: M
         buffer.clear();
         read_upto(&*stored.file, &mut buffer, offset, part.len() * ENTRY_BYTES)?;
         offset += buffer.len() as u64;
-        let entries = (0..part.len()).map(|at| (number(&buffer, at * ENTRY_BYTES), number(&buffer, at * ENTRY_BYTES + 8)));
+        let entries =
+            (0..part.len()).map(|at| (number(&buffer, at * ENTRY_BYTES), number(&buffer, at * ENTRY_BYTES + 8)));
         if !entries.eq(part.iter().copied()) {
             return Ok(true);
         }

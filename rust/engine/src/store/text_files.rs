@@ -8,9 +8,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Store;
 use super::past::line_from;
 use super::text_desk::Copied;
-use super::Store;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
@@ -162,7 +162,11 @@ pub(super) fn altered_texts(
     let mut found = Vec::new();
     for name in text_names(disk, layout) {
         let path = layout.text_indexes().join(&name);
-        let Some((source, sealed)) = read_whole(disk, &path).ok().flatten().and_then(|bytes| file::read(&bytes)) else {
+        let Some((source, sealed)) = read_whole(disk, &path)
+            .ok()
+            .flatten()
+            .and_then(|bytes| file::read(&bytes))
+        else {
             continue;
         };
         if !is_in(log, end, origin, state, &source) {

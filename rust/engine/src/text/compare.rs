@@ -60,7 +60,10 @@ pub fn difference(
     threads: usize,
 ) -> Option<String> {
     if let Some(key) = wrong_bounds(sealed) {
-        return Some(format!("what it says of the list of {:?} is wrong", String::from_utf8_lossy(key)));
+        return Some(format!(
+            "what it says of the list of {:?} is wrong",
+            String::from_utf8_lossy(key)
+        ));
     }
     let keys = Sums::default();
     let sums = keys.of(sealed.sorted().into_iter(), sealed.len());

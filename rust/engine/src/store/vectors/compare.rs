@@ -31,7 +31,10 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
             continue;
         }
         let companions = Companions::new(disk, path.clone(), bound.dim);
-        let whole = index.blocks.iter().take_while(|block| block.digests.len() == BLOCK_ROWS);
+        let whole = index
+            .blocks
+            .iter()
+            .take_while(|block| block.digests.len() == BLOCK_ROWS);
         let Some((_, slots)) = companions.map(whole.count()) else {
             continue;
         };

@@ -52,8 +52,8 @@ pub(super) use check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use compare::altered_companions;
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
-pub(super) use words::is_file_of_space;
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
+pub(super) use words::is_file_of_space;
 
 use super::Store;
 use crate::error::{Error, Result};
