@@ -38,7 +38,7 @@ enum Before {
 /// How the log in an archive begins.
 enum Beginning {
     /// From this, perhaps adopted.
-    Known(Origin, Option<Adoption>),
+    Known(Box<Origin>, Option<Adoption>),
     /// It is not what it should be, and that was said.
     Damaged,
 }
@@ -91,7 +91,7 @@ impl Past {
                 if is_indexed {
                     self.compare_index(disk, layout, name, &found, mentions);
                 }
-                self.base_before(disk, layout, origin, adoption)
+                self.base_before(disk, layout, *origin, adoption)
             }
         }
     }
@@ -160,7 +160,7 @@ impl Past {
             Origin::Foreign => foreign_traces(log, length, u64::MAX, None)?.adoption,
             _ => None,
         };
-        Ok(Beginning::Known(origin, adoption))
+        Ok(Beginning::Known(Box::new(origin), adoption))
     }
 
     fn base_before(

@@ -40,11 +40,12 @@ struct Judged {
 impl Judged {
     /// Whether there is anything that somebody else could have caused meanwhile.
     fn is_doubtful(&self) -> bool {
+        let Report {
+            damage, altered, notes, ..
+        } = &self.report;
         let is_gone = |note: &String| note.starts_with("history unavailable") && note.ends_with("is not there");
-        !self.is_quiet
-            && !(self.report.damage.is_empty()
-                && self.report.altered.is_empty()
-                && !self.report.notes.iter().any(is_gone))
+        let is_clean = damage.is_empty() && altered.is_empty() && !notes.iter().any(is_gone);
+        !(self.is_quiet || is_clean)
     }
 
     fn findings(&self) -> (Vec<Damage>, Vec<Damage>, Vec<String>) {
