@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +31,15 @@ def store(tmp_path: Path) -> Iterator[ChronoStore]:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / ".chronomemory" / "events.wal"
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that others may look into."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

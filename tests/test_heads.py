@@ -125,7 +125,10 @@ def test_a_note_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
         store.sync()
         report = store.verify()
         assert report.rung == "chain ok"
-        assert "cannot be read" in report.remembered_reason
+        assert "could not be remembered" in report.remembered_reason
+        assert "head.json" in report.remembered_reason
+    closed = ChronoStore(tmp_path / "project", head_file=tmp_path / "file" / "head.json")
+    assert "head.json" in closed.verify().remembered_reason
 
 
 def test_a_damaged_note_cannot_tell(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 Verdict = dict[str, Any]
@@ -57,15 +56,15 @@ def hearing(log_class: Any) -> Any:
     return Hearing
 
 
-def base_records(folder: Path, first: dict[str, Any] | None) -> dict[str, Any]:
+def base_records(folder: Any, first: dict[str, Any] | None) -> dict[str, Any]:
     """What the base of a compaction of ours says about embeddings."""
     data = ((first or {}).get("record") or {}).get("data") if (first or {}).get("op") == "compact" else None
-    path = folder / f"base/{data.get('base_sha256')}.json" if isinstance(data, dict) else folder / "none"
-    if not path.is_file():
+    sha256 = str(data.get("base_sha256")) if isinstance(data, dict) else ""
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
         return {}
     try:
-        records = list(json.loads(path.read_bytes())["records"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        records = list(json.loads(folder.read(f"base/{sha256}.json"))["records"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     named = [one for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)]
     return {one["id"]: one for one in named if one["id"].startswith("vector:")}
@@ -111,10 +110,11 @@ def is_dim(dim: Any) -> bool:
     return type(dim) is int and 1 <= dim <= MAX_DIM
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(folder: Any, name: str) -> BinaryIO:
     """The rows in a file, or none where there are none to read."""
     try:
-        return path.open("rb") if path.is_file() else io.BytesIO()
+        rows: BinaryIO = folder.open(name) if folder.exists(name) else io.BytesIO()
+        return rows
     except OSError:
         return io.BytesIO()
 
@@ -135,12 +135,12 @@ def rows_of(name: str, record: dict[str, Any]) -> Iterator[tuple[int, str, str]]
             yield number, owner, digest
 
 
-def bad_rows(folder: Path, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def bad_rows(folder: Any, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A finding for every row that is not what the log says."""
     for space, (dim, generation) in sorted(spaces_in(records).items()):
         path, stride = f"vectors/{space}.{generation}.f32", 4 * dim
         groups = [name for name in records if name.rpartition(":")[0] == f"vector:{space}"]
-        with opened(folder / path) as rows:
+        with opened(folder, path) as rows:
             for name in groups:
                 of = (records[name].get("data") or {}).get("generation")
                 for number, owner, digest in (
@@ -155,9 +155,9 @@ def bad_rows(folder: Path, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
                         yield {**where, "line": 0, "seq": None, "kind": kind, "reason": reason}
 
 
-def judge(found: Verdict, folder: Path, stream: BinaryIO, synced: bytes, log_class: Any) -> Verdict:
+def judge(found: Verdict, folder: Any, log_class: Any) -> Verdict:
     """Add what is to be said about rows to the verdict on a folder."""
-    log = hearing(log_class)(stream, synced)
+    log = hearing(log_class)(folder.log, folder.synced)
     records = base_records(folder, log.known.first)
     for _, event in log.said:
         applied(records, event)

@@ -1,8 +1,9 @@
 """Is this log still true? A second opinion that shares no code with the engine.
 
-Standard library only, to be read in one sitting and run anywhere; beside it `packed_log.py` opens packed
-archives and `vector_rows.py` checks embeddings. It follows docs/format.md, one line of the log at a time.
-PATH is a project, its `.chronomemory` folder or a lone log. Exit code: 0 valid, 1 invalid, 2 cannot tell.
+Standard library only, to be read in one sitting and run anywhere; beside it `named_files.py` looks at base
+and archives, `packed_log.py` unpacks those, `vector_rows.py` checks embeddings. It follows docs/format.md,
+one line of the log at a time. PATH is a project, its `.chronomemory` folder or a lone log. Exit code: 0 all
+of it is valid, 1 invalid, 2 cannot tell: nothing wrong was seen, but not everything could be looked at.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -21,9 +23,11 @@ LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INT_DIGITS, MAX_DEPTH, MAX_SEQ = 4300, 200, 2**63 - 1
 FIELDS = frozenset(["seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"])
-BESIDE = ("packed_log", "vector_rows")
-PACKED_LOG, ROWS = (importlib.import_module(n) if importlib.util.find_spec(n) else None for n in BESIDE)
-ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
+BESIDE = ("named_files", "packed_log", "vector_rows")
+NAMED, PACKED_LOG, ROWS = (
+    importlib.import_module(n) if importlib.util.find_spec(n) else None for n in BESIDE
+)
+MOST_LOOKS = 8
 
 # A lowered interpreter limit would make honest integers look like damage.
 if hasattr(sys, "set_int_max_str_digits") and 0 < sys.get_int_max_str_digits() < MAX_INT_DIGITS:
@@ -267,111 +271,16 @@ class Log:
             self.report("broken-batch", "not whole: nothing of it is applied", batch.seq, at=batch.begin[:2])
 
 
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _read_state(path: Path) -> dict[str, Any] | None:
-    """The content of a base or snapshot file, or None. A record lies one deeper in it than in its event."""
-    try:
-        state = parse(path.read_bytes(), MAX_DEPTH + 1)
-        seq, last_hash, records = state["seq"], state["last_hash"], state["records"]
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None
-    sound = _is_int(seq, 0, MAX_SEQ) and isinstance(last_hash, str) and isinstance(records, list)
-    return dict(state) if sound and all(isinstance(record, dict) for record in records) else None
-
-
-def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
-    """What a compaction of ours says about base and history; nothing for any other event."""
-    data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
-    return data if isinstance(data, dict) and "base_sha256" in data else {}
-
-
-def _check_named_base(folder: Path, log: Log, sha256: Any, good: str) -> str:
-    # The path comes from the digest and never from the log, which therefore cannot point outside its folder.
-    name = f"base/{sha256}.json" if _is_digest(sha256) else "base"
-    exists = (folder / name).is_file()
-    if exists and _digest(folder / name) == sha256 and _read_state(folder / name) is not None:
-        return good
-    log.report("base-altered" if exists else "base-missing", "not the base this log starts from", None, name)
-    return "damaged" if exists else "missing"
-
-
-def _read_segment(path: Path) -> Log | None:
-    if path.suffix == ".zst":
-        return PACKED_LOG.read(path, Log) if PACKED_LOG else None
-    with path.open("rb") as stream:
-        return Log(stream)
-
-
-def _check_archives(folder: Path, log: Log, event: dict[str, Any] | None) -> None:
-    """Follow the sentinels back through the retired segments, as far as they were kept."""
-    while event and (data := _sentinel_data(event)):
-        seq, name, at = event["seq"], data.get("archive"), (0, 0)
-        path = name if isinstance(name, str) and ARCHIVE.fullmatch(name) else "archive"
-        if name is None or (path == name and not (folder / path).is_file()):
-            log.notes.append(f"history unavailable: before seq {seq}")
-            return
-        try:
-            if path != name or _digest(folder / path) != data.get("archive_sha256"):
-                raise ValueError("not the segment that was retired")
-            if (segment := _read_segment(folder / path)) is None:
-                log.notes.append(f"cannot look inside {path}: nothing here unpacks zstd; its digest is right")
-                return
-            if segment.damage or segment.known.head != data.get("previous_head"):
-                at = next(((found["offset"], found["line"]) for found in segment.damage), at)
-                raise ValueError("its chain does not lead to previous_head")
-        except ValueError as error:
-            log.report("archive-altered", str(error), None, path, at)
-            return
-        event = segment.known.first
-        _check_earlier_base(folder, log, segment)
-
-
-def _check_earlier_base(folder: Path, log: Log, segment: Log) -> None:
-    """Without the base it started from an archived segment says less; a different base is damage."""
-    first, adopt = segment.known.first, segment.known.adopt
-    named = _sentinel_data(first) or (adopt["record"] if adopt and first and first["op"] == "compact" else {})
-    name = f"base/{(sha256 := named.get('base_sha256'))}.json"
-    if _is_digest(sha256) and not (folder / name).is_file():
-        log.notes.append(f"history unavailable: {name} is not there")
-    elif _is_digest(sha256) and _digest(folder / name) != sha256:
-        log.report("base-altered", "not the base an archived segment started from", None, name)
-
-
-def _check_base(folder: Path, stream: BinaryIO, synced: bytes, log: Log) -> str:
-    first = log.known.first
-    if first is None or first["op"] != "compact":
-        return "none"
-    if data := _sentinel_data(first):
-        _check_archives(folder, log, first)
-        return _check_named_base(folder, log, data["base_sha256"], "anchored")
-    if adopt := log.known.adopt:
-        return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted")
-    state = _read_state(folder / "snapshot.json")
-    if state is None:
-        log.report("base-missing", "another tool's snapshot, the only base, is gone", None, "snapshot.json")
-        return "missing"
-    hashes = Log(stream, synced, state["seq"]).known.hashes_at_watched_seq
-    if hashes and state["last_hash"] not in hashes:
-        log.report("snapshot-refused", "last_hash is not the hash at its seq", state["seq"], "snapshot.json")
-        return "damaged"
-    log.notes.append("unanchored: nothing in the log proves the snapshot it starts from")
-    return "unanchored"
-
-
-def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Path | None = None) -> dict[str, Any]:
+def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[str, Any]:
     log = Log(stream, synced)
-    base = _check_base(folder, stream, synced, log) if folder else "none"
+    base = (
+        NAMED.check_base(folder, stream, synced, log, sys.modules[__name__]) if NAMED and folder else "none"
+    )
     end = log.committed_end
     return {
         "valid": not log.damage,
         "first_seq": log.known.first["seq"] if log.known.first else None,
+        "first_op": log.known.first["op"] if log.known.first else None,
         **{name: getattr(log.known, name) for name in ("events", "last_seq", "head", "lines", "blank_lines")},
         "bytes": log.bytes,
         "committed_end": end,
@@ -379,6 +288,7 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Path | None = None) 
         "damage": log.damage,
         "tail": {"offset": end, "length": log.bytes - end, "reason": log.tail} if log.tail else None,
         "notes": log.notes,
+        "cannot_tell": folder.unseen if folder else [],
     }
 
 
@@ -387,15 +297,50 @@ def verify_bytes(data: bytes, synced: bytes | None = None) -> dict[str, Any]:
     return _verdict(io.BytesIO(data), synced or b"")
 
 
+def _find(path: Path) -> Path | None:
+    """The folder of a store: the one inside a project, or the one that was given."""
+    return next((one for one in (path / ".chronomemory", path) if os.path.lexists(one / LOG)), None)
+
+
 def verify_folder(path: str | Path) -> dict[str, Any]:
-    """The verdict on a project or its `.chronomemory` folder; a missing log is an empty one."""
-    folder = next((one for one in (Path(path) / ".chronomemory", Path(path)) if (one / LOG).exists()), None)
-    if folder is None:
-        return verify_bytes(b"")
-    synced = (folder / "synced").read_bytes() if (folder / "synced").is_file() else b""
-    with (folder / LOG).open("rb") as stream:
-        found = _verdict(stream, synced, folder)
-        return ROWS.judge(found, folder, stream, synced, Log) if ROWS else found
+    """The verdict on a project or its `.chronomemory` folder; a missing log is an empty one.
+
+    Damage is believed if nobody wrote during the look, or if the next look finds the same.
+    """
+    inside, before = _find(Path(path)), ""
+    if inside is None or NAMED is None:
+        return verify_log_alone(inside / LOG) if inside else verify_bytes(b"")
+    for _ in range(MOST_LOOKS):
+        try:
+            with NAMED.Folder(inside) as folder:
+                found = _look(folder)
+                is_quiet = folder.is_untouched() or not (found["damage"] or found["notes"])
+        except FileNotFoundError:
+            return verify_bytes(b"")
+        if is_quiet or (said := NAMED.spoken_of(found)) == before:
+            break
+        before = said
+    return found
+
+
+def verify_log_alone(path: Path) -> dict[str, Any]:
+    """The verdict on a log without what it starts from, if it starts from anything."""
+    with path.open("rb") as stream:
+        found = _verdict(stream)
+    if found["first_op"] == "compact":
+        found["cannot_tell"].append("what the log starts from: only the log was looked at")
+    return found
+
+
+def _look(folder: Any) -> dict[str, Any]:
+    found = _verdict(folder.log, folder.synced, folder)
+    if ROWS:
+        found = ROWS.judge(found, folder, Log)
+    elif folder.names("vectors", ".f32"):
+        folder.cannot_look("vectors", "vector_rows.py is not beside verify_log.py")
+    if any(folder.names(inner, "") for inner in ("index", "index/text", "index/vectors")):
+        found["notes"].append("index not compared: it is derived, and chronomemory verify compares it")
+    return found
 
 
 def main() -> int:
@@ -404,16 +349,21 @@ def main() -> int:
     arguments.add_argument("--json", action="store_true", help="print the whole verdict")
     arguments.add_argument("--log-only", action="store_true", help="leave out the files beside the log")
     asked = arguments.parse_args()
-    inside = [path for path in (asked.path / ".chronomemory" / LOG, asked.path / LOG) if path.is_file()]
+    inside = _find(asked.path)
     try:
-        with (inside or [asked.path])[0].open("rb") as stream:
-            found = verify_folder(asked.path) if inside and not asked.log_only else _verdict(stream)
-    except OSError as error:
-        arguments.error(str(error))
-    rung = f"{found['events']} events, {'chain ok' if found['valid'] else 'corrupt'}"
-    findings = map(str, (rung, *found["damage"], *found["notes"], f"tail: {found['tail']}"))
-    print(json.dumps(found, indent=2) if asked.json else "\n".join(findings))
-    return 0 if found["valid"] else 1
+        if inside and not asked.log_only:
+            found = verify_folder(asked.path)
+        else:
+            found = verify_log_alone(inside / LOG if inside else asked.path)
+            found["cannot_tell"] *= not asked.log_only
+    except (OSError, MemoryError, RecursionError) as error:
+        arguments.error(f"cannot tell: {str(error) or type(error).__name__}")
+    unseen = [f"cannot tell: {what}" for what in found["cannot_tell"]]
+    rung = "corrupt" if not found["valid"] else "cannot tell" if unseen else "chain ok"
+    said = (*found["damage"], *unseen, *found["notes"], f"tail: {found['tail']}")
+    lines = (f"{found['events']} events, {rung}", *map(str, said))
+    print(json.dumps(found, indent=2) if asked.json else "\n".join(lines))
+    return 1 if not found["valid"] else 2 if unseen else 0
 
 
 if __name__ == "__main__":

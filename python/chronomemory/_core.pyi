@@ -170,6 +170,8 @@ class Engine:
         """Ids upserted or patched at seq or later, each once, in order of their first change."""
     def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]:
         """The best records for a search, as of every write before it; its terms are those of search.py."""
+    def latest_us(self) -> int | None:
+        """The latest moment that an event carries, in microseconds since 1970."""
     def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
     def verify(self, progress: _Progress | None = None) -> dict[str, Any]:
         """The report of verify_path, after a sync of what this store wrote."""
@@ -212,8 +214,8 @@ def verify_path(
 
     {"valid", "events", "first_seq", "last_seq", "head", "fast_lines", "slow_lines", "blank_lines", "bytes",
     "committed_end", "base", "damage": [{"path", "offset", "line", "seq", "kind", "reason"}],
-    "tail": None or {"offset", "length", "reason"}, "notes",
-    "remembered": "kept", "lost", "unknown" or "unseen", "remembered_reason"}
+    "altered_indexes": as "damage", "tail": None or {"offset", "length", "reason"}, "notes",
+    "remembered": "kept", "lost", "unknown", "unseen" or "unreadable", "remembered_reason"}
     """
 
 def recall_blocks(engine: Engine, question: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
             f"{project_root}: {short}; these embeddings are missing, "
             "verify() lists them and repair() takes them back"
         )
-    if found.remembered in ("lost", "unknown"):
+    if found.remembered in ("lost", "unknown", "unreadable"):
         yield (
             f"{project_root}: {found.remembered_reason}; "
             "if that was meant, accept_head() or 'chronomemory accept-head' says so"

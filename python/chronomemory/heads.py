@@ -43,13 +43,20 @@ def head_file(project_root: Path) -> Path | None:
         return None
     name = sha256(os.fsencode(log_folder(project_root).resolve())).hexdigest()[:32]
     note = folder / f"{name}.json"
-    if not note.exists():
+    if not _is_there(note):
         _sweep(folder)
     return note
 
 
 def _is_file(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:  # in a folder that may not be looked into
+        return False
 
 
 def _sweep(folder: Path) -> None:
@@ -68,5 +75,6 @@ def _sweep(folder: Path) -> None:
                 and not Path(json.loads(note.read_bytes())["folder"]).parent.exists()
             ):
                 note.unlink()
+                note.with_name(note.name + ".lock").unlink(missing_ok=True)
         except (OSError, ValueError, KeyError, TypeError):
             continue  # someone else's file, or swept by another process: not worth an error here

@@ -14,6 +14,7 @@ from chronomemory._core import View as EngineView
 from chronomemory.asked import LAST_SEQ, count, flag, number, refuse, string_or_none, strings
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
+from chronomemory.view import warn_of_stamps
 
 __all__ = ["Hit", "choose_search_fields", "search"]
 
@@ -97,6 +98,9 @@ def search(
         "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
     }
+    for name in ("since", "until"):
+        if (moment := wanted[f"{name}_us"]) is not None:
+            warn_of_stamps(name, store.engine, moment, stacklevel=3)
     where: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
     return [
         Hit(record, score, why)
@@ -154,7 +158,9 @@ def _micros(name: str, moment: datetime | None) -> int | None:
 
 def _then(engine: Engine, when: int | datetime) -> EngineView:
     if isinstance(when, datetime):
-        return engine.as_of(ts_us=_micros("as_of", when))
+        moment = _micros("as_of", when)
+        warn_of_stamps("as_of", engine, moment or 0)
+        return engine.as_of(ts_us=moment)
     if isinstance(when, bool) or not isinstance(when, int):
         raise refuse(f"a {type(when).__name__} is neither a seq nor a datetime", "as_of")
     return engine.as_of(seq=count("as_of", min(when, LAST_SEQ)))

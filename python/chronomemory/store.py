@@ -286,7 +286,7 @@ class ChronoStore(Door):
         return look_back(self.engine, when)
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
-        """Read the files again and say what they prove; nothing is opened or created for it."""
+        """Read the files again and say what they prove; nothing of the project is opened or made for it."""
         engine = self._engine
         if engine is None:
             found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)

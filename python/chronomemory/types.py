@@ -119,6 +119,9 @@ class VerifyReport:
     committed_end: int = 0
     base: str = "none"
     damage: tuple[Damage, ...] = ()
+    #: Indexes that are whole and yet not what the log would make of them. They are derived, so the log is
+    #: none the worse; but a search may have missed something. ``repair()`` removes them, and so may you.
+    altered_indexes: tuple[Damage, ...] = ()
     tail: Tail | None = None
     notes: tuple[str, ...] = ()
     #: What became of the head that was seen last: kept, lost, unknown; unseen or unreadable without a note.
@@ -129,7 +132,8 @@ class VerifyReport:
     def from_dict(cls, found: Mapping[str, Any]) -> VerifyReport:
         """Make a report of what the engine found."""
         known = {item.name: found[item.name] for item in fields(cls) if item.name in found}
-        known["damage"] = tuple(Damage(**item) for item in found.get("damage", ()))
+        for name in ("damage", "altered_indexes"):
+            known[name] = tuple(Damage(**item) for item in found.get(name, ()))
         known["tail"] = Tail(**found["tail"]) if found.get("tail") else None
         known["notes"] = tuple(found.get("notes", ()))
         return cls(**known)
@@ -139,6 +143,8 @@ class VerifyReport:
         """The highest rung of evidence that was reached."""
         if not self.valid:
             return "corrupt"
+        if self.altered_indexes:
+            return "index altered"
         return "remembered" if self.remembered == "kept" else "chain ok"
 
     @property
@@ -157,6 +163,7 @@ class VerifyReport:
             f"{self.rung}: {self.events} events, seq {self.first_seq or 0} to {self.last_seq}, "
             f"{self.fast_lines} lines on the fast path, {self.slow_lines} on the slow one",
             *(f"damage: {item}" for item in self.damage),
+            *(f"index: {item}" for item in self.altered_indexes),
             *(f"tail: {item}" for item in (self.tail,) if item),
             *(f"note: {item}" for item in self.notes),
         ]
@@ -170,6 +177,7 @@ class VerifyReport:
         """Return the report as JSON can carry it."""
         told = asdict(self)
         told["damage"] = [asdict(item) for item in self.damage]
+        told["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
         told["notes"] = list(self.notes)
         return {**told, "rung": self.rung, "rungs": self.rungs}
 

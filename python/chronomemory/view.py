@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -10,9 +12,11 @@ from chronomemory._core import View as EngineView
 from chronomemory.asked import LAST_SEQ, count, flag, number, string, string_or_none
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 
-__all__ = ["StoreView", "look_back", "query_terms"]
+__all__ = ["StoreView", "look_back", "query_terms", "warn_of_stamps"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: Clocks of machines that share a store differ by so much without anyone minding.
+_CLOCKS_DIFFER_US = 2_000_000
 
 
 def query_terms(
@@ -43,10 +47,26 @@ def look_back(engine: Engine, when: int | datetime) -> StoreView:
     if isinstance(when, datetime):
         if when.utcoffset() is None:
             raise ValueError(f"as_of({when!r}): a datetime needs a time zone, e.g. timezone.utc")
-        return StoreView(engine.as_of(ts_us=(when - _EPOCH) // timedelta(microseconds=1)))
+        moment = (when - _EPOCH) // timedelta(microseconds=1)
+        warn_of_stamps("as_of", engine, moment)
+        return StoreView(engine.as_of(ts_us=moment))
     if not isinstance(when, int) or isinstance(when, bool):
         raise TypeError(f"as_of() takes a seq or a datetime, not {type(when).__name__}")
     return StoreView(engine.as_of(seq=count("as_of", min(when, LAST_SEQ))))
+
+
+def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int = 4) -> None:
+    """Warn whoever asks by time where times say little: a clock was ahead once, and stamps never go back."""
+    latest, now = engine.latest_us(), time.time_ns() // 1000
+    if latest is not None and latest > now + _CLOCKS_DIFFER_US and moment_us < latest:
+        ahead = (_EPOCH + timedelta(microseconds=latest)).isoformat(timespec="seconds")
+        warnings.warn(
+            f"{asked}: the latest events carry {ahead}, which is ahead of this machine's clock: one was "
+            "wrong when they were written. Stamps never go back, so all events since then carry it too; "
+            "as_of(seq) tells them apart, and verify() names the first",
+            RuntimeWarning,
+            stacklevel=stacklevel,
+        )
 
 
 class StoreView:

@@ -139,6 +139,7 @@ def archives() -> list[Case]:
     name = first.named("archive")
     gone = {path: content for path, content in first.files.items() if path != name}
     longer = {**first.files, name: first.files[name] + b"\n"}
+    folder = {**gone, f"{name}/in-the-way": b""}
     both = dict.fromkeys(first.files, b"x")
     twice = Store(Chain().add_many(3)).compact()
     older = twice.named("archive")
@@ -156,6 +157,7 @@ def archives() -> list[Case]:
     return [
         twice.case("compacted_twice", "anchored", "two segments of history"),
         first.case("archive_missing", "anchored", "history unavailable: a note", files=gone),
+        first.case("archive_folder", "anchored", "no file: history unavailable, a note", files=folder),
         dropped.case("archive_dropped", "anchored", "history unavailable: a note"),
         first.case("archive_altered", "anchored", "one byte more", altered, files=longer),
         first.case("both_altered", "damaged", "base and archive", "base-altered", altered, files=both),

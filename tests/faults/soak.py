@@ -112,6 +112,9 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "syscall faults": script("syscalls.py", *seed),
         "many processes": script("crowd.py", *seed),
         "lost updates": script("updates.py", *seed),
+        "verdicts in storms": script("judged.py", *seed),
+        "damage and repair": script("mended.py", "--runs", str(options.damages), *seed),
+        "vanished logs": script("vanished.py", "--runs", str(options.kills), *seed),
         "full disk": script("full.py", *seed),
         "planted strangers": script("planted.py", *seed),
         "fuzz": cargo("no_bytes_break_a_reader", fuzz, 1000),
@@ -123,7 +126,7 @@ def run_all(wanted: dict[str, Callable[[Tell], Result]], console: Console) -> di
     results = {}
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description:16}"),
+        TextColumn("{task.description:18}"),
         BarColumn(),
         TextColumn("{task.fields[runs]}"),
     )
@@ -167,6 +170,7 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--crash-points", type=int, default=100_000)
+    parser.add_argument("--damages", type=int, default=10_000)
     parser.add_argument("--fuzz-seconds", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", metavar="HARNESS", help="one of them, may be given again")

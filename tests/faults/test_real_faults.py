@@ -70,6 +70,25 @@ def test_of_all_who_change_what_they_have_read_nobody_is_overwritten() -> None:
     assert outcome["counts"]["deeds acknowledged"] > 160
 
 
+def test_every_verdict_beside_a_storm_is_true() -> None:
+    outcome = run("judged.py", "--runs", "8")
+    assert outcome["counts"]["verdicts, closed"] > 3
+    assert outcome["counts"]["verdicts, opened"] > 3
+
+
+def test_a_repair_brings_back_what_is_proved_and_names_the_rest() -> None:
+    outcome = run("mended.py", "--runs", "240")
+    assert outcome["runs"] == 240
+    assert outcome["counts"]["healed"] > 20
+    assert outcome["counts"]["with something lost"] > 10
+
+
+def test_a_log_that_goes_away_is_missed_by_those_who_have_it_open() -> None:
+    outcome = run("vanished.py", "--runs", "60")
+    assert outcome["runs"] == 60
+    assert len(outcome["counts"]) > 5
+
+
 def test_a_full_disk_is_told_and_left_behind() -> None:
     outcome = run("full.py")
     assert outcome["counts"]["refused for want of room"] > 5

@@ -65,7 +65,7 @@ def status(project: Project = HERE, as_json: AsJson = False) -> None:
             here.out.show(pairs(facts))
             if kinds:
                 here.out.show("", kind_table(kinds))
-    if not report.valid:
+    if not report.valid or report.altered_indexes:
         raise typer.Exit(FINDING)
 
 
@@ -93,9 +93,10 @@ def _tell_of_no_log(project: Path, out: Output) -> None:
 def verify(project: Project = HERE, as_json: AsJson = False) -> None:
     """Read every byte again and say what it proves.
 
-    The exit code is 1 when the chain is invalid, and 3 when it is valid but lacks the head that
-    was seen here last, or the history that leads from it: its end was cut off, or another log was
-    put in its place. A rung that is not built says that it cannot tell.
+    The exit code is 1 when the chain is invalid or an index was altered, and 3 when all is valid but
+    lacks the head that was seen here last, or the history that leads from it: its end was cut off, or
+    another log was put in its place, or the note about it cannot be read. A rung that is not built
+    says that it cannot tell.
     """
     with session(project, as_json) as here:
         started = time.perf_counter()
@@ -106,9 +107,9 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
             here.out.document(report.to_dict())
         else:
             _tell(here.out, report, seconds)
-    if not report.valid:
+    if not report.valid or report.altered_indexes:
         raise typer.Exit(FINDING)
-    if report.remembered in ("lost", "unknown"):
+    if report.remembered in ("lost", "unknown", "unreadable"):
         raise typer.Exit(LOST)
 
 
@@ -131,6 +132,11 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
     out.show(pairs(facts))
     if report.damage:
         out.show("", Text("What is damaged", style="bold red"), damage_table(report.damage))
+    if report.altered_indexes:
+        out.show(
+            "", Text("Which indexes are altered", style="bold red"), damage_table(report.altered_indexes)
+        )
+        out.show("      the log is none the worse; a search may have missed something")
     if report.tail:
         out.show("", Text.assemble(("tail  ", "bold yellow"), clean(report.tail)))
         out.show("      an interrupted write, never acknowledged; the next write puts it aside")
@@ -145,12 +151,15 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
         out.show(
             "", Text.assemble((f"{report.remembered}  ", "bold yellow"), clean(report.remembered_reason))
         )
-    if report.remembered in ("lost", "unknown"):
+    if report.remembered in ("lost", "unknown", "unreadable"):
         out.show("      if that was meant, such as a checkout: chronomemory accept-head")
     if report.damage:
         out.show("", "Every good line can still be read. There are two ways to go on:")
         out.show("  chronomemory repair    keeps the damaged bytes and starts a clean log")
         out.show("  chronomemory restore   goes back to a backup")
+    elif report.altered_indexes:
+        out.show("", "Indexes are made again from the log when they are gone. To remove them:")
+        out.show("  chronomemory repair")
 
 
 def accept_head(project: Project = HERE, as_json: AsJson = False) -> None:
@@ -173,7 +182,7 @@ def accept_head(project: Project = HERE, as_json: AsJson = False) -> None:
 
 def _verdict(report: VerifyReport) -> Text:
     if report.valid:
-        return Text(report.rung, style="bold green")
+        return Text(report.rung, style="bold red" if report.altered_indexes else "bold green")
     places = counted(len(report.damage), "damaged place")
     return Text(f"{report.rung}: {places}", style="bold red")
 

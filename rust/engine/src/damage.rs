@@ -31,6 +31,8 @@ pub enum DamageKind {
     RowAltered,
     /// A row of embeddings that the log names is not there.
     RowMissing,
+    /// An index is whole, but not what the log would make of it. Nothing of the log is lost: it is derived.
+    IndexAltered,
 }
 
 impl DamageKind {
@@ -50,6 +52,7 @@ impl DamageKind {
             Self::SnapshotRefused => "snapshot-refused",
             Self::RowAltered => "row-altered",
             Self::RowMissing => "row-missing",
+            Self::IndexAltered => "index-altered",
         }
     }
 

@@ -237,6 +237,13 @@ pub const HEALED_LOG: &str = "healed.wal.tmp";
 /// The snapshot of a log that is brought back.
 pub const RESTORED_SNAPSHOT: &str = "restored.json.tmp";
 
+/// The name of a file in `index/` relative to the folder.
+pub fn index_name(path: &Path) -> String {
+    let inside: Vec<_> = path.iter().rev().take_while(|part| *part != "index").collect();
+    let parts = inside.iter().rev().map(|part| part.to_string_lossy());
+    parts.fold("index".to_owned(), |name, part| name + "/" + &part)
+}
+
 /// Whether an archive of this name is packed.
 pub fn is_packed_name(name: &str) -> bool {
     name.ends_with(".zst")

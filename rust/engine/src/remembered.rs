@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::archive;
 use crate::digest::Hex;
@@ -14,13 +15,16 @@ use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, first_line, hint_for, line_before};
 use crate::json::{self, Value};
 use crate::layout::Layout;
-use crate::origin::{Origin, origin_of};
+use crate::origin::{Origin, Sentinel, origin_of};
 use crate::wal::synced::Synced;
+
+/// How long to wait for another who changes the same note: that takes some microseconds.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How the log stands to the head that was seen last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No head was remembered, or the note cannot be read.
+    /// No head was remembered.
     Unseen,
     /// The log still has it, or follows from it by compactions that name it.
     Kept,
@@ -33,35 +37,49 @@ pub enum Standing {
 }
 
 /// What a note says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The head that was seen last.
     pub seen: Synced,
     /// The head of a log that was about to take the place of that one: either may be there.
     pub next: Option<Synced>,
+    /// Why that head was missed when the log was replaced since: the logs that come after cannot tell it any more.
+    pub lost: Option<String>,
 }
 
 impl Note {
     /// A note about one head.
     pub fn of(seen: Synced) -> Self {
-        Self { seen, next: None }
+        Self {
+            seen,
+            next: None,
+            lost: None,
+        }
     }
 }
 
-/// Reads a note; `None` if there is none that can be believed.
+/// Reads a note; `None` if there is none.
 ///
 /// # Errors
-/// What the disk says.
+/// What the disk says; `InvalidData` if it is no note of ours.
 pub fn read(disk: &dyn Disk, note: &Path) -> io::Result<Option<Note>> {
-    let Some(bytes) = read_whole(disk, note)? else {
-        return Ok(None);
+    let bytes = match read_whole(disk, note) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // Where its folder should be is something else.
+        Err(fault) if fault.kind() == io::ErrorKind::NotADirectory => return Ok(None),
+        Err(fault) => return Err(fault),
     };
-    let Ok(value) = json::parse(&bytes) else {
-        return Ok(None);
-    };
-    Ok(head_in(&value).map(|seen| Note {
+    let damaged = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
+    if bytes.is_empty() {
+        return Err(damaged("it is empty"));
+    }
+    let value = json::parse(&bytes).map_err(|_| damaged("it is damaged"))?;
+    let seen = head_in(&value).ok_or_else(|| damaged("it names no head"))?;
+    Ok(Some(Note {
         seen,
         next: value.get("next").and_then(head_in),
+        lost: value.get("lost").and_then(Value::as_str).map(str::to_owned),
     }))
 }
 
@@ -96,6 +114,9 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     if let Some(next) = &says.next {
         fields.push(("next", Value::object(spelled(next))));
     }
+    if let Some(lost) = &says.lost {
+        fields.push(("lost", Value::Str(lost.clone())));
+    }
     let mut bytes = Vec::new();
     json::write_value(&Value::object(fields), &mut bytes);
     bytes.push(b'\n');
@@ -109,13 +130,39 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     disk.rename(&draft, note)
 }
 
+/// Does something while nobody else changes a note. The lock of the store does not serve for that: not everyone who may read
+/// a store may lock it.
+///
+/// # Errors
+/// What the disk or `act` says; `TimedOut` if another does not come to an end.
+pub fn alone<T>(disk: &dyn Disk, note: &Path, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    if let Some(parent) = note.parent() {
+        disk.create_dir(parent)?;
+    }
+    let lock = disk.lock_file(&with_suffix(note, ".lock"))?;
+    if !lock.acquire(PATIENCE)? {
+        return Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "another process does not come to an end with it",
+        ));
+    }
+    let outcome = act();
+    // Closing gives it back too.
+    let _ = lock.release();
+    outcome
+}
+
+fn with_suffix(note: &Path, suffix: &str) -> PathBuf {
+    let mut name = note.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
 /// Several may write at the same time: each has a draft of its own.
 fn draft_of(note: &Path) -> PathBuf {
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
-    let mut name = note.as_os_str().to_owned();
     let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-    name.push(format!(".{}-{number}.tmp", std::process::id()));
-    PathBuf::from(name)
+    with_suffix(note, &format!(".{}-{number}.tmp", std::process::id()))
 }
 
 /// The head of a log of this length.
@@ -138,22 +185,27 @@ pub fn head_of(log: &dyn DiskFile, length: u64) -> io::Result<Option<Synced>> {
     }))
 }
 
-/// Holds the files against a remembered head.
+/// Holds the files against a remembered head. Others may replace log and note meanwhile: who is told of a loss looks again.
 ///
 /// # Errors
-/// What the disk says.
-pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<Note>) -> io::Result<Standing> {
+/// What the disk says of the log. An archive that cannot be read cannot tell, and that is no error.
+pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<&Note>) -> io::Result<Standing> {
     let Some(note) = note else {
         return Ok(Standing::Unseen);
     };
     let verdict = standing_to(disk, layout, &note.seen)?;
-    match note.next {
-        Some(next) if verdict != Standing::Kept => match standing_to(disk, layout, &next)? {
-            Standing::Kept => Ok(Standing::Kept),
-            _ => Ok(verdict),
-        },
+    match (&note.next, &note.lost) {
+        _ if verdict == Standing::Kept => Ok(verdict),
+        (_, Some(reason)) => Ok(Standing::Lost(reason.clone())),
+        (Some(next), None) if standing_to(disk, layout, next)? == Standing::Kept => Ok(Standing::Kept),
         _ => Ok(verdict),
     }
+}
+
+/// What one log says of a head, or what it leads back to.
+enum Answer {
+    Here(Standing),
+    Before(Sentinel),
 }
 
 /// The same for one head.
@@ -171,39 +223,56 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
         }
         Err(fault) => return Err(fault),
     };
-    let mut segment: std::sync::Arc<dyn DiskFile> = log;
+    let mut answer = ask(&*log, seen)?;
+    let unknown = |why: String| {
+        Ok(Standing::Unknown(format!(
+            "event {} was seen here, and {why}",
+            seen.seq
+        )))
+    };
     loop {
-        let length = segment.length()?;
-        match hint_for(Some(*seen), &*segment, length)? {
-            Hint::Synced(_) => return Ok(Standing::Kept),
-            Hint::Contradicted(_) => {
-                return Ok(Standing::Lost(format!(
-                    "event {} was seen here, but the log ends before it or says something else there",
-                    seen.seq
-                )));
-            }
-            Hint::None => {}
-        }
-        // Another log than the one that was seen: perhaps what became of it.
-        let Origin::Ours(sentinel) = origin_of(&*segment, length)? else {
-            return Ok(Standing::Lost(format!(
-                "event {} was seen in another log than this",
-                seen.seq
-            )));
+        let sentinel = match answer {
+            Answer::Here(standing) => return Ok(standing),
+            Answer::Before(sentinel) => sentinel,
         };
-        if sentinel.previous_head == seen.head.text() {
-            return Ok(Standing::Kept);
-        }
-        let path = sentinel.safe_archive().map(|(name, _)| layout.inside(name));
-        let opened = path.map(|path| archive::open(disk, &path));
-        segment = match opened {
-            Some(Ok(archive)) => archive.log,
-            _ => {
-                return Ok(Standing::Unknown(format!(
-                    "event {} was seen here, and the history that could tell was dropped",
-                    seen.seq
-                )));
+        let Some((name, _)) = sentinel.safe_archive() else {
+            return unknown("the history that could tell was dropped".to_owned());
+        };
+        let asked = archive::open(disk, &layout.inside(name)).and_then(|archive| ask(&*archive.log, seen));
+        answer = match asked {
+            // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
+            Ok(Answer::Before(earlier)) if earlier.last_seq >= sentinel.last_seq => {
+                return unknown(format!("{name}, which could tell, leads in a circle"));
             }
+            Ok(answer) => answer,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+                return unknown(format!("the history that could tell was dropped: {name} is not there"));
+            }
+            Err(fault) => return unknown(format!("{name}, which could tell, cannot be read: {fault}")),
         };
     }
+}
+
+/// Asks one log, the live one or one in an archive.
+fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
+    let length = log.length()?;
+    match hint_for(Some(*seen), log, length)? {
+        Hint::Synced(_) => return Ok(Answer::Here(Standing::Kept)),
+        Hint::Contradicted(_) => {
+            return Ok(Answer::Here(Standing::Lost(format!(
+                "event {} was seen here, but the log ends before it or says something else there",
+                seen.seq
+            ))));
+        }
+        Hint::None => {}
+    }
+    // Another log than the one that was seen: perhaps what became of it.
+    Ok(match origin_of(log, length)? {
+        Origin::Ours(sentinel) if sentinel.previous_head == seen.head.text() => Answer::Here(Standing::Kept),
+        Origin::Ours(sentinel) => Answer::Before(sentinel),
+        Origin::Nothing | Origin::Foreign => Answer::Here(Standing::Lost(format!(
+            "event {} was seen in another log than this",
+            seen.seq
+        ))),
+    })
 }

@@ -73,6 +73,8 @@ pub struct Report {
     pub base: BaseState,
     /// All damage, in order.
     pub damage: Vec<Damage>,
+    /// Indexes that are not what the log would make of them: derived, so no damage, but they may have hidden something.
+    pub altered: Vec<Damage>,
     /// What follows the committed end.
     pub tail: Option<Tail>,
     /// What is worth knowing but not damage.

@@ -94,15 +94,18 @@ impl Engine {
 
     /// What opening found.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (report, standing) = self
+        let (mut report, standing) = self
             .handle
             .read(py, |store| Ok((store.report().clone(), store.standing().clone())))?;
+        if report.tail.is_some() {
+            report.tail = self.handle.change(py, |store| store.pending_tail())?;
+        }
         let mut short_rows = self.handle.read(py, |store| Ok(store.short_rows()))?;
         if !short_rows.is_empty() {
             // They may have been moved between the look at the log and the look at the files.
             short_rows = self.handle.read(py, |store| Ok(store.short_rows()))?;
         }
-        let dict = report::dict(py, &report, &standing)?;
+        let dict = report::dict(py, &report, &standing, None)?;
         dict.set_item("short_rows", short_rows)?;
         Ok(dict)
     }
@@ -302,6 +305,12 @@ impl Engine {
         search::found(py, &hits, explain)
     }
 
+    /// The latest moment that an event carries, in microseconds since 1970; None before the first.
+    fn latest_us(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        let latest = self.handle.read(py, |store| Ok(store.latest()))?;
+        Ok(Some(latest).filter(|latest| *latest > i64::MIN))
+    }
+
     #[pyo3(signature = (seq=None, ts_us=None))]
     fn as_of(&self, py: Python<'_>, seq: Option<u64>, ts_us: Option<i64>) -> PyResult<View> {
         let moment = match (seq, ts_us) {
@@ -315,17 +324,18 @@ impl Engine {
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let (layout, head_file) = self.handle.change(py, |store| {
+        let (layout, head_file, fault) = self.handle.change(py, |store| {
             store.sync()?;
             store.tell_known_head();
-            Ok((store.layout().clone(), store.head_file().map(Path::to_owned)))
+            let fault = store.head_fault().map(str::to_owned);
+            Ok((store.layout().clone(), store.head_file().map(Path::to_owned), fault))
         })?;
         let (found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
         self.handle.read(py, |store| {
             store.note_damage(&found.damage);
             Ok(())
         })?;
-        report::dict(py, &found, &standing)
+        report::dict(py, &found, &standing, fault.as_deref())
     }
 
     /// Takes the log as it is now for the right one.

@@ -6,8 +6,13 @@ use chronomemory::verify::Report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// The report as a dict; the Python side gives it a class.
-pub fn dict<'py>(py: Python<'py>, report: &Report, standing: &Standing) -> PyResult<Bound<'py, PyDict>> {
+/// The report as a dict; the Python side gives it a class. `fault` is why a head could not be noted.
+pub fn dict<'py>(
+    py: Python<'py>,
+    report: &Report,
+    standing: &Standing,
+    fault: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("valid", report.valid())?;
     dict.set_item("events", report.events)?;
@@ -24,13 +29,19 @@ pub fn dict<'py>(py: Python<'py>, report: &Report, standing: &Standing) -> PyRes
     dict.set_item("committed_end", report.committed_end)?;
     dict.set_item("base", report.base.word())?;
     dict.set_item("damage", damages(py, &report.damage)?)?;
+    dict.set_item("altered_indexes", damages(py, &report.altered)?)?;
     dict.set_item(
         "tail",
         report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?,
     )?;
-    dict.set_item("notes", &report.notes)?;
+    let is_unseen = *standing == Standing::Unseen;
+    let notes = PyList::new(py, &report.notes)?;
+    if let Some(fault) = fault.filter(|_| !is_unseen) {
+        notes.append(fault)?;
+    }
+    dict.set_item("notes", notes)?;
     let (word, reason) = match standing {
-        Standing::Unseen => ("unseen", ""),
+        Standing::Unseen => ("unseen", fault.unwrap_or_default()),
         Standing::Kept => ("kept", ""),
         Standing::Lost(reason) => ("lost", reason.as_str()),
         Standing::Unknown(reason) => ("unknown", reason.as_str()),

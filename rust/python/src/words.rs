@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::enter::{Reporter, enter};
-use crate::handle::threads;
+use crate::handle::{now, threads};
 use crate::shape::Shapes;
 use crate::value::{self, Field};
 use crate::{object, report};
@@ -28,7 +28,7 @@ pub fn verified(
     let mut reporter = Reporter::new(progress);
     let found = enter(py, || {
         let disk = RealDisk::default();
-        let report = Store::verify(&disk, layout, threads(), &mut |done, total| {
+        let report = Store::verify_at(&disk, layout, threads(), now(), &mut |done, total| {
             reporter.report(done, total);
         })?;
         let standing = match head_file {
@@ -41,6 +41,29 @@ pub fn verified(
     Ok(found)
 }
 
+/// Notes the head of what was verified, for the next look; why it could not, if it could not.
+fn remembered(
+    py: Python<'_>,
+    layout: &Layout,
+    report: &Report,
+    head_file: Option<PathBuf>,
+) -> PyResult<Option<String>> {
+    let Some(note) = head_file else {
+        return Ok(Some(
+            "no head is remembered: there is no place for it, such as a home folder".to_owned(),
+        ));
+    };
+    if !report.valid() {
+        return Ok(None);
+    }
+    enter(py, || {
+        let noted = Store::note_known_head(&RealDisk::default(), layout, &note);
+        Ok(noted
+            .err()
+            .map(|fault| format!("the head could not be remembered: {fault}")))
+    })
+}
+
 /// Checks the files of a store's folder without opening it.
 #[pyfunction]
 #[pyo3(signature = (log_folder, progress=None, head_file=None))]
@@ -50,8 +73,10 @@ pub fn verify_path(
     progress: Option<Py<PyAny>>,
     head_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let (found, standing) = verified(py, &Layout::of_folder(log_folder), progress, head_file)?;
-    report::dict(py, &found, &standing)
+    let layout = Layout::of_folder(log_folder);
+    let (found, standing) = verified(py, &layout, progress, head_file.clone())?;
+    let fault = remembered(py, &layout, &found, head_file)?;
+    report::dict(py, &found, &standing, fault.as_deref())
 }
 
 /// The folder of a project's store, whether it exists or not: a backup is its own.

@@ -6,20 +6,23 @@ use crate::archive::{self, damage_in};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::Disk;
-use crate::layout::{Layout, base_name};
-use crate::origin::{Origin, Sentinel, foreign_traces, origin_of};
+use crate::layout::{Layout, base_name, index_name};
+use crate::origin::{Adoption, Origin, Sentinel, foreign_traces, origin_of};
 use crate::snapshot;
-use crate::verify::{Walk, finding};
+use crate::verify::{Nobody, Sink, Walk, finding};
 use crate::wal::reader::Reading;
 
 use super::load::open;
-use super::loader::Loader;
+use super::shelf::{Mentions, is_forged};
+use super::vectors::is_of_this_file;
 
 /// What was found in the archives.
 #[derive(Default)]
 pub(super) struct Past {
     /// What is wrong.
     pub damage: Vec<Damage>,
+    /// Indexes of archives that say something else than the archives.
+    pub altered: Vec<Damage>,
     /// What is worth knowing.
     pub notes: Vec<String>,
 }
@@ -30,6 +33,14 @@ enum Before {
     Sentinel(Sentinel),
     /// There is nothing more to follow.
     End,
+}
+
+/// How the log in an archive begins.
+enum Beginning {
+    /// From this, perhaps adopted.
+    Known(Box<Origin>, Option<Adoption>),
+    /// It is not what it should be, and that was said.
+    Damaged,
 }
 
 impl Past {
@@ -63,33 +74,66 @@ impl Past {
         };
         let archive = match archive::open(disk, &layout.inside(name)) {
             Ok(archive) => archive,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                self.notes.push(format!("history unavailable: {name} is not there"));
-                return Ok(Before::End);
-            }
-            Err(fault) => return Err(fault),
+            Err(fault) => return Ok(self.unread(name, &fault)),
         };
-        let found = snapshot::digest(&*archive.packed)?;
-        if found.text() != digest {
-            return Ok(self.hurt(name, format!("its SHA-256 is {}", found.text())));
+        let found = match snapshot::digest(&*archive.packed) {
+            Ok(found) if found.text() == digest => found,
+            Ok(found) => return Ok(self.hurt(name, format!("its SHA-256 is {}", found.text()))),
+            Err(fault) => return Ok(self.unread(name, &fault)),
+        };
+        let mut mentions = Mentions::default();
+        let is_indexed = disk.exists(&layout.history_index(name));
+        let sink: &mut dyn Sink = if is_indexed { &mut mentions } else { &mut Nobody };
+        match self.look_inside((name, &archive), sentinel, threads, sink) {
+            Err(fault) => Ok(self.unread(name, &fault)),
+            Ok(Beginning::Damaged) => Ok(Before::End),
+            Ok(Beginning::Known(origin, adoption)) => {
+                if is_indexed {
+                    self.compare_index(disk, layout, name, &found, mentions);
+                }
+                self.base_before(disk, layout, *origin, adoption)
+            }
         }
-        match self.look_inside(disk, layout, (name, &archive), sentinel, threads) {
-            Err(fault) => match damage_in(&fault) {
-                Some(reason) => Ok(self.hurt(name, reason)),
-                None => Err(fault),
-            },
-            found => found,
+    }
+
+    /// An archive that cannot be read. Where it only may not be, or is no file, it is as good as not there.
+    fn unread(&mut self, name: &str, fault: &io::Error) -> Before {
+        if let Some(reason) = damage_in(fault) {
+            return self.hurt(name, reason);
+        }
+        if fault.kind() == io::ErrorKind::NotFound {
+            self.notes.push(format!("history unavailable: {name} is not there"));
+        } else if is_of_this_file(fault) {
+            self.notes
+                .push(format!("history unavailable: {name} cannot be read: {fault}"));
+        } else {
+            return self.hurt(name, format!("it cannot be read: {fault}"));
+        }
+        Before::End
+    }
+
+    /// An index is believed by its own digest, which whoever forges one computes too.
+    fn compare_index(&mut self, disk: &dyn Disk, layout: &Layout, archive: &str, sha256: &Hex, mentions: Mentions) {
+        let path = layout.history_index(archive);
+        let name = index_name(&path);
+        match is_forged(disk, &path, sha256, mentions) {
+            Ok(false) => {}
+            Ok(true) => self.altered.push(finding(
+                &name,
+                DamageKind::IndexAltered,
+                "it does not say which events of the archive speak of which record",
+            )),
+            Err(fault) => self.notes.push(format!("index not compared: {name}: {fault}")),
         }
     }
 
     fn look_inside(
         &mut self,
-        disk: &dyn Disk,
-        layout: &Layout,
         (name, archive): (&str, &archive::Archive),
         sentinel: &Sentinel,
         threads: usize,
-    ) -> io::Result<Before> {
+        sink: &mut dyn Sink,
+    ) -> io::Result<Beginning> {
         let log = &*archive.log;
         let length = log.length()?;
         let reading = Reading {
@@ -97,26 +141,41 @@ impl Past {
             threads,
         };
         let mut walk = Walk::new(None);
-        walk.go(log, length, reading, &mut Loader::checking(), &mut |_, _| {})?;
+        walk.go(log, length, reading, sink, &mut |_, _| {})?;
         if let Some(first) = walk.follower.damage.iter().min_by_key(|damage| damage.offset) {
             self.damage.push(Damage {
                 path: name.to_owned(),
                 kind: DamageKind::ArchiveAltered,
                 ..first.clone()
             });
-            return Ok(Before::End);
+            return Ok(Beginning::Damaged);
         }
         let head = walk.mark().head;
         if head.is_none_or(|head| head.text() != sentinel.previous_head) {
-            return Ok(self.hurt(name, "it does not end with the event that the log names"));
+            self.hurt(name, "it does not end with the event that the log names");
+            return Ok(Beginning::Damaged);
         }
-        match origin_of(log, length)? {
+        let origin = origin_of(log, length)?;
+        let adoption = match origin {
+            Origin::Foreign => foreign_traces(log, length, u64::MAX, None)?.adoption,
+            _ => None,
+        };
+        Ok(Beginning::Known(Box::new(origin), adoption))
+    }
+
+    fn base_before(
+        &mut self,
+        disk: &dyn Disk,
+        layout: &Layout,
+        origin: Origin,
+        adoption: Option<Adoption>,
+    ) -> io::Result<Before> {
+        match origin {
             Origin::Ours(earlier) => {
                 self.earlier_base(disk, layout, earlier.base_sha256)?;
                 Ok(Before::Sentinel(earlier))
             }
             Origin::Foreign => {
-                let adoption = foreign_traces(log, length, u64::MAX, None)?.adoption;
                 self.earlier_base(disk, layout, adoption.map(|adoption| adoption.base_sha256))?;
                 Ok(Before::End)
             }
@@ -130,13 +189,18 @@ impl Past {
             return Ok(());
         };
         let name = base_name(sha256.text());
-        match open(disk, layout, &name)? {
-            None => self.notes.push(format!("history unavailable: {name} is not there")),
-            Some(file) if snapshot::digest(&*file)? != sha256 => {
+        match open(disk, layout, &name) {
+            Err(fault) if is_of_this_file(&fault) => {
+                let note = format!("history unavailable: {name} cannot be read: {fault}");
+                self.notes.push(note);
+            }
+            Err(fault) => return Err(fault),
+            Ok(None) => self.notes.push(format!("history unavailable: {name} is not there")),
+            Ok(Some(file)) if snapshot::digest(&*file)? != sha256 => {
                 let reason = "it is not the base that an archived segment started from";
                 self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
             }
-            Some(_) => {}
+            Ok(Some(_)) => {}
         }
         Ok(())
     }

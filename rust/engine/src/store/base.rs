@@ -54,6 +54,8 @@ pub(super) struct Base {
     state: BaseState,
     /// What is wrong.
     pub damage: Vec<Damage>,
+    /// Indexes that say something else than what they were made of.
+    pub altered: Vec<Damage>,
     /// What is worth knowing.
     pub notes: Vec<String>,
     /// What stands behind what was loaded.
@@ -67,6 +69,7 @@ impl Default for Base {
         Self {
             state: BaseState::None,
             damage: Vec::new(),
+            altered: Vec::new(),
             notes: Vec::new(),
             proof: Proof::Whole,
             lost: None,
@@ -375,6 +378,7 @@ impl Base {
             committed_end: walk.end,
             base: self.state,
             damage,
+            altered: self.altered,
             tail,
             notes: self.notes,
         }

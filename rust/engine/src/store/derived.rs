@@ -7,13 +7,14 @@ use std::sync::Arc;
 use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
-use crate::layout::{NEW_SNAPSHOT, base_name};
+use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, base_name, is_file_of_space, is_history_index, text_index_seq};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
 use crate::state::Frozen;
 use crate::verify::BaseState;
 
 use super::Store;
+use super::care::{is_folder, is_ours as is_file};
 use super::copies::copy_file;
 
 /// The first snapshot is due at so many events.
@@ -72,6 +73,33 @@ impl Snapshotting {
 }
 
 impl Store {
+    /// Removes every index: they are derived, and made again from the log by whoever needs one. What was read from them is
+    /// forgotten.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn drop_indexes(&mut self) -> Result<()> {
+        let is_ours = |name: &str| {
+            is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX)
+        };
+        let layout = &self.layout;
+        for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
+            if !is_folder(&*self.disk, &folder) {
+                continue;
+            }
+            for name in self.disk.list(&folder).at(&folder)?.iter().filter(|name| is_ours(name)) {
+                let path = folder.join(name);
+                if is_file(&*self.disk, &path) {
+                    self.disk.remove(&path).at(&path)?;
+                }
+            }
+        }
+        self.text = Arc::default();
+        self.vectors = super::vectors::Vectors::default();
+        self.shelf = super::shelf::Shelf::default();
+        Ok(())
+    }
+
     /// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours.
     pub(super) fn adopt(&mut self) -> Result<Option<String>> {
         if self.report.base != BaseState::Unanchored {

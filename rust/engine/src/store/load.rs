@@ -15,6 +15,7 @@ use crate::wal::reader::Reading;
 use super::archives::Past;
 use super::base::{Base, Place, Proof};
 use super::found::Traces;
+use super::held::{Held, Need};
 use super::loader::Loader;
 
 /// What was found and how far it was read.
@@ -84,6 +85,7 @@ pub fn examine(
     if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
         let past = Past::follow(disk, layout, sentinel, look.threads)?;
         base.damage.extend(past.damage);
+        base.altered.extend(past.altered);
         base.notes.extend(past.notes);
     }
     if let Hint::Contradicted(lost) = hint
@@ -132,14 +134,16 @@ pub fn look_twice(
     let mut believed: Option<Vec<Damage>> = None;
     let mut looks = 0;
     loop {
-        let Some(file) = open_log(disk, layout)? else {
+        // The base that a log starts from is there as long as the log is: they are opened together.
+        let Some(held) = Held::gather(disk, layout, Need::State)? else {
             return Ok(None);
         };
         let mut taker = loader();
-        let found = examine(disk, layout, &*file, look, &mut taker, progress)?;
+        let found = examine(&held, layout, &*held.log, look, &mut taker, progress)?;
         let damage = &found.report.damage;
         looks += 1;
         if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {
+            let file = held.log;
             return Ok(Some(Seen { file, found, taker }));
         }
         believed = Some(damage.clone());

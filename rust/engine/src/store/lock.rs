@@ -52,6 +52,11 @@ impl Lock {
     pub fn file(&self) -> Option<&dyn LockFile> {
         self.file.as_ref().map(|(file, _)| &**file)
     }
+
+    /// When it was needed last, by the clock of whoever needed it.
+    pub fn used(&self) -> i64 {
+        self.used
+    }
 }
 
 impl Store {

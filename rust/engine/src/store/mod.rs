@@ -18,9 +18,11 @@ mod derived;
 mod follow;
 mod found;
 mod heal;
+mod held;
 mod history_files;
 mod home;
 mod ingest;
+mod judge;
 mod load;
 mod loader;
 mod lock;
@@ -57,7 +59,7 @@ use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
 use crate::disk::{Disk, DiskFile, Identity, Manner};
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp::Hand;
 use crate::layout::Layout;
@@ -89,8 +91,7 @@ pub use text_desk::seal_text;
 pub use unless::Bookmark;
 pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
 
-use load::{Look, Seen, look_for_lost, look_twice, nothing};
-use loader::Loader;
+use load::nothing;
 use lock::Lock;
 
 /// Shows how far a long task has come: done and total, in bytes or records.
@@ -157,6 +158,8 @@ pub struct Store {
     /// How the log stands to the remembered head, and when one was noted last.
     standing: Standing,
     head_told: i64,
+    /// Why it could not be.
+    head_fault: Option<String>,
     closed: bool,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
@@ -205,6 +208,7 @@ impl Store {
             mark_at_open: None,
             standing: Standing::Unseen,
             head_told: i64::MIN,
+            head_fault: None,
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
@@ -266,31 +270,6 @@ impl Store {
     pub fn head(&self) -> String {
         let head = self.log.as_ref().and_then(|log| log.walk.mark().head);
         head.map(|head| head.text().to_owned()).unwrap_or_default()
-    }
-
-    /// Checks all files again, believing nothing that is in memory.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
-        disk.guard(layout.folder(), Manner::default());
-        let look = Look {
-            threads,
-            checking: Checking::Full,
-            archives: true,
-        };
-        let seen = look_twice(disk, layout, look, Loader::checking_rows, progress).at(layout.log())?;
-        let Some(Seen { found, taker, .. }) = seen else {
-            let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
-            return Ok(lost.unwrap_or_else(nothing));
-        };
-        let mut report = found.report;
-        if let Some(state) = &taker.state {
-            let rows = vectors::check_rows(disk, layout, state, threads)?;
-            report.damage.extend(rows.damage);
-            report.notes.extend(rows.notes);
-        }
-        Ok(report)
     }
 
     /// Makes what was written durable and lets go of everything. Closing twice is fine.

@@ -48,6 +48,7 @@ impl Store {
     /// Swaps the log for one sentinel; the base must be there.
     pub(super) fn retire(&mut self, retirement: Retirement, base: Hex, now: i64) -> Result<()> {
         let lines = self.sentinel(retirement, base.text(), now)?;
+        self.announce_log(&lines);
         self.replace_log(&lines.bytes)?;
         self.start_over(&lines, now)?;
         // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:

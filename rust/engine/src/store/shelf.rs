@@ -144,9 +144,7 @@ impl Volume {
         if let Some(first) = walk.follower.damage.first() {
             return Err(damaged(&self.name, first));
         }
-        let mut entries = mentions.counted;
-        entries.sort_unstable();
-        Ok(entries)
+        Ok(mentions.sorted())
     }
 }
 
@@ -275,11 +273,45 @@ fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: 
     disk.rename(&draft, path)
 }
 
+/// Whether an index that would be believed says something else than the archive; false if there is none.
+///
+/// # Errors
+/// What the disk says.
+pub(super) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, mentions: Mentions) -> io::Result<bool> {
+    let Some(stored) = stored(disk, path, archive)? else {
+        return Ok(false);
+    };
+    let right = mentions.sorted();
+    if stored.count != right.len() as u64 {
+        return Ok(true);
+    }
+    let mut offset = HEADER_BYTES as u64;
+    let mut buffer = Vec::new();
+    for part in right.chunks(BUFFER_BYTES as usize / ENTRY_BYTES) {
+        buffer.clear();
+        read_upto(&*stored.file, &mut buffer, offset, part.len() * ENTRY_BYTES)?;
+        offset += buffer.len() as u64;
+        let entries =
+            (0..part.len()).map(|at| (number(&buffer, at * ENTRY_BYTES), number(&buffer, at * ENTRY_BYTES + 8)));
+        if !entries.eq(part.iter().copied()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Where the events stand that speak of records, by the hash of the id.
 #[derive(Default)]
-struct Mentions {
+pub(super) struct Mentions {
     counted: Vec<(u64, u64)>,
     held: Vec<(u64, u64)>,
+}
+
+impl Mentions {
+    fn sorted(mut self) -> Vec<(u64, u64)> {
+        self.counted.sort_unstable();
+        self.counted
+    }
 }
 
 fn mention(known: Known<'_>) -> Option<(u64, u64)> {

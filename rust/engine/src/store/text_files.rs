@@ -8,17 +8,19 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Store;
 use super::care::is_ours;
 use super::text_desk::Copied;
-use super::{Log, Store};
-use crate::disk::{Disk, read_whole};
+use crate::damage::{Damage, DamageKind};
+use crate::disk::{Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
-use crate::layout::{Layout, is_text_draft, text_index_seq};
+use crate::layout::{Layout, index_name, is_text_draft, text_index_seq};
 use crate::origin::Origin;
 use crate::state::State;
 use crate::text::file::{self, Source};
-use crate::text::{CHOICE_ID, Fields, Index, Sealed, is_searched};
+use crate::text::{CHOICE_ID, Fields, Index, Sealed, difference, is_searched};
+use crate::verify::finding;
 
 /// A smaller index is made again faster than a file is worth.
 const FEWEST_DOCS: usize = 20_000;
@@ -42,9 +44,7 @@ impl TextFiles {
     /// The newest file that is whole.
     pub fn newest(&self) -> Option<(Source, Sealed)> {
         let folder = self.layout.text_indexes();
-        let mut names = self.disk.list(&folder).ok()?;
-        names.retain(|name| text_index_seq(name).is_some());
-        names.sort_by_key(|name| std::cmp::Reverse(text_index_seq(name)));
+        let names = text_names(&*self.disk, &self.layout);
         let bytes = |name: &String| read_whole(&*self.disk, &folder.join(name)).ok().flatten();
         names.iter().filter_map(bytes).find_map(|bytes| file::read(&bytes))
     }
@@ -93,8 +93,8 @@ pub(super) struct Attached {
 /// Puts a file's documents beside a state, if they are of the same history.
 pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Option<Attached> {
     let state = &store.state;
-    let is_same_choice = source.choice.as_deref() == state.get(CHOICE_ID);
-    if !is_same_choice || !is_in(store.log.as_ref()?, state, source) {
+    let log = store.log.as_ref()?;
+    if !is_in(&*log.file, log.walk.end, &log.origin, state, source) {
         return None;
     }
     let is_it = |slot: u32, id: &[u8]| state.row(slot).is_some_and(|row| row.id == id);
@@ -118,13 +118,13 @@ pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Opti
     Some(Attached { index, changed })
 }
 
-/// Whether a log holds the event that a file ends with, or begins right after it.
-fn is_in(log: &Log, state: &State, source: &Source) -> bool {
+/// Whether a log holds the event that a file ends with, or begins right after it, and fields are chosen as they were.
+fn is_in(log: &dyn DiskFile, end: u64, origin: &Origin, state: &State, source: &Source) -> bool {
     let timeline = state.timeline();
-    if !timeline.is_rising() {
+    if source.choice.as_deref() != state.get(CHOICE_ID) || !timeline.is_rising() {
         return false;
     }
-    if let Origin::Ours(sentinel) = &log.origin
+    if let Origin::Ours(sentinel) = origin
         && (sentinel.last_seq, &sentinel.previous_head) == (source.seq, &source.head)
     {
         return true;
@@ -132,10 +132,51 @@ fn is_in(log: &Log, state: &State, source: &Source) -> bool {
     let offset = timeline
         .index_of(source.seq)
         .and_then(|index| timeline.offset(index as usize));
-    let line = offset.and_then(|offset| line_from(&*log.file, offset, log.walk.end).ok());
+    let line = offset.and_then(|offset| line_from(log, offset, end).ok());
     line.is_some_and(|line| {
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
         let event = Event::read(line, Trust::Hashes);
         event.is_ok_and(|event| event.spans.seq == source.seq && event.hash(line).text() == source.head)
     })
+}
+
+/// The files in which a sealed text index may lie, the newest first.
+pub(super) fn text_names(disk: &dyn Disk, layout: &Layout) -> Vec<String> {
+    let mut names = disk.list(&layout.text_indexes()).unwrap_or_default();
+    names.retain(|name| text_index_seq(name).is_some());
+    names.sort_by_key(|name| std::cmp::Reverse(text_index_seq(name)));
+    names
+}
+
+/// Compares every file that would be believed with what the records of a state say.
+pub(super) fn altered_texts(
+    disk: &dyn Disk,
+    layout: &Layout,
+    (log, end, origin): (&dyn DiskFile, u64, &Origin),
+    state: &State,
+    threads: usize,
+) -> Vec<Damage> {
+    let base_seq = match origin {
+        Origin::Ours(sentinel) => sentinel.last_seq,
+        Origin::Nothing | Origin::Foreign => 0,
+    };
+    let mut found = Vec::new();
+    for name in text_names(disk, layout) {
+        let path = layout.text_indexes().join(&name);
+        let Some((source, sealed)) = read_whole(disk, &path)
+            .ok()
+            .flatten()
+            .and_then(|bytes| file::read(&bytes))
+        else {
+            continue;
+        };
+        if !is_in(log, end, origin, state, &source) {
+            continue;
+        }
+        let fields = Fields::chosen(source.choice.as_deref());
+        if let Some(reason) = difference(&sealed, state, &fields, (source.seq, base_seq), threads) {
+            found.push(finding(&index_name(&path), DamageKind::IndexAltered, reason));
+        }
+    }
+    found
 }

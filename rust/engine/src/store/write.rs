@@ -197,7 +197,8 @@ impl Store {
         }
     }
 
-    pub(super) fn latest(&self) -> i64 {
+    /// The latest moment that an event of the log carries, in microseconds since 1970.
+    pub fn latest(&self) -> i64 {
         self.log.as_ref().map_or(i64::MIN, |log| log.walk.latest)
     }
 }

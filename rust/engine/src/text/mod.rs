@@ -16,12 +16,14 @@
 //! | `open` | how are documents taken in, one by one? |
 //! | `sealed` | how do many documents lie close together? |
 //! | `file` | how are sealed documents kept on disk? |
+//! | `compare` | are sealed documents those of their records? |
 //! | `filter` | which documents may be found at all? |
 //! | `sweep` | which documents score highest, without scoring all of them? |
 //! | `index` | which records answer a question, as of the last change? |
 //! | `top` | which documents of a choice score highest, exactly, and in an order that the caller gives? |
 
 mod columns;
+mod compare;
 mod fields;
 pub mod file;
 mod filter;
@@ -35,6 +37,7 @@ mod sweep;
 mod top;
 mod words;
 
+pub use compare::difference;
 pub use fields::{CHOICE_ID, Fields, Found, is_searched};
 pub use filter::{Edge, Filter};
 pub use index::{Index, Question};

@@ -22,6 +22,7 @@ mod blocks;
 mod check;
 mod codes;
 mod companions;
+mod compare;
 mod durable;
 mod filter;
 mod generation;
@@ -47,7 +48,8 @@ pub use hunt::{Hunt, Neighbour, Question};
 pub use ids::Ids;
 
 use check::short_files;
-pub(super) use check::{check_rows, is_no_file};
+pub(super) use check::{check_rows, is_no_file, is_of_this_file};
+pub(super) use compare::altered_companions;
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};

@@ -1,0 +1,281 @@
+"""Which files does a log name, and are they what it says? Section 8 of docs/format.md, for `verify_log.py`.
+
+Others go on using the store meanwhile: a compaction replaces the log, removes the base that it started from
+and moves the rows of embeddings. So the files that one log names are opened first, in a moment; the log must
+still be the one at its path then. What could not be looked into is kept in `unseen`: whoever says that all is
+well must have seen all of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+LOG = "events.wal"
+MAX_LINE_BYTES = 16 * 1024 * 1024
+#: How often files are gathered that somebody replaces just then.
+MOST_TRIES = 100
+#: More files of rows are not held: a process may open only so many.
+MOST_ROWS = 200
+ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
+
+
+class Beginning(io.RawIOBase):
+    """The first bytes of a file that grows."""
+
+    def __init__(self, file: BinaryIO, length: int) -> None:
+        self._file, self._length, self._at = file, length, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
+        self._at = start + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = max(0, min(len(buffer), self._length - self._at))
+        data = os.pread(self._file.fileno(), wanted, self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+class Folder:
+    """The files of a store as they were together."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.unseen: list[str] = []
+        self._held: dict[str, BinaryIO] = {}
+        for _ in range(MOST_TRIES):
+            # The hint first: a writer that comes between makes the log longer, never the hint wrong.
+            self.synced = self._hint()
+            self._file = (path / LOG).open("rb")
+            self._then = os.fstat(self._file.fileno())
+            self._hold_named()
+            if self._is(self._now(), self._then):
+                break
+            self.close()
+        else:
+            raise OSError(f"{path / LOG}: the log keeps being replaced: no quiet look at it")
+        self.log: BinaryIO = io.BufferedReader(Beginning(self._file, self._then.st_size))
+
+    def _hint(self) -> bytes:
+        try:
+            return (self.path / "synced").read_bytes()
+        except PermissionError as error:
+            self.cannot_look("synced", str(error))
+        except OSError:
+            pass
+        return b""
+
+    def _now(self) -> os.stat_result | None:
+        try:
+            return (self.path / LOG).stat()
+        except OSError:
+            return None
+
+    def _is(self, now: os.stat_result | None, then: os.stat_result) -> bool:
+        return now is not None and (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
+
+    def is_untouched(self) -> bool:
+        """Whether nobody has written or replaced the log since."""
+        now = self._now()
+        return now is not None and self._is(now, self._then) and now.st_size == self._then.st_size
+
+    def _hold_named(self) -> None:
+        """Open the base that the log names, whatever its lines are worth, and every file of rows."""
+        line = b"\n"
+        while line and not line.strip():
+            line = self._file.readline(MAX_LINE_BYTES)
+        found = re.search(rb'"base_sha256": ?"([0-9a-f]{64})"', line)
+        names = [f"base/{found[1].decode()}.json"] if found else ["snapshot.json"]
+        rows = sorted(self.names("vectors", ".f32"))
+        for name in names + (rows if len(rows) <= MOST_ROWS else []):
+            try:
+                self._held[name] = (self.path / name).open("rb")
+            except OSError:
+                continue  # whoever needs it asks again
+
+    def names(self, inner: str, suffix: str) -> list[str]:
+        """The files of a folder that are called so."""
+        try:
+            return [
+                f"{inner}/{one.name}" for one in (self.path / inner).iterdir() if one.name.endswith(suffix)
+            ]
+        except OSError:
+            return []
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        try:
+            return name in self._held or (self.path / name).is_file()
+        except PermissionError:
+            return True  # whoever opens it is told
+
+    def open(self, name: str) -> BinaryIO:
+        """A file of the store, from its beginning."""
+        held = self._held.get(name)
+        if held is None:
+            return (self.path / name).open("rb")
+        length = os.fstat(held.fileno()).st_size
+        return io.BufferedReader(Beginning(held, length))
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        with self.open(name) as stream:
+            return stream.read()
+
+    def digest(self, name: str) -> str:
+        """The SHA-256 of a file."""
+        digest = hashlib.sha256()
+        with self.open(name) as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+    def cannot_look(self, name: str, why: str) -> None:
+        """Keep in mind what was not looked into."""
+        self.unseen.append(f"{name}: {why}")
+
+    def close(self) -> None:
+        for stream in (self._file, *self._held.values()):
+            stream.close()
+        self._held.clear()
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _read_state(folder: Folder, name: str, reader: Any) -> dict[str, Any] | None:
+    """The content of a base or snapshot file, or None. A record lies one deeper in it than in its event."""
+    try:
+        state = reader.parse(folder.read(name), reader.MAX_DEPTH + 1)
+        seq, last_hash, records = state["seq"], state["last_hash"], state["records"]
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+    sound = (
+        type(seq) is int
+        and 0 <= seq <= reader.MAX_SEQ
+        and isinstance(last_hash, str)
+        and isinstance(records, list)
+    )
+    return dict(state) if sound and all(isinstance(record, dict) for record in records) else None
+
+
+def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
+    """What a compaction of ours says about base and history; nothing for any other event."""
+    data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
+    return data if isinstance(data, dict) and "base_sha256" in data else {}
+
+
+def _check_named_base(folder: Folder, log: Any, sha256: Any, good: str, reader: Any) -> str:
+    # The path comes from the digest and never from the log, which therefore cannot point outside its folder.
+    name = f"base/{sha256}.json" if _is_digest(sha256) else "base"
+    exists = folder.exists(name)
+    try:
+        if exists and folder.digest(name) == sha256 and _read_state(folder, name, reader) is not None:
+            return good
+    except PermissionError as error:
+        folder.cannot_look(name, str(error))
+        return good
+    log.report("base-altered" if exists else "base-missing", "not the base this log starts from", None, name)
+    return "damaged" if exists else "missing"
+
+
+def _read_segment(folder: Folder, name: str, reader: Any) -> Any:
+    if name.endswith(".zst"):
+        return reader.PACKED_LOG.read(folder.path / name, reader.Log) if reader.PACKED_LOG else None
+    with folder.open(name) as stream:
+        return reader.Log(stream)
+
+
+def _check_archives(folder: Folder, log: Any, event: dict[str, Any] | None, reader: Any) -> None:
+    """Follow the sentinels back through the retired segments, as far as they were kept."""
+    while event and (data := _sentinel_data(event)):
+        seq, name, at = event["seq"], data.get("archive"), (0, 0)
+        path = name if isinstance(name, str) and ARCHIVE.fullmatch(name) else "archive"
+        if name is None or (path == name and not folder.exists(path)):
+            log.notes.append(f"history unavailable: before seq {seq}")
+            return
+        try:
+            if path != name or folder.digest(path) != data.get("archive_sha256"):
+                raise ValueError("not the segment that was retired")
+            if (segment := _read_segment(folder, path, reader)) is None:
+                folder.cannot_look(path, "nothing here unpacks zstd; its digest is right")
+                return
+            if segment.damage or segment.known.head != data.get("previous_head"):
+                at = next(((found["offset"], found["line"]) for found in segment.damage), at)
+                raise ValueError("its chain does not lead to previous_head")
+            event = segment.known.first
+            _check_earlier_base(folder, log, segment)
+        except FileNotFoundError:
+            log.notes.append(f"history unavailable: before seq {seq}")
+            return
+        except PermissionError as error:
+            folder.cannot_look(path, f"history unavailable: {error}")
+            return
+        except (ValueError, OSError) as error:
+            log.report("archive-altered", str(error), None, path, at)
+            return
+
+
+def _check_earlier_base(folder: Folder, log: Any, segment: Any) -> None:
+    """Without the base it started from an archived segment says less; a different base is damage."""
+    first, adopt = segment.known.first, segment.known.adopt
+    named = _sentinel_data(first) or (adopt["record"] if adopt and first and first["op"] == "compact" else {})
+    name = f"base/{(sha256 := named.get('base_sha256'))}.json"
+    try:
+        if _is_digest(sha256) and not folder.exists(name):
+            log.notes.append(f"history unavailable: {name} is not there")
+        elif _is_digest(sha256) and folder.digest(name) != sha256:
+            log.report("base-altered", "not the base an archived segment started from", None, name)
+    except PermissionError as error:
+        folder.cannot_look(name, str(error))
+
+
+def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader: Any) -> str:
+    """What the log starts from; `reader` is verify_log itself, since a script cannot be imported."""
+    first = log.known.first
+    if first is None or first["op"] != "compact":
+        return "none"
+    if data := _sentinel_data(first):
+        _check_archives(folder, log, first, reader)
+        return _check_named_base(folder, log, data["base_sha256"], "anchored", reader)
+    if adopt := log.known.adopt:
+        return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted", reader)
+    state = _read_state(folder, "snapshot.json", reader)
+    if state is None:
+        log.report("base-missing", "another tool's snapshot, the only base, is gone", None, "snapshot.json")
+        return "missing"
+    hashes = reader.Log(stream, synced, state["seq"]).known.hashes_at_watched_seq
+    if hashes and state["last_hash"] not in hashes:
+        log.report("snapshot-refused", "last_hash is not the hash at its seq", state["seq"], "snapshot.json")
+        return "damaged"
+    log.notes.append("unanchored: nothing in the log proves the snapshot it starts from")
+    return "unanchored"
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def spoken_of(found: dict[str, Any]) -> str:
+    """What a verdict has against a store, to be compared with that of the next look."""
+    return json.dumps([found["damage"], found["notes"], found["cannot_tell"]])
