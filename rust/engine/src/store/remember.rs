@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::{Access, Disk};
+use crate::disk::{Access, Disk, Manner};
 use crate::error::{At, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
