@@ -26,6 +26,44 @@ MOST_ROWS = 200
 ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
 
 
+#: What a base and an archive of ours are called.
+BASE_NAME = re.compile(r"[0-9a-f]{64}\.json")
+ARCHIVE_NAME = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{16}\.wal(\.zst)?")
+
+
+def knows_a_log(synced: bytes) -> bool:
+    """Whether the bytes of `synced` are whole, whatever log they speak of: section 6 of the format."""
+    is_whole = len(synced) == 120 and synced[:8] == b"CMSYNC\x00\x01" and any(synced[8:16])
+    return is_whole and hashlib.sha256(synced[:88]).digest() == synced[88:]
+
+
+def has_blank_log(stream: BinaryIO) -> bool:
+    """Whether there is no complete line that is not blank."""
+    stream.seek(0)
+    while (line := stream.readline(MAX_LINE_BYTES)).endswith(b"\n"):
+        if line.strip(b" \t\r\n"):
+            return False
+    return len(line) < MAX_LINE_BYTES
+
+
+def traces(path: Path) -> list[str]:
+    """What beside a log shows that there was one."""
+    try:
+        synced = (path / "synced").read_bytes()
+    except OSError:
+        synced = b""
+    found = ["synced"] if knows_a_log(synced) else []
+    if (path / "archive" / "restored.wal.tmp").exists():
+        return found  # a restore into an empty folder was interrupted
+    for inner, shape in (("base", BASE_NAME), ("archive", ARCHIVE_NAME)):
+        try:
+            names = [one.name for one in (path / inner).iterdir() if one.is_file() and not one.is_symlink()]
+        except OSError:
+            continue
+        found += [inner] if any(shape.fullmatch(name) for name in names) else []
+    return found
+
+
 class Beginning(io.RawIOBase):
     """The first bytes of a file that grows."""
 

@@ -273,6 +273,10 @@ class Log:
 
 def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[str, Any]:
     log = Log(stream, synced)
+    if NAMED and not log.known.events and not log.damage and NAMED.has_blank_log(stream):
+        shown = NAMED.traces(folder.path) if folder else ["synced"] * NAMED.knows_a_log(synced)
+        if shown:
+            log.report("log-missing", f"there is no event, but there was a log: {', '.join(shown)}", None)
     base = (
         NAMED.check_base(folder, stream, synced, log, sys.modules[__name__]) if NAMED and folder else "none"
     )
@@ -309,17 +313,28 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
     """
     inside, before = _find(Path(path)), ""
     if inside is None or NAMED is None:
-        return verify_log_alone(inside / LOG) if inside else verify_bytes(b"")
+        return verify_log_alone(inside / LOG) if inside else _without_log(Path(path))
     for _ in range(MOST_LOOKS):
         try:
             with NAMED.Folder(inside) as folder:
                 found = _look(folder)
                 is_quiet = folder.is_untouched() or not (found["damage"] or found["notes"])
         except FileNotFoundError:
-            return verify_bytes(b"")
+            return _without_log(Path(path))
         if is_quiet or (said := NAMED.spoken_of(found)) == before:
             break
         before = said
+    return found
+
+
+def _without_log(path: Path) -> dict[str, Any]:
+    """The verdict on a folder without a log: empty, unless something shows that there was one."""
+    found = verify_bytes(b"")
+    shown = [one for inner in (path / ".chronomemory", path) for one in (NAMED.traces(inner) if NAMED else [])]
+    if shown:
+        reason = f"it is not there, but there was one: {', '.join(shown)}"
+        lost = {"path": LOG, "offset": 0, "line": 0, "seq": None, "kind": "log-missing", "reason": reason}
+        found |= {"valid": False, "damage": [lost]}
     return found
 
 
@@ -351,7 +366,7 @@ def main() -> int:
     asked = arguments.parse_args()
     inside = _find(asked.path)
     try:
-        if inside and not asked.log_only:
+        if (inside or asked.path.is_dir()) and not asked.log_only:
             found = verify_folder(asked.path)
         else:
             found = verify_log_alone(inside / LOG if inside else asked.path)

@@ -97,8 +97,19 @@ def bases() -> list[Case]:
     snapshot = {**nothing.files, "snapshot.json": state_file(1, "", [])}
     misnamed = with_sentinel(base="base/elsewhere.json")
     missing, altered = "base-missing", "base-altered"
+    strangers = {"base/notes.json": b"{}", "archive/1-2-old.wal": b"", "base/" + "AB" * 32 + ".json": b"{}"}
     return [
         first.case("compacted", "anchored", "base and archive are what the sentinel names"),
+        folder_case("log_emptied", [], first.files, "none", "base and archive show a log", "log-missing"),
+        folder_case("log_only_blank", [b"\n"], first.files, "none", "the same", "log-missing").without_events(),
+        folder_case("log_never_was", [], strangers, "none", "not our names: there never was a log"),
+        folder_case(
+            "log_not_restored",
+            [],
+            {**first.files, "archive/restored.wal.tmp": b""},
+            "none",
+            "an interrupted restore brought these files",
+        ),
         first.case("base_missing", "missing", "the base is gone", missing, files=gone),
         first.case("base_altered", "damaged", "one byte more", altered, files=longer),
         first.case("snapshot_ignored", "anchored", "base and log decide", files=garbage),

@@ -185,9 +185,7 @@ pub fn look_for_lost(
     let place = Place { disk, layout, threads };
     let mut base = Base::default();
     base.lost_log(place, &traces, loader, "it is not there")?;
-    let mut report = base.report(&Walk::new(None), None, 0);
-    report.last_seq = traces.synced.map_or(0, |synced| synced.seq).max(loader.last_seq);
-    Ok(Some(report))
+    Ok(Some(base.report(&Walk::new(None), None, 0)))
 }
 
 /// The report on a store without a log.
