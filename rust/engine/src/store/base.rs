@@ -10,22 +10,18 @@ use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile};
 use crate::event::line::{Event, Trust};
-use crate::event::mend::{Budget, Neighbours, mend};
 use crate::hint::first_line;
 use crate::layout::{LOG, Layout, SNAPSHOT, base_name};
-use crate::origin::{Beginning, Origin, Sentinel, foreign_traces, origin_in};
+use crate::origin::{Beginning, Origin, Sentinel, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
-use super::found::{Fit, Traces};
+use super::found::{Fit, Traces, mended_sentinel};
 use super::load::open;
 use super::loader::Loader;
 use super::proofs::copy_of_base;
 use super::rebuild::rebuild;
 use super::twin::with_snapshot;
-
-/// So much may be hashed in search of what the first line of a log said.
-const MENDING_BLOCKS: u64 = 5_000_000;
 
 /// Where the files are, and how they are read.
 #[derive(Clone, Copy)]
@@ -253,7 +249,12 @@ impl Base {
         {
             self.notes
                 .push("what the first line said was found again by its hash".to_owned());
-            return self.named(place, &sentinel, loader);
+            // The state is loaded, the verdict is on the lines as they are: what a lost line named is no finding.
+            let mut named = Self::default();
+            named.named(place, &sentinel, loader)?;
+            self.proof = named.proof;
+            self.notes.extend(named.notes);
+            return Ok(());
         }
         let Some(traces) = traces else {
             return Ok(());
@@ -383,24 +384,4 @@ impl Base {
             notes: self.notes,
         }
     }
-}
-
-/// The sentinel that the first line of a log was before one of its bytes was lost.
-fn mended_sentinel(line: &[u8], beginning: &Beginning, traces: Option<&Traces>) -> Option<Sentinel> {
-    let first = traces.and_then(|traces| traces.synced).map(|synced| synced.first);
-    // The line behind names it, unless that one is lost too; the hint does, if it speaks of this log.
-    let candidates = [beginning.prev_hash, first, None];
-    let mut budget = Budget::of(MENDING_BLOCKS);
-    candidates.into_iter().find_map(|after| {
-        let neighbours = Neighbours {
-            before: Some(None),
-            after,
-        };
-        let lines = mend(line, neighbours, &mut budget)?;
-        let whole = lines.split(|byte| *byte == b'\n').next()?;
-        match origin_in(whole) {
-            Some(Origin::Ours(sentinel)) => Some(sentinel),
-            _ => None,
-        }
-    })
 }

@@ -12,16 +12,20 @@ use crate::archive;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::event::line::{Event, Trust};
+use crate::event::mend::{Budget, Neighbours, mend};
 use crate::hint::{line_before, read_hint};
 use crate::layout::{
     Layout, Shape, base_name, digest_in_base_name, is_archive_file, is_base_file, last_seq_in_archive_name,
 };
+use crate::origin::{Beginning, Origin, Sentinel, origin_in};
 use crate::snapshot::{self, Header};
 use crate::wal::synced::Synced;
 
 use super::care::{is_folder, is_ours};
 use super::loader::Loader;
 
+/// So much may be hashed in search of what the first line of a log said.
+const MENDING_BLOCKS: u64 = 5_000_000;
 /// The header of a base of ours stands within so many bytes of its end.
 const HEADER_BYTES: u64 = 4096;
 
@@ -216,4 +220,24 @@ pub(super) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Header>> {
         // Another tool's, adopted: its header may stand anywhere.
         None => Ok(snapshot::read(file, &mut snapshot::Nobody)?.header.ok()),
     }
+}
+
+/// The sentinel that the first line of a log was before one of its bytes was lost.
+pub(super) fn mended_sentinel(line: &[u8], beginning: &Beginning, traces: Option<&Traces>) -> Option<Sentinel> {
+    let first = traces.and_then(|traces| traces.synced).map(|synced| synced.first);
+    // The line behind names it, unless that one is lost too; the hint does, if it speaks of this log.
+    let candidates = [beginning.prev_hash, first, None];
+    let mut budget = Budget::of(MENDING_BLOCKS);
+    candidates.into_iter().find_map(|after| {
+        let neighbours = Neighbours {
+            before: Some(None),
+            after,
+        };
+        let lines = mend(line, neighbours, &mut budget)?;
+        let whole = lines.split(|byte| *byte == b'\n').next()?;
+        match origin_in(whole) {
+            Some(Origin::Ours(sentinel)) => Some(sentinel),
+            _ => None,
+        }
+    })
 }

@@ -169,7 +169,11 @@ impl Store {
         let mut loader = Loader::loading();
         let path = self.layout.log();
         let report = look_for_lost(&*self.disk, &self.layout, self.options.threads, &mut loader).at(path)?;
-        let lost = report.iter().flat_map(|report| &report.damage).map(ToString::to_string).collect();
+        let lost = report
+            .iter()
+            .flat_map(|report| &report.damage)
+            .map(ToString::to_string)
+            .collect();
         let last_seq = self.highest_seq(loader.last_seq)?;
         // An empty file stands for the log that is gone.
         let archives = self.layout.archives();
