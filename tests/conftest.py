@@ -38,6 +38,9 @@ def shared() -> Iterator[Path]:
     """A folder that others may look into."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
+    # A store is private unless its folder is open: then what comes into it is open as well.
+    (folder / ".chronomemory").mkdir(mode=0o755)
+    (folder / ".chronomemory").chmod(0o755)
     yield folder
     shutil.rmtree(folder)
 

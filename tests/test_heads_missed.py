@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
+from chronomemory.errors import LogCorrupted
 from onlookers import FOLDER, cut_last_line, fill, note_of, said_by_nobody
 
 
@@ -133,7 +134,8 @@ class TestLaundering:
         for number in range(2):
             with pytest.warns(RuntimeWarning, match="event 5 was seen here"), ChronoStore(tmp_path) as store:
                 store.upsert({"id": f"more-{number}"})
-                store.compact(keep_history=keep_history)
+                with pytest.raises(LogCorrupted, match="event 5 was seen here"):
+                    store.compact(keep_history=keep_history)
             assert ChronoStore(tmp_path).verify().remembered == "lost"
 
     def test_by_repair(self, tmp_path: Path, log: Path) -> None:

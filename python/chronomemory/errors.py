@@ -61,6 +61,8 @@ class StorePoisoned(ChronoError):
 class StoreReadOnly(ChronoError):
     """The folder is a backup: it is read, and never written."""
 
+    usual_recovery = "Restore it into a project, and write there."
+
 
 class FormatUnsupported(ChronoError):
     """The files were written in a format that this version does not know."""
@@ -71,9 +73,13 @@ class FormatUnsupported(ChronoError):
 class OutOfMemory(ChronoError, MemoryError):
     """A file needs more memory to be read than the process may have; nothing was changed."""
 
+    usual_recovery = "Give the process more memory, or open the store where there is more."
+
 
 class WriteConflict(ChronoError):
     """Other writers kept changing what a change was made from; nothing of it was written."""
+
+    usual_recovery = "Read again what the change is made from, and write it once more."
 
 
 class LogCorrupted(ChronoError):

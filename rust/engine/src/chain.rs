@@ -55,7 +55,10 @@ pub struct Mark {
     pub last_seq: u64,
     /// How many events were loaded.
     pub events: u64,
-    gap: bool,
+    /// Behind the line of the last event that was loaded.
+    pub end: u64,
+    /// Lines stand behind it that could not be loaded.
+    pub gap: bool,
 }
 
 #[derive(Debug)]
@@ -127,6 +130,7 @@ impl Follower {
                 }
                 let before = self.mark;
                 self.take(event, line);
+                self.mark.end = place.offset + line.len() as u64 + 1;
                 match &mut self.batch {
                     Some(batch) => {
                         batch.damaged |= flaw.is_some() || seq != batch.expected;

@@ -89,6 +89,8 @@ impl Store {
             log.walk.latest = log.walk.latest.max(now);
             log.walk.lines += count;
             log.walk.end += lines.bytes.len() as u64;
+            let mark = &mut log.walk.follower.mark;
+            (mark.end, mark.gap) = (log.walk.end, false);
             self.own_end = log.walk.end;
         }
     }
@@ -181,8 +183,8 @@ impl Store {
             return Ok(());
         }
         self.sync_log()?;
-        if self.log.as_ref().is_some_and(|log| log.walk.mark().first.is_none()) {
-            // Nothing but damage so far: there is no event that a hint could name.
+        if self.reached().is_none() {
+            // The log ends with damage, or is nothing else: there is no event at its end that a hint could name.
             return Ok(());
         }
         let hint = self.layout.synced();

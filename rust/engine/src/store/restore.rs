@@ -16,7 +16,7 @@ use crate::wal::synced::Synced;
 
 use super::care::{Alone, Scratch, Turns, is_folder, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, copy_bytes, copy_names, immutable_names, is_same};
+use super::copies::{IMMUTABLE, VECTORS, copy_bytes, copy_names, immutable_names, is_same};
 use super::history_files::clear_out;
 use super::vectors::make_way;
 use super::{Progress, Store};
@@ -145,6 +145,11 @@ pub fn restore(
     }
     if report.events == 0 {
         return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
+    }
+    for inner in IMMUTABLE.into_iter().chain([VECTORS]) {
+        // A link in the place of a folder would be passed over, and what should lie there be missing.
+        let inner = source.inside(inner);
+        disk.list(&inner).at(&inner)?;
     }
     let _care = take_care(turns, now())?;
     let mut kept: BTreeSet<String> = turns.turn(|store| store.keep_lost(now()))?.into_iter().collect();

@@ -176,10 +176,10 @@ impl Store {
 
     /// Where the log ends now, as the hint spells it; `None` before the first event.
     pub(super) fn reached(&self) -> Option<Synced> {
-        let walk = &self.log.as_ref()?.walk;
-        let mark = walk.mark();
+        // If lines stand behind the last event that could not be loaded, a hint there would make a tail of them.
+        let mark = self.log.as_ref().map(|log| log.walk.mark()).filter(|mark| !mark.gap)?;
         Some(Synced {
-            offset: walk.end,
+            offset: mark.end,
             seq: mark.last_seq,
             first: mark.first?,
             head: mark.head?,
