@@ -80,6 +80,7 @@ class TestBesideOthers:
         judge = verify_log.ROWS.judge
 
         def beside(*given: Any) -> Any:
+            move()  # still said in the log that is being looked at
             move()
             return judge(*given)
 

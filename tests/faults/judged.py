@@ -147,13 +147,15 @@ def storm(
     names, weights = list(JUDGES), [weight for _, weight in JUDGES.values()]
     wrong: list[str] = []
     end = time.monotonic() + seconds
-    while time.monotonic() < end and not wrong:
-        name = dice.choices(names, weights=weights)[0]
-        wrong += JUDGES[name][0](project / "p")
-        outcome.count(f"verdicts, {name}")
-        outcome.runs += 1
-    (project / "stop").touch()
-    wrong += crowd.wait_for(company, 60)
+    try:
+        while time.monotonic() < end and not wrong:
+            name = dice.choices(names, weights=weights)[0]
+            wrong += JUDGES[name][0](project / "p")
+            outcome.count(f"verdicts, {name}")
+            outcome.runs += 1
+    finally:
+        (project / "stop").touch()  # whoever makes the storm must not outlive it
+        wrong += crowd.wait_for(company, 60)
     wrong += [path.read_text().strip().splitlines()[-1] for path in sorted(project.glob("failed-*"))]
     return wrong + closed(project / "p")
 

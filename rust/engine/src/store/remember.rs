@@ -240,6 +240,11 @@ fn note_head(
         let Some(reached) = find(says.as_ref())? else {
             return Ok(None);
         };
+        let log = disk.open(layout.log(), Access::Read)?;
+        // Where blank or damaged lines stand behind the last event, no place names it: a note would be an alarm later.
+        if !matches!(hint_for(Some(reached), &*log, log.length()?)?, Hint::Synced(_)) {
+            return Ok(None);
+        }
         let standing = remembered::standing(disk, layout, says.as_ref())?;
         if !matches!(standing, Standing::Unseen | Standing::Kept) {
             return Ok(Some(standing));
