@@ -5,6 +5,7 @@
 //! lost until `sync_dir` returned; `rename` replaces a name as a whole; and in a folder that it guards, a disk follows no
 //! symbolic link and touches nothing but files and folders.
 
+mod bytes;
 mod crash;
 pub mod forked;
 mod map;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use bytes::Bytes;
 pub use crash::CrashDisk;
 pub use map::Mapping;
 pub use real::RealDisk;

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::disk::{Access, Disk, DiskFile, Identity, LockFile, Mapping, Status, read_upto};
+use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, LockFile, Status, read_upto};
 use crate::layout::{Layout, ROWS_SUFFIX};
 use crate::origin::{Origin, origin_of};
 use crate::verify::open_log;
@@ -66,7 +66,7 @@ impl<'a> Held<'a> {
                 refused: Mutex::default(),
             };
             if let Some(hint) = hint {
-                held.files.insert(layout.synced(), Arc::new(Remembered(hint)));
+                held.files.insert(layout.synced(), Arc::new(Bytes(hint)));
             }
             held.open_named(layout, need)?;
             if held.is_at_its_path(layout) {
@@ -235,42 +235,5 @@ impl DiskFile for Prefix {
 
     fn identity(&self) -> io::Result<Identity> {
         self.file.identity()
-    }
-}
-
-/// What a file said that is overwritten in place.
-struct Remembered(Vec<u8>);
-
-impl DiskFile for Remembered {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let rest = self.0.get(start..).unwrap_or_default();
-        let length = rest.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&rest[..length]);
-        Ok(length)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.0.len() as u64)
-    }
-
-    fn identity(&self) -> io::Result<Identity> {
-        Err(read_only())
-    }
-
-    fn map(&self, _: u64) -> io::Result<Mapping> {
-        Err(read_only())
     }
 }

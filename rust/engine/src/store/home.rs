@@ -7,22 +7,11 @@
 use std::path::Path;
 
 use crate::disk::{Access, Disk, Manner, read_upto};
+use crate::event::line::FIELDS;
 use crate::hint::first_line;
 use crate::json::{self, Value};
 use crate::layout::{FOLDER, Layout, is_backup_folder};
 use crate::wal::synced::{SYNCED_BYTES, begins_as_hint};
-
-/// What every event has, whoever wrote it.
-const FIELDS: [&str; 8] = [
-    "hash",
-    "op",
-    "prev_hash",
-    "record",
-    "record_id",
-    "recursion_depth",
-    "seq",
-    "ts",
-];
 
 /// The store of a folder that somebody names as a project.
 pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {

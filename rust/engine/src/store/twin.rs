@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{DiskFile, Identity, read_upto};
+use crate::disk::{Bytes, DiskFile, read_upto};
 use crate::json::{self, RecordSpans};
 use crate::snapshot::{self, OPEN_HEADER, Taker};
 
@@ -16,39 +16,6 @@ use crate::snapshot::{self, OPEN_HEADER, Taker};
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// How many single records are tried that the snapshot has in another version.
 const MOST_TRIES: usize = 64;
-
-/// Bytes in memory, read as a file.
-pub(super) struct Bytes(Vec<u8>);
-
-impl DiskFile for Bytes {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
-        let rest = &self.0[start..];
-        let n = rest.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&rest[..n]);
-        Ok(n)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.0.len() as u64)
-    }
-
-    fn identity(&self) -> io::Result<Identity> {
-        Ok(Identity { device: 0, inode: 0 })
-    }
-}
 
 /// The records of a snapshot, in order.
 #[derive(Default)]
