@@ -91,10 +91,7 @@ impl Store {
             Ok(file) if file.length().is_ok_and(|length| length == 0) => "it was emptied",
             Ok(_) => "it was cut, or another was put in its place",
         };
-        let reason = format!(
-            "{how}: this store has read it up to event {} and wrote nothing since",
-            known.seq
-        );
+        let reason = format!("{how}: this store knows it up to event {}", known.seq);
         Damage {
             seq: Some(known.seq),
             ..finding(LOG, DamageKind::LogMissing, reason)
