@@ -138,7 +138,9 @@ ROWS = [
     Row("archive removed", remove("archive/*"), "chain", "ok"),
     Row("snapshot edited", replace_in("snapshot.json", b"original", b"forgery!"), "chain", "ok"),
     Row("log removed", remove("events.wal"), "chain", "found: log-missing"),
-    Row("log emptied", lambda folder: (folder / "events.wal").write_bytes(b""), "chain", "found: log-missing"),
+    Row(
+        "log emptied", lambda folder: (folder / "events.wal").write_bytes(b""), "chain", "found: log-missing"
+    ),
     Row("tail cut at a line boundary", edit_lines(lambda lines: lines.pop()), "remembered", "lost"),
     Row("log removed, and the hint too", forget, "remembered", "lost"),
     Row("all rewritten with fresh hashes", forge_and_rehash, "signed", NOT_BUILT),

@@ -330,7 +330,9 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
 def _without_log(path: Path) -> dict[str, Any]:
     """The verdict on a folder without a log: empty, unless something shows that there was one."""
     found = verify_bytes(b"")
-    shown = [one for inner in (path / ".chronomemory", path) for one in (NAMED.traces(inner) if NAMED else [])]
+    shown = [
+        one for inner in (path / ".chronomemory", path) for one in (NAMED.traces(inner) if NAMED else [])
+    ]
     if shown:
         reason = f"it is not there, but there was one: {', '.join(shown)}"
         lost = {"path": LOG, "offset": 0, "line": 0, "seq": None, "kind": "log-missing", "reason": reason}

@@ -101,7 +101,9 @@ def bases() -> list[Case]:
     return [
         first.case("compacted", "anchored", "base and archive are what the sentinel names"),
         folder_case("log_emptied", [], first.files, "none", "base and archive show a log", "log-missing"),
-        folder_case("log_only_blank", [b"\n"], first.files, "none", "the same", "log-missing").without_events(),
+        folder_case(
+            "log_only_blank", [b"\n"], first.files, "none", "the same", "log-missing"
+        ).without_events(),
         folder_case("log_never_was", [], strangers, "none", "not our names: there never was a log"),
         folder_case(
             "log_not_restored",

@@ -96,8 +96,8 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             details.set_item("damage", damage.kind.word())?;
             let recovery = match damage.kind {
                 DamageKind::LogMissing => {
-                    "Bring the log back, or restore() a backup; repair() starts again from what is left. \
-                     Then open the store again."
+                    "Bring the log back, or restore() a backup; repair() starts again from what is proved, \
+                     repair(unproven=True) from all that is left. Then open the store again."
                 }
                 DamageKind::BaseAltered | DamageKind::BaseMissing | DamageKind::SnapshotRefused => {
                     "Run verify() for the whole list, then restore() a backup; repair(unproven=True) takes what \

@@ -73,6 +73,16 @@ pub fn mend_cut(first: &[u8], second: &[u8], neighbours: Neighbours) -> Option<V
     })
 }
 
+/// The bytes that have a digest, before one of them was altered, lost or slipped in.
+pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec<u8>> {
+    let search = Search {
+        payload: bytes,
+        wanted: wanted.raw(),
+        first: 0,
+    };
+    search.find(budget)
+}
+
 fn ended(mut line: Vec<u8>) -> Vec<u8> {
     line.push(b'\n');
     line
@@ -136,13 +146,9 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
     let search = Search {
         payload: &payload,
         wanted: wanted.raw(),
+        first: 1,
     };
-    let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
-    let found = search
-        .altered(budget, &bits)
-        .or_else(|| search.one_too_many(budget))
-        .or_else(|| search.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>()))
-        .or_else(|| search.one_missing(budget))?;
+    let found = search.find(budget)?;
     let candidate = [OPENING, wanted.bytes(), b"\",", found.get(1..)?].concat();
     neighbours.fit(&candidate).map(|_| candidate)
 }
@@ -151,9 +157,20 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
 struct Search<'a> {
     payload: &'a [u8],
     wanted: [u8; 32],
+    /// What stands before this is known to be right.
+    first: usize,
 }
 
 impl Search<'_> {
+    /// The likely first: a single bit, then whatever is left of the budget.
+    fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
+        self.altered(budget, &bits)
+            .or_else(|| self.one_too_many(budget))
+            .or_else(|| self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>()))
+            .or_else(|| self.one_missing(budget))
+    }
+
     /// What it costs to try so many variants at every place.
     fn cost(&self, variants: usize) -> u64 {
         let blocks = (self.payload.len() / BLOCK_BYTES + 2) as u64;
@@ -198,7 +215,7 @@ impl Search<'_> {
         let mut before = (0, Hasher::default());
         // Behind the last byte only one can be missing.
         let places = self.payload.len() + usize::from(variants > usize::from(u8::MAX));
-        for at in 1..places {
+        for at in self.first..places {
             while before.0 + BLOCK_BYTES <= at {
                 before.1.update(&self.payload[before.0..before.0 + BLOCK_BYTES]);
                 before.0 += BLOCK_BYTES;

@@ -287,11 +287,41 @@ impl Base {
         if !loader.keeps() {
             return Ok(());
         }
-        if let Some((name, _)) = traces.load_base(place.disk, place.layout, fit, loader)? {
-            self.proof = Proof::Fits;
-            self.notes.push(format!(
-                "the line that names the base is lost: {name} fits and is loaded, but nothing proves that it is the one"
-            ));
+        let Some(found) = traces.load_base(place.disk, place.layout, fit, loader)? else {
+            return Ok(());
+        };
+        let name = &found.name;
+        let mut again = Loader::loading();
+        let rebuilt = match &found.before {
+            Some(before) => rebuild(place.disk, place.layout, before, place.threads, &mut again)?,
+            None => None,
+        };
+        match rebuilt {
+            Some(archive) => {
+                // The archive is a chain: where base and archive differ, it is right.
+                let is_same = loader.is_partial() || loader.agrees_with(&again);
+                if !is_same {
+                    loader.replace_state(again);
+                }
+                self.proof = Proof::Fits;
+                self.notes.push(format!(
+                    "the line that names the base is lost: {name} fits {}, {archive}, and is loaded",
+                    if is_same {
+                        "the archive before it"
+                    } else {
+                        "no archive as the base of"
+                    }
+                ));
+            }
+            None => {
+                self.proof = Proof::Nothing;
+                if loader.is_salvaging() {
+                    loader.take_unproved(&*found.file)?;
+                }
+                self.notes.push(format!(
+                    "the line that names the base is lost: {name} fits and is loaded, but nothing proves that it is the one"
+                ));
+            }
         }
         Ok(())
     }

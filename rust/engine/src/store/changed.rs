@@ -24,6 +24,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
     pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
+        self.check_log_is_there()?;
         let mut changed = Changed {
             since: seq,
             faces,

@@ -136,6 +136,11 @@ impl Store {
             self.check_follows()?;
             return self.reload(&mut |_, _| {});
         }
+        if !self.knows_its_end()? {
+            // Another log was written over this one.
+            self.check_follows()?;
+            return self.reload(&mut |_, _| {});
+        }
         let seen = self.look_at_tail()?;
         if seen.is_some() && seen == self.tail_known {
             return Ok(());

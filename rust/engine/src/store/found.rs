@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memmem;
 
@@ -80,7 +81,7 @@ impl Traces {
         said.join(", ")
     }
 
-    /// Loads the base that fits best; gives its name and header, or `None` if none fits.
+    /// Loads the base that fits best, or `None` if none fits.
     ///
     /// # Errors
     /// What the disk says.
@@ -90,40 +91,66 @@ impl Traces {
         layout: &Layout,
         fit: Fit,
         loader: &mut Loader,
-    ) -> io::Result<Option<(String, Header)>> {
+    ) -> io::Result<Option<FoundBase>> {
         let mut candidates = Vec::new();
         for name in &self.bases {
             let Ok(file) = disk.open(&layout.bases().join(name), Access::Read) else {
                 continue;
             };
             if let Some(header) = header_of(&*file)?.filter(|header| fit.admits(header.seq)) {
-                let is_told_of = self.has_archive_before(disk, layout, &header);
-                candidates.push((is_told_of, header.seq, name, file));
+                let before = self.archive_before(disk, layout, &header)?;
+                candidates.push((before, header.seq, name, file));
             }
         }
-        candidates.sort_by_key(|(is_told_of, seq, ..)| (*is_told_of, *seq));
-        while let Some((_, _, name, file)) = candidates.pop() {
+        candidates.sort_by_key(|(before, seq, ..)| (before.is_some(), *seq));
+        while let Some((before, _, name, file)) = candidates.pop() {
             loader.start_over();
             let contents = loader.take_base(&*file)?;
             let digest = digest_in_base_name(name).and_then(|digits| Hex::read(digits.as_bytes()));
-            if let (Some(digest), Ok(header)) = (digest.filter(|digest| *digest == contents.sha256), contents.header) {
-                return Ok(Some((base_name(digest.text()), header)));
+            if let (Some(digest), Ok(_)) = (digest.filter(|digest| *digest == contents.sha256), contents.header) {
+                return Ok(Some(FoundBase {
+                    name: base_name(digest.text()),
+                    file,
+                    before,
+                }));
             }
         }
         loader.start_over();
         Ok(None)
     }
 
-    /// Whether an archive ends with the event that a base names as its last.
-    fn has_archive_before(&self, disk: &dyn Disk, layout: &Layout, header: &Header) -> bool {
+    /// What a sentinel would say of an archive that ends with the event that a base names as its last.
+    fn archive_before(&self, disk: &dyn Disk, layout: &Layout, header: &Header) -> io::Result<Option<Sentinel>> {
         let ends_there = |name: &&String| last_seq_in_archive_name(name) == Some(header.seq);
-        self.archives.iter().filter(ends_there).any(|name| {
-            let head = archive::open(disk, &layout.archives().join(name))
-                .and_then(|archive| head_of(&*archive.log))
-                .unwrap_or_default();
-            head.is_some_and(|head| head.text() == header.last_hash)
-        })
+        for name in self.archives.iter().filter(ends_there) {
+            let Ok(archive) = archive::open(disk, &layout.archives().join(name)) else {
+                continue;
+            };
+            let head = head_of(&*archive.log).unwrap_or_default();
+            if head.is_some_and(|head| head.text() == header.last_hash) {
+                let digest = snapshot::digest(&*archive.packed)?;
+                return Ok(Some(Sentinel {
+                    base_sha256: None,
+                    last_seq: header.seq,
+                    previous_head: header.last_hash.clone(),
+                    archive: Some((format!("archive/{name}"), digest.text().to_owned())),
+                    repaired: false,
+                    repairs: Vec::new(),
+                }));
+            }
+        }
+        Ok(None)
     }
+}
+
+/// A base that fits.
+pub(super) struct FoundBase {
+    /// Its name, from the store's folder on.
+    pub name: String,
+    /// The file.
+    pub file: Arc<dyn DiskFile>,
+    /// The archive that ends where it begins, as a sentinel would name it.
+    pub before: Option<Sentinel>,
 }
 
 /// The names in a folder that are ours; none if the folder is not there, or something else in its place.

@@ -11,14 +11,15 @@ use crate::damage::DamageKind;
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
-use crate::event::line::{Event, Fault};
-use crate::event::mend::{Budget, Neighbours, mend, mend_cut};
+use crate::event::line::Fault;
+use crate::event::mend::{Budget, mend, mend_cut};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::json::{self, Value};
 use crate::layout::Layout;
-use crate::wal::reader::{Piece, Reading, read_pieces};
+use crate::wal::reader::{Reading, read_pieces};
 
 use super::care::Scratch;
+use super::gaps::{BadLine, Finder, Gap, Stray};
 use super::proofs::other_logs;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
@@ -27,24 +28,6 @@ const MENDING_BLOCKS: u64 = 100_000_000;
 const BUFFER_BYTES: u64 = 1024 * 1024;
 /// What stands before the id of the record in a line of our own form.
 const RECORD_ID: &[u8] = b"\"record_id\":";
-
-/// A line that cannot be read.
-struct BadLine {
-    offset: u64,
-    text: Vec<u8>,
-    number: u64,
-    seq: Option<u64>,
-    reason: String,
-}
-
-/// A stretch of the log between two good lines that do not follow from each other.
-struct Gap {
-    start: u64,
-    end: u64,
-    neighbours: Neighbours,
-    bad: Vec<BadLine>,
-    filling: Option<Vec<u8>>,
-}
 
 /// An event that could not be brought back.
 #[derive(Clone, Debug)]
@@ -88,6 +71,9 @@ pub(super) struct Gaps {
     length: u64,
     /// Up to here the log was whole once.
     promised: u64,
+    /// The highest seq of any line that can be read.
+    pub highest_seq: u64,
+    strays: Vec<Stray>,
 }
 
 impl Gaps {
@@ -97,15 +83,7 @@ impl Gaps {
     /// What the disk says.
     pub fn find(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, threads: usize) -> io::Result<Self> {
         let length = log.length()?;
-        let mut finder = Finder::default();
-        let reading = Reading {
-            trusted_until: 0,
-            threads,
-        };
-        read_pieces(log, 0..length, reading, |piece| {
-            finder.look(piece);
-            io::Result::Ok(true)
-        })?;
+        let mut finder = Finder::of(log, length, threads)?;
         let hint = hint_for(read_hint(disk, layout)?, log, length)?;
         // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         if finder.end < length && hint.promised().is_some_and(|whole| whole > finder.end) {
@@ -119,6 +97,7 @@ impl Gaps {
             let number = finder.lines + 1;
             finder.bad(finder.end, &text, number, &fault);
         }
+        let (highest_seq, strays) = (finder.highest_seq, std::mem::take(&mut finder.strays));
         let mut gaps = finder.finish();
         if let Some(gap) = gaps.last_mut().filter(|gap| gap.end == u64::MAX) {
             gap.end = length;
@@ -134,6 +113,8 @@ impl Gaps {
             gaps,
             length,
             promised: hint.promised().unwrap_or(0),
+            highest_seq,
+            strays,
         })
     }
 
@@ -142,6 +123,9 @@ impl Gaps {
     /// # Errors
     /// What the disk says.
     pub fn fill(&mut self, disk: &dyn Disk, layout: &Layout, threads: usize) -> io::Result<()> {
+        for gap in &mut self.gaps {
+            gap.fill_with(&self.strays);
+        }
         for log in other_logs(disk, layout)? {
             self.fill_from(&*log, threads)?;
         }
@@ -203,8 +187,7 @@ impl Gaps {
     /// Up to which place the log was whole once, when the gaps are filled.
     pub fn healed_promise(&self) -> u64 {
         let before = self.gaps.iter().filter(|gap| gap.end <= self.promised);
-        let shift = before.filter_map(|gap| Some(gap.filling.as_ref()?.len() as i64 - (gap.end - gap.start) as i64));
-        self.promised.saturating_add_signed(shift.sum())
+        self.promised.saturating_add_signed(before.map(Gap::shift).sum())
     }
 
     /// Where lines are lost of which nothing tells that they ever were part of the chain, once the other gaps are filled.
@@ -219,17 +202,22 @@ impl Gaps {
         self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
     }
 
+    /// Whether the log reads differently once it is written with its gaps filled.
+    pub fn are_changed(&self) -> bool {
+        self.gaps.iter().any(|gap| gap.instead().is_some())
+    }
+
     /// The events that stay lost.
     pub fn lost(&self) -> Vec<Lost> {
         let (mut found, mut shift) = (Vec::new(), 0);
         for gap in &self.gaps {
-            match &gap.filling {
-                Some(filling) => shift += filling.len() as i64 - (gap.end - gap.start) as i64,
-                None => found.extend(gap.lost().into_iter().map(|lost| Lost {
+            if gap.filling.is_none() {
+                found.extend(gap.lost().into_iter().map(|lost| Lost {
                     healed_offset: lost.offset.saturating_add_signed(shift),
                     ..lost
-                })),
+                }));
             }
+            shift += gap.shift();
         }
         found
     }
@@ -262,10 +250,10 @@ impl Gaps {
             Ok(())
         };
         for gap in &self.gaps {
-            let Some(filling) = &gap.filling else { continue };
+            let Some(instead) = gap.instead() else { continue };
             copy(from..gap.start, &mut to)?;
-            file.write_at(filling, to).at(path)?;
-            to += filling.len() as u64;
+            file.write_at(&instead, to).at(path)?;
+            to += instead.len() as u64;
             from = gap.end;
         }
         copy(from..self.length, &mut to)?;
@@ -275,6 +263,47 @@ impl Gaps {
 }
 
 impl Gap {
+    /// What is to be read in its place; `None` if that is what stands there. Lines that do not belong here are never read.
+    fn instead(&self) -> Option<Vec<u8>> {
+        if self.filling.is_some() {
+            return self.filling.clone();
+        }
+        let unreadable = || self.bad.iter().filter(|line| !line.is_whole);
+        let lines = || unreadable().flat_map(|line| [&line.text[..], b"\n"]);
+        self.bad
+            .iter()
+            .any(|line| line.is_whole)
+            .then(|| lines().collect::<Vec<&[u8]>>().concat())
+    }
+
+    /// By how much that moves what comes behind it.
+    fn shift(&self) -> i64 {
+        let replaced = (self.end - self.start) as i64;
+        self.instead().map_or(0, |instead| instead.len() as i64 - replaced)
+    }
+
+    /// Takes lines that stand elsewhere in the same log, if they lead from the line before to the line behind. Lines that
+    /// belong elsewhere are left out where nothing is missing.
+    fn fill_with(&mut self, strays: &[Stray]) {
+        let (Some(mut head), Some(after)) = (self.neighbours.before, self.neighbours.after) else {
+            return;
+        };
+        let mut lines = Vec::new();
+        let mut left = strays.len();
+        while head != Some(after) {
+            let Some(next) = strays.iter().find(|stray| stray.prev == head).filter(|_| left > 0) else {
+                return;
+            };
+            lines.extend_from_slice(&next.text);
+            lines.push(b'\n');
+            head = Some(next.hash);
+            left -= 1;
+        }
+        if !lines.is_empty() || self.bad.iter().all(|line| line.is_whole) {
+            self.filling = Some(lines);
+        }
+    }
+
     /// Whether the line behind follows from the line before.
     fn goes_on_before(&self) -> bool {
         self.neighbours.after.is_some() && self.neighbours.before == Some(self.neighbours.after)
@@ -297,7 +326,7 @@ impl Gap {
             healed_offset: line.offset,
             line: line.number,
             seq: line.seq,
-            id: seeming_id(&line.text),
+            id: seeming_id(&line.text).filter(|_| !line.is_whole || line.is_foreign),
             reason: line.reason.clone(),
             is_linked: self.neighbours.after.is_some() && !self.goes_on_before(),
         };
@@ -313,73 +342,5 @@ fn seeming_id(line: &[u8]) -> Option<String> {
     match json::parse(&rest[..=end]) {
         Ok(Value::Str(id)) if !id.is_empty() => Some(id),
         _ => None,
-    }
-}
-
-/// Finds gaps while a log passes by.
-#[derive(Default)]
-struct Finder {
-    gaps: Vec<Gap>,
-    open: Option<Gap>,
-    head: Option<Hex>,
-    lines: u64,
-    /// Behind the last newline.
-    end: u64,
-}
-
-impl Finder {
-    fn look(&mut self, piece: &Piece) {
-        for line in &piece.lines {
-            let (text, number) = (piece.text(line), self.lines + line.number + 1);
-            match &line.event {
-                Err(fault) => self.bad(line.offset, text, number, fault),
-                Ok(event) => self.good(line.offset, text, event),
-            }
-        }
-        self.lines += piece.physical;
-        self.end = piece.end.unwrap_or(self.end);
-    }
-
-    fn gap_at(&mut self, start: u64) -> &mut Gap {
-        let head = self.head;
-        self.open.get_or_insert_with(|| Gap {
-            start,
-            end: u64::MAX,
-            neighbours: Neighbours {
-                before: Some(head),
-                after: None,
-            },
-            bad: Vec::new(),
-            filling: None,
-        })
-    }
-
-    fn bad(&mut self, offset: u64, text: &[u8], number: u64, fault: &Fault) {
-        let line = BadLine {
-            offset,
-            text: text.to_vec(),
-            number,
-            seq: fault.seq,
-            reason: fault.reason.clone(),
-        };
-        self.gap_at(offset).bad.push(line);
-    }
-
-    fn good(&mut self, offset: u64, text: &[u8], event: &Event) {
-        let prev = Hex::read(event.prev_hash(text));
-        if self.open.is_none() && prev != self.head && prev.is_some() {
-            self.gap_at(offset);
-        }
-        if let Some(mut gap) = self.open.take() {
-            gap.end = offset;
-            gap.neighbours.after = prev;
-            self.gaps.push(gap);
-        }
-        self.head = Some(event.hash(text));
-    }
-
-    fn finish(mut self) -> Vec<Gap> {
-        self.gaps.extend(self.open.take());
-        self.gaps
     }
 }

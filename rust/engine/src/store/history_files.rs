@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use crate::archive;
 use crate::digest::Hex;
-use crate::disk::Access;
+use crate::disk::{Access, Bytes, read_whole};
 use crate::error::{At, Result};
+use crate::event::mend::{Budget, mend_bytes};
 use crate::event::stamp;
 use crate::hint::line_from;
 use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
@@ -22,20 +23,23 @@ use crate::wal::synced::names_hash;
 use super::Store;
 use super::archives::Past;
 use super::care::{Turns, is_folder, is_ours};
-use super::copies::{IMMUTABLE, copy_file, free_name, immutable_names};
+use super::copies::{IMMUTABLE, copy_file, copy_range, free_name, immutable_names};
 use super::found::{head_of, header_of};
 use super::proofs::{copy_of_archive, copy_of_base, shown};
 use super::set_aside::Aside;
 
+/// So much may be hashed in search of the byte that an archive has lost.
+const MENDING_BLOCKS: u64 = 20_000_000;
 /// How often the history is looked through while altered files are taken out of it.
 const MOST_LOOKS: usize = 1000;
 
 impl Store {
-    /// Puts copies in the place of altered files of the past and takes the others away, each kept elsewhere first; false if
-    /// the history cannot be made whole in this way.
-    pub(super) fn mend_history(&self, origin: &Origin, aside: &Aside) -> Result<bool> {
+    /// Puts copies in the place of altered files of the past and takes the others away, each kept elsewhere first; gives the
+    /// names of those, or `None` if the history cannot be made whole in this way.
+    pub(super) fn mend_history(&self, origin: &Origin, aside: &Aside) -> Result<Option<Vec<String>>> {
+        let mut gone = Vec::new();
         let Origin::Ours(sentinel) = origin else {
-            return Ok(true);
+            return Ok(Some(gone));
         };
         self.put_copies(sentinel.clone())?;
         // The base of the log itself: from now on that of an archived one.
@@ -52,18 +56,19 @@ impl Store {
             let archives = self.layout.archives();
             let past = Past::follow(&*self.disk, &self.layout, sentinel, self.options.threads).at(&archives)?;
             if past.damage.is_empty() {
-                return Ok(true);
+                return Ok(Some(gone));
             }
             for damage in past.damage {
                 let path = self.layout.inside(&damage.path);
                 aside.keep(&*self.disk, &self.layout, &damage.path)?;
                 aside.sync(&*self.disk)?;
                 if self.disk.remove(&path).is_err() {
-                    return Ok(false);
+                    return Ok(None);
                 }
+                gone.push(damage.path);
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn put_copies(&self, mut sentinel: Sentinel) -> Result<()> {
@@ -79,10 +84,11 @@ impl Store {
                 snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
             };
             if !archive::open(&*self.disk, &path).is_ok_and(|archive| is_right(&archive)) {
-                let Some((copy, _)) = copy_of_archive(&*self.disk, &self.layout, name, digest) else {
-                    return Ok(());
-                };
-                copy_file(&*self.disk, &copy, &path, None)?;
+                match copy_of_archive(&*self.disk, &self.layout, name, digest) {
+                    Some((copy, _)) => copy_file(&*self.disk, &copy, &path, None).map(|_| ())?,
+                    None if self.put_mended(&path, digest)? => {}
+                    None => return Ok(()),
+                }
                 self.disk.sync_dir(&self.layout.archives()).at(&path)?;
             }
             let origin =
@@ -92,6 +98,19 @@ impl Store {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Brings back a small file that lost a byte; false if that is not what happened to it.
+    fn put_mended(&self, path: &Path, digest: &str) -> Result<bool> {
+        let Ok(Some(bytes)) = read_whole(&*self.disk, path) else {
+            return Ok(false);
+        };
+        let wanted = Hex::read(digest.as_bytes());
+        let mended = wanted.and_then(|wanted| mend_bytes(&bytes, &wanted, &mut Budget::of(MENDING_BLOCKS)));
+        let Some(mended) = mended else { return Ok(false) };
+        let length = mended.len() as u64;
+        copy_range(&*self.disk, &Bytes(mended), 0..length, path, None)?;
+        Ok(true)
     }
 
     fn put_copy_of_base(&self, sha256: &Hex) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::event::Known;
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::RecordSpans;
 use crate::snapshot::{self, Contents, Taker};
-use crate::state::State;
+use crate::state::{State, unspelled};
 use crate::verify::{Holding, Sink};
 
 use super::unproven::{Marking, take_lines};
@@ -40,6 +40,8 @@ pub struct Loader {
     only_vectors: bool,
     /// What a repair takes beyond that: the good events of broken batches that begin here.
     salvaged: Option<BTreeSet<u64>>,
+    /// The ids that events of the other broken batches speak of, each with its place.
+    pub(super) dropped: Vec<(u64, String)>,
 }
 
 impl Loader {
@@ -99,6 +101,24 @@ impl Loader {
             only_vectors: true,
             ..Self::loading()
         }
+    }
+
+    /// Whether another loader has come to the same records.
+    pub(super) fn agrees_with(&self, other: &Self) -> bool {
+        match (&self.state, &other.state) {
+            (Some(one), Some(another)) => one.differences(another).is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether only part of what comes is kept.
+    pub(super) fn is_partial(&self) -> bool {
+        self.only_vectors
+    }
+
+    /// Takes over what another has loaded.
+    pub(super) fn replace_state(&mut self, other: Self) {
+        (self.state, self.last_seq) = (other.state, other.last_seq);
     }
 
     /// Whether a repair looks for what it can use.
@@ -214,6 +234,8 @@ impl Sink for Loader {
         let counts = held == Held::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
+        } else if self.salvaged.is_some() {
+            holding.release(|known, _| self.dropped.push((known.offset, unspelled(known.id))));
         }
         holding.clear();
         self.holding = holding;

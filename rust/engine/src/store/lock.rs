@@ -112,12 +112,9 @@ impl Store {
     /// it also looks whether the log is still the one at its path.
     fn look_around(&mut self, now: i64) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        let path = self.layout.log();
-        let mut is_ours = log.file.length().at(path)? == log.walk.end;
-        if !(0..LEASE_MICROS).contains(&(now - self.lock.since)) {
-            is_ours &= self.disk.status(path).at(path)?.identity == log.identity;
-            self.lock.since = now;
-        }
+        let there = self.disk.status(self.layout.log()).ok();
+        let is_ours = there.is_some_and(|now| now.identity == log.identity && now.length == log.walk.end);
+        self.lock.since = now;
         if !is_ours {
             let fault = std::io::Error::other("another process wrote while this store held the lock: reopen the store");
             return Err(Error::io(self.layout.log(), fault));

@@ -8,11 +8,11 @@
 use crate::damage::{Damage, DamageKind};
 use crate::disk::Access;
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, first_line, hint_for, line_before, read_hint};
 use crate::layout::LOG;
 use crate::remembered::{self, Standing};
 use crate::verify::finding;
-use crate::wal::synced::Synced;
+use crate::wal::synced::{Synced, names_hash};
 
 use super::Store;
 use super::proofs::other_logs;
@@ -25,10 +25,29 @@ impl Store {
             .damage
             .iter()
             .find(|damage| damage.kind == DamageKind::LogMissing);
-        match lost {
-            Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
+        if let Some(damage) = lost {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
+        }
+        // Whoever holds the lock does not look around between two reads.
+        let is_cut = |log: &super::Log| log.file.length().is_ok_and(|length| length < log.walk.mark().end);
+        match self.log.as_ref().filter(|log| is_cut(log)).and(self.reached()) {
+            Some(known) => Err(Error::Corrupted(Box::new(self.gone(&known)))),
             None => Ok(()),
         }
+    }
+
+    /// Whether the last event that this store knows still stands where it stood.
+    pub(super) fn knows_its_end(&self) -> Result<bool> {
+        let (Some(log), Some(known)) = (&self.log, self.reached()) else {
+            return Ok(true);
+        };
+        let line = line_before(&*log.file, known.offset).at(self.layout.log())?;
+        Ok(line.is_some_and(|line| known.fits_head(&line)))
+    }
+
+    /// Whether the log is lost, looked at under the lock.
+    pub(super) fn is_lost(&mut self, now: i64) -> Result<bool> {
+        self.with_lock_regardless(now, |store| Ok(store.check_log_is_there().is_err()))
     }
 
     /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
@@ -67,10 +86,20 @@ impl Store {
         let (Some(log), Ok(now)) = (&self.log, self.disk.status(path)) else {
             return Ok(false);
         };
+        let Some(first) = log.walk.mark().first else {
+            return Ok(false);
+        };
         let synced = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
-        let of_this_log = synced.filter(|synced| Some(synced.first) == log.walk.mark().first);
-        let promised = self.own_end.max(of_this_log.map_or(0, |synced| synced.offset));
-        Ok(now.identity == log.identity && now.length >= promised)
+        let of_this_log = synced.filter(|synced| synced.first == first);
+        let hint = hint_for(of_this_log, &*log.file, now.length).at(path)?;
+        let is_kept = match of_this_log {
+            Some(_) => matches!(hint, Hint::Synced(_)),
+            None => first_line(&*log.file, now.length)
+                .at(path)?
+                .is_some_and(|line| names_hash(&line, &first)),
+        };
+        let is_cut = now.length < log.walk.mark().end;
+        Ok(is_cut && is_kept && now.identity == log.identity && now.length >= self.own_end)
     }
 
     /// Whether a restore or a repair of ours put the log aside that this store knows.

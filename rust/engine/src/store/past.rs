@@ -28,6 +28,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
+        self.check_log_is_there()?;
         let mut lines = Vec::new();
         let spelled = spelled(id);
         for volume in self.volumes()?.iter().rev() {
@@ -81,6 +82,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
+        self.check_log_is_there()?;
         let mut lines = Vec::new();
         for range in self.state.timeline().since(from_seq) {
             self.each_line(range, |line| lines.push(line.to_vec()))?;

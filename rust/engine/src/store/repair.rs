@@ -9,27 +9,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, DiskFile};
-use crate::error::{At, Error, Result};
+use crate::disk::DiskFile;
+use crate::error::{At, Result};
 use crate::event::stamp;
-use crate::hint::read_hint;
 use crate::json::Value;
-use crate::layout::{LOG, NEW_ARCHIVE, archive_name};
-use crate::options::Checking;
-use crate::origin::{Origin, Repair};
-use crate::state::State;
+use crate::layout::{NEW_ARCHIVE, archive_name};
+use crate::origin::Repair;
 use crate::verify::Walk;
 
-use super::base::Proof;
 use super::care::{Alone, Scratch, Turns, take_care};
 use super::compact::write_snapshot;
-use super::heal::{Gaps, Lost};
+use super::cure::{Cure, Source};
 use super::history_files::clear_out;
-use super::load::{Examined, Look, examine, look_for_lost};
-use super::loader::Loader;
 use super::packing::Packing;
 use super::retire::Retirement;
-use super::unproven::{UNPROVEN, put_on_hold};
 use super::{Log, Progress, Store};
 
 /// How many findings the event names; the damaged log is kept whole.
@@ -61,25 +54,6 @@ pub struct Repaired {
 /// What was done, and the files that may go because they are kept elsewhere.
 type Treated = (Repaired, BTreeSet<String>);
 
-/// A log as it was read.
-type Source = (Arc<dyn DiskFile>, Walk, Origin);
-
-/// What a store will be made of. Nothing is changed before it is complete.
-struct Cure {
-    /// The log with its gaps filled; `None` if it had none.
-    healed: Option<Scratch>,
-    /// The log that the state was read from.
-    source: Source,
-    state: State,
-    filled: u64,
-    lost: Vec<String>,
-    unsettled: Vec<String>,
-    unproven: Vec<String>,
-    /// The log is whole, and the state that it starts from is proved.
-    is_whole: bool,
-    last_seq: u64,
-}
-
 impl Store {
     /// Makes a damaged store whole again. `None` if nothing is damaged. Where the state that the log starts from is altered
     /// and nothing proves what it was, `unproven` takes it as it is, marked.
@@ -92,7 +66,8 @@ impl Store {
 
     fn repair_now(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Treated>> {
         self.with_lock_regardless(now, |store| {
-            store.sync_log()?;
+            // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
+            store.sync_rows_and_log()?;
             let damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
             if damage.is_empty() {
@@ -114,127 +89,6 @@ impl Store {
         })
     }
 
-    /// Finds out what can be proved.
-    fn find_cure(&mut self, unproven: bool) -> Result<Cure> {
-        let path = self.layout.log().to_owned();
-        let threads = self.options.threads;
-        let Some(log) = &self.log else {
-            return self.cure_without_log();
-        };
-        let mut gaps = Gaps::find(&*self.disk, &self.layout, &*log.file, threads).at(&path)?;
-        gaps.fill(&*self.disk, &self.layout, threads).at(&path)?;
-        let healed = match gaps.filled() {
-            0 => None,
-            _ => Some(gaps.write(&self.disk, &*log.file, &self.layout)?),
-        };
-        let file = match &healed {
-            Some(scratch) => self.disk.open(scratch.path(), Access::Read).at(scratch.path())?,
-            None => Arc::clone(&log.file),
-        };
-        let broken = self.broken_batches(&*file, &gaps)?;
-        let mut loader = Loader::salvaging(broken);
-        let found = self.examine_alone(&*file, &mut loader)?;
-        if let (Proof::Nothing, false, Some(damage)) = (found.proof, unproven, first_beside_log(&found)) {
-            return Err(Error::Corrupted(Box::new(damage.clone())));
-        }
-        let last_seq = loader.last_seq;
-        let mut state = loader.state.unwrap_or_default();
-        let (mut lost, unsettled) = put_lost_on_hold(&mut state, &gaps.lost());
-        // Of a batch that was cut nobody can say which lines it had, nor of a log that is gone.
-        let is_cut = |damage: &&Damage| matches!(damage.kind, DamageKind::LogMissing | DamageKind::BrokenBatch);
-        lost.extend(found.report.damage.iter().filter(is_cut).map(ToString::to_string));
-        let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
-        Ok(Cure {
-            healed,
-            filled: gaps.filled(),
-            lost,
-            unsettled,
-            unproven: state.having(UNPROVEN),
-            is_whole: !has_log_damage && found.proof == Proof::Whole,
-            last_seq: self.highest_seq(
-                found
-                    .walk
-                    .mark()
-                    .last_seq
-                    .max(found.walk.follower.claimed)
-                    .max(last_seq),
-            )?,
-            source: (file, found.walk, found.origin),
-            state,
-        })
-    }
-
-    /// There is no log: what its base held is all that is left.
-    fn cure_without_log(&self) -> Result<Cure> {
-        let mut loader = Loader::loading();
-        let path = self.layout.log();
-        let report = look_for_lost(&*self.disk, &self.layout, self.options.threads, &mut loader).at(path)?;
-        let lost = report
-            .iter()
-            .flat_map(|report| &report.damage)
-            .map(ToString::to_string)
-            .collect();
-        let last_seq = self.highest_seq(loader.last_seq)?;
-        // An empty file stands for the log that is gone.
-        let archives = self.layout.archives();
-        self.make_folder(&archives, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, self.layout.healed_draft());
-        let file = self.disk.create(scratch.path()).at(scratch.path())?;
-        Ok(Cure {
-            healed: Some(scratch),
-            source: (file, Walk::new(None), Origin::Nothing),
-            state: loader.state.unwrap_or_default(),
-            filled: 0,
-            lost,
-            unsettled: Vec::new(),
-            unproven: Vec::new(),
-            is_whole: false,
-            last_seq,
-        })
-    }
-
-    /// Where the batches begin that are damaged although they were whole once: their good events are proved.
-    fn broken_batches(&self, file: &dyn DiskFile, gaps: &Gaps) -> Result<BTreeSet<u64>> {
-        let found = self.examine_alone(file, &mut Loader::checking())?;
-        let (doubtful, promised) = (gaps.doubtful(), gaps.healed_promise());
-        let is_linked = |(begin, last): &&(u64, u64)| !doubtful.iter().any(|place| (begin..=last).contains(&place));
-        let linked = found
-            .walk
-            .follower
-            .scarred
-            .iter()
-            .filter(is_linked)
-            .map(|(begin, _)| *begin);
-        let broken = found
-            .report
-            .damage
-            .iter()
-            .filter(|damage| damage.kind == DamageKind::BrokenBatch);
-        let synced = broken.map(|damage| damage.offset).filter(|begin| *begin < promised);
-        Ok(linked.chain(synced).collect())
-    }
-
-    fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader) -> Result<Examined> {
-        let look = Look {
-            threads: self.options.threads,
-            checking: Checking::Full,
-            archives: false,
-        };
-        examine(&*self.disk, &self.layout, file, look, loader, &mut |_, _| {}).at(self.layout.log())
-    }
-
-    /// Seqs that were given out are not given out again.
-    fn highest_seq(&self, known: u64) -> Result<u64> {
-        let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
-        // A log that lost all of its events cannot say whether it is the one that the hint speaks of.
-        let known_first = self.log.as_ref().and_then(|log| log.walk.mark().first);
-        let is_of_this_log = |first| known_first.is_none_or(|known| known == first);
-        let synced = hint
-            .filter(|synced| is_of_this_log(synced.first))
-            .map_or(0, |synced| synced.seq);
-        Ok(known.max(synced))
-    }
-
     /// Keeps what is damaged and begins a new log from what was found.
     fn administer(&mut self, mut cure: Cure, damage: Vec<Damage>, now: i64, progress: Progress<'_>) -> Result<Treated> {
         let aside = self.begin_aside("damaged", now)?;
@@ -244,7 +98,16 @@ impl Store {
         }
         aside.sync(&*self.disk)?;
         let (file, walk, origin) = cure.source;
-        let is_whole = cure.is_whole && self.mend_history(&origin, &aside)?;
+        let past = match cure.is_whole {
+            true => self.mend_history(&origin, &aside)?,
+            false => None,
+        };
+        let is_whole = past.is_some();
+        let gone = past.unwrap_or_default();
+        let unavailable = gone
+            .iter()
+            .map(|name| format!("{name}: it was altered, and is set aside"));
+        cure.lost.extend(unavailable);
         if !is_whole {
             replaced.extend(self.keep_everything(&aside)?);
         }
@@ -256,7 +119,7 @@ impl Store {
             true => Some(self.archive_of(&file, &walk)?),
             false => None,
         };
-        let history_kept = archive.is_some();
+        let history_kept = archive.is_some() && gone.is_empty();
         let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
         let retirement = Retirement {
             label: format!("Repaired at seq={}", cure.last_seq),
@@ -340,24 +203,6 @@ fn damaged_files(damage: &[Damage]) -> BTreeSet<String> {
     of_files.map(|damage| damage.path.clone()).collect()
 }
 
-fn first_beside_log(found: &Examined) -> Option<&Damage> {
-    found.report.damage.iter().find(|damage| damage.path != LOG)
-}
-
-/// Puts records on hold that a lost event seems to speak of, unless a later event has written them anew.
-fn put_lost_on_hold(state: &mut State, lost: &[Lost]) -> (Vec<String>, Vec<String>) {
-    let mut unsettled = BTreeSet::new();
-    for event in lost {
-        let Some(id) = &event.id else { continue };
-        let last = state.history(id).last().copied();
-        let last = last.and_then(|index| state.timeline().offset(index as usize));
-        if last.is_none_or(|offset| offset < event.healed_offset) && put_on_hold(state, id, &event.tell()) {
-            unsettled.insert(id.clone());
-        }
-    }
-    (lost.iter().map(Lost::tell).collect(), unsettled.into_iter().collect())
-}
-
 /// What the sentinel says of a repair.
 fn told(damage: &[Damage], kept: &str, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
     let texts = |all: Vec<String>| {
@@ -377,6 +222,15 @@ fn told(damage: &[Damage], kept: &str, lost: &[String], unsettled: &[String]) ->
         ("lost".to_owned(), texts(lost.to_vec())),
         ("unsettled".to_owned(), texts(unsettled.to_vec())),
     ]
+}
+
+/// The same for whoever looks after the store already, and whatever nothing proves: it is about to be set aside.
+pub(super) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
+    let treated = turns.turn(|store| store.repair_now(true, now(), &mut |_, _| {}))?;
+    match treated {
+        Some((_, replaced)) => clear_out(turns, &replaced, now()),
+        None => Ok(()),
+    }
 }
 
 /// Makes a store whole again that others use. They wait: what is damaged should not be built upon meanwhile.

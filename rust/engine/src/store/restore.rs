@@ -18,6 +18,7 @@ use super::care::{Alone, Scratch, Turns, is_folder, take_care};
 use super::compact::{sync, write_snapshot};
 use super::copies::{IMMUTABLE, VECTORS, copy_bytes, copy_names, immutable_names, is_same};
 use super::history_files::clear_out;
+use super::repair::repair_in_turn;
 use super::vectors::make_way;
 use super::{Progress, Store};
 
@@ -85,23 +86,13 @@ impl Store {
         self.keep_everything(&aside)
     }
 
-    /// If the log is lost, what it left is kept before anything is brought: nothing tells any more whose it is.
-    fn keep_lost(&mut self, now: i64) -> Result<Vec<String>> {
-        self.with_lock_regardless(now, |store| match store.check_log_is_there() {
-            Err(_) => store.keep_present(now),
-            Ok(()) => Ok(Vec::new()),
-        })
-    }
-
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
     fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<Vec<String>> {
         self.with_lock_regardless(now, |store| {
             let mut kept = Vec::new();
             if store.log.is_some() {
-                if store.check_log_is_there().is_ok() {
-                    // The present log must not lose its only base to the snapshot that comes along.
-                    store.anchor(now)?;
-                }
+                // The present log must not lose its only base to the snapshot that comes along.
+                store.anchor(now)?;
                 kept = store.keep_present(now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
@@ -152,11 +143,14 @@ pub fn restore(
         disk.list(&inner).at(&inner)?;
     }
     let _care = take_care(turns, now())?;
-    let mut kept: BTreeSet<String> = turns.turn(|store| store.keep_lost(now()))?.into_iter().collect();
+    // What a lost log left becomes a store again, so that it can be set aside as one.
+    if turns.turn(|store| store.is_lost(now()))? {
+        repair_in_turn(turns, now)?;
+    }
     fetch_rows(turns, &disk, &layout, source, now)?;
     let arrival = Arrival::fetch(&disk, &layout, source, report.committed_end, progress)?;
     sync(turns)?;
-    kept.extend(turns.turn(|store| store.welcome(arrival, now()))?);
+    let kept: BTreeSet<String> = turns.turn(|store| store.welcome(arrival, now()))?.into_iter().collect();
     clear_out(turns, &kept, now())?;
     write_snapshot(turns)
 }
@@ -215,8 +209,6 @@ fn fetch_rows(
             names.push(name);
         }
     }
-    if turns.turn(|store| Ok(store.check_log_is_there().is_ok()))? {
-        make_way(turns, now, &names)?;
-    }
+    make_way(turns, now, &names)?;
     copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
 }

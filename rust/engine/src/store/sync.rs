@@ -144,6 +144,15 @@ impl Store {
 
     /// Under the lock: syncs the log and remembers how far.
     pub(super) fn sync_log(&mut self) -> Result<()> {
+        self.sync_rows_and_log()?;
+        if let Some(reached) = self.reached() {
+            self.remember(&reached);
+        }
+        Ok(())
+    }
+
+    /// Under the lock: syncs the log.
+    pub(super) fn sync_rows_and_log(&mut self) -> Result<()> {
         let Some(log) = &self.log else {
             return Ok(());
         };
@@ -152,11 +161,7 @@ impl Store {
             .as_ref()
             .map_or(Ok(()), DirtyRows::sync)
             .and_then(|()| log.file.sync().at(self.layout.log()));
-        self.note_sync(outcome, self.unsynced.written, rows.as_ref())?;
-        if let Some(reached) = self.reached() {
-            self.remember(&reached);
-        }
-        Ok(())
+        self.note_sync(outcome, self.unsynced.written, rows.as_ref())
     }
 
     fn note_sync(&mut self, outcome: Result<()>, written: u64, rows: Option<&DirtyRows>) -> Result<()> {

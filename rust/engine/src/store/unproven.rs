@@ -40,6 +40,18 @@ impl Taker for Marking<'_> {
     }
 }
 
+/// Marks every record of a state: what came after it is not known.
+pub(super) fn mark_all(state: &mut State) {
+    let mut marked = State::default();
+    let frozen = state.freeze();
+    for record in frozen.records() {
+        if let Some(fields) = json::scan_record(record) {
+            Marking(&mut marked).take(record, fields);
+        }
+    }
+    *state = marked;
+}
+
 fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value) {
     let mut data = match record.remove("data") {
         Some(data @ Value::Object(_)) => data,

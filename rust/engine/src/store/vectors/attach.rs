@@ -229,7 +229,7 @@ impl Store {
                 format!("the new space {name:?} needs the name of its model"),
             ));
         };
-        let generation = self.free_generation(name, dropped.get(name).map_or(0, |last| last + 1));
+        let generation = self.free_generation(name, dropped.get(name).map_or(0, |last| last + 1), &[]);
         let bound = Bound {
             name: name.to_owned(),
             model: model.to_owned(),

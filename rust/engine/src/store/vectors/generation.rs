@@ -73,16 +73,26 @@ impl Moving {
 
 /// Moves every space that has too many dead rows.
 pub(in crate::store) fn leave_the_dead(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
-    move_spaces(turns, now, |index| index.rows - index.living > index.rows / DEAD_SHARE)
+    move_spaces(turns, now, &[], |index| {
+        index.rows - index.living > index.rows / DEAD_SHARE
+    })
 }
 
 /// Moves every space whose rows lie in a file of one of these names, within `vectors/`.
 pub(in crate::store) fn make_way(turns: &impl Turns, now: &dyn Fn() -> i64, names: &[String]) -> Result<()> {
-    move_spaces(turns, now, |index| names.contains(&words::file_name(&index.bound)))
+    move_spaces(turns, now, names, |index| {
+        names.contains(&words::file_name(&index.bound))
+    })
 }
 
-fn move_spaces(turns: &impl Turns, now: &dyn Fn() -> i64, moves: impl Fn(&RowIndex) -> bool) -> Result<()> {
-    for mut moving in turns.turn(|store| store.start_moves(now(), &moves))? {
+/// `awaited` are files that somebody is about to bring: no space moves there.
+fn move_spaces(
+    turns: &impl Turns,
+    now: &dyn Fn() -> i64,
+    awaited: &[String],
+    moves: impl Fn(&RowIndex) -> bool,
+) -> Result<()> {
+    for mut moving in turns.turn(|store| store.start_moves(now(), awaited, &moves))? {
         moving.run()?;
         turns.turn(|store| store.end_move(moving, now()))?;
     }
@@ -90,7 +100,7 @@ fn move_spaces(turns: &impl Turns, now: &dyn Fn() -> i64, moves: impl Fn(&RowInd
 }
 
 impl Store {
-    fn start_moves(&mut self, now: i64, moves: &dyn Fn(&RowIndex) -> bool) -> Result<Vec<Moving>> {
+    fn start_moves(&mut self, now: i64, awaited: &[String], moves: &dyn Fn(&RowIndex) -> bool) -> Result<Vec<Moving>> {
         if self.state.vector_changes().is_empty() {
             return Ok(Vec::new());
         }
@@ -101,7 +111,7 @@ impl Store {
                 let folder = store.layout.vectors();
                 store.make_folder(&folder, store.layout.folder())?;
                 let old = &index.bound;
-                let new = old.at(store.free_generation(&old.name, old.generation + 1));
+                let new = old.at(store.free_generation(&old.name, old.generation + 1, awaited));
                 let name = format!("{}.tmp", words::file_name(&new));
                 let scratch = Scratch::at(&store.disk, folder.join(name));
                 moving.push(Moving {

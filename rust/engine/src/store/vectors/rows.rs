@@ -17,6 +17,7 @@ use crate::digest::{Hex, sha256_each};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
+use crate::layout::rows_name;
 use crate::options::Durability;
 use crate::ordered::in_order;
 use crate::store::Store;
@@ -231,8 +232,15 @@ impl Store {
 
     /// The first generation from some on whose file can be written: a folder or a link in its place is somebody else's, and
     /// in a damaged log a file may hold rows that damaged lines named.
-    pub(super) fn free_generation(&self, name: &str, from: u64) -> u64 {
+    pub(super) fn free_generation(&self, name: &str, from: u64, awaited: &[String]) -> u64 {
         let is_taken = |generation: &u64| {
+            // Somebody is about to bring a file of this name.
+            if awaited
+                .iter()
+                .any(|file| rows_name(name, *generation).ends_with(&format!("/{file}")))
+            {
+                return true;
+            }
             let path = self.layout.rows(name, *generation);
             let is_kept = !self.report.damage.is_empty() && self.disk.exists(&path);
             let is_others = |path: &Path| is_taken_by_others(&*self.disk, path);
