@@ -69,7 +69,7 @@ class FormatUnsupported(ChronoError):
 
 
 class OutOfMemory(ChronoError, MemoryError):
-    """A file needs more memory to be read than the process may have; nothing was changed."""
+    """More memory is needed than the process may have; nothing was changed."""
 
 
 class WriteConflict(ChronoError):
