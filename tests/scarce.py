@@ -1,6 +1,7 @@
 """A child with little memory: does one thing under a limit, and looks at the store again without it.
 
-``python scarce.py VERB PROJECT MEBIBYTES`` says ``done`` or ``refused``. Whatever else happens ends it otherwise.
+``python scarce.py VERB PROJECT MEBIBYTES`` says ``done`` or ``refused``; whatever else happens ends it
+otherwise.
 """
 
 from __future__ import annotations
