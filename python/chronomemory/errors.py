@@ -71,6 +71,8 @@ class FormatUnsupported(ChronoError):
 class OutOfMemory(ChronoError, MemoryError):
     """More memory is needed than the process may have; nothing was changed."""
 
+    usual_recovery = "Give the process more memory, or ask for less at a time; nothing was changed."
+
 
 class WriteConflict(ChronoError):
     """Other writers kept changing what a change was made from; nothing of it was written."""
