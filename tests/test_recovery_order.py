@@ -1,4 +1,4 @@
-"""Are lines that do not belong where they stand told from those that do, and is nothing taken that is only there?"""
+"""Are lines told from others that do not belong where they stand, and is nothing taken that only fits?"""
 
 from __future__ import annotations
 

@@ -181,7 +181,8 @@ class Engine:
     def backup(self, progress: _Progress | None = None) -> str: ...
     def restore(self, source: _Path, progress: _Progress | None = None, *, damaged: bool = False) -> None: ...
     def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]:
-        """{"damage", "kept", "records", "healed", "history_kept", "changed", "lost", "unsettled", "unproven"}"""
+        """{"damage", "kept", "records", "healed", "history_kept", "changed", "lost", "unsettled",
+        "unproven"}"""
 
 @final
 class View:

@@ -71,9 +71,9 @@ class FormatUnsupported(ChronoError):
 
 
 class OutOfMemory(ChronoError, MemoryError):
-    """A file needs more memory to be read than the process may have; nothing was changed."""
+    """More memory is needed than the process may have; nothing was changed."""
 
-    usual_recovery = "Give the process more memory, or open the store where there is more."
+    usual_recovery = "Give the process more memory, or ask for less at a time; nothing was changed."
 
 
 class WriteConflict(ChronoError):

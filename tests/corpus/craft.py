@@ -37,7 +37,7 @@ class Case:
     files: dict[str, bytes] = field(default_factory=dict)  # beside the log, for folders
     folder_damage: list[Any] = field(default_factory=list)  # kinds found outside the log, or (kind, offset)
 
-    def without_events(self) -> "Case":
+    def without_events(self) -> Case:
         """The same, for lines that hold no event."""
         self.events = 0
         return self

@@ -15,11 +15,14 @@ use zstd::zstd_safe::{self, CParameter};
 
 use crate::disk::{Access, Disk, DiskFile, Identity, read_upto};
 use crate::layout::is_packed_name;
+use crate::memory;
 
 /// How much of the log one frame holds; the last one may hold less.
 pub const FRAME_BYTES: usize = 1024 * 1024;
 /// How much room a frame may take: more than what zstd needs for bytes that do not shrink at all.
 pub const MOST_PACKED_BYTES: u64 = FRAME_BYTES as u64 + 65_536;
+/// What packing or unpacking a frame takes, and more.
+const CODEC_BYTES: usize = 8 * FRAME_BYTES;
 /// What a frame begins with.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Behind the blocks of a frame.
@@ -38,6 +41,7 @@ impl Packer {
     /// # Errors
     /// If there is no memory for it.
     pub fn new() -> io::Result<Self> {
+        memory::could_have(CODEC_BYTES)?;
         let mut compressor = Compressor::new(LEVEL)?;
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(Self(compressor))
@@ -237,6 +241,8 @@ impl Unpacking {
             frame.start,
             (frame.end - frame.start) as usize,
         )?;
+        // Asked before: zstd would say of a frame that it cannot be unpacked, and it is not broken.
+        memory::could_have(CODEC_BYTES)?;
         let mut bytes = Vec::with_capacity(frame.holds);
         let unpacked = Decompressor::new()?.decompress_to_buffer(&packed, &mut bytes);
         if unpacked.is_err() || bytes.len() != frame.holds {

@@ -20,6 +20,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The system has no more memory for this process; nothing was written.
+    #[error("there is not enough memory")]
+    OutOfMemory,
     /// Another writer kept the lock for longer than the caller would wait.
     #[error("{path} is held by {holder}; leave the file alone: without it two could write at once", path = .path.display())]
     Locked {
@@ -118,6 +121,7 @@ impl Error {
                 path: path.clone(),
                 holder: holder.clone(),
             },
+            Self::OutOfMemory => Self::OutOfMemory,
             Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
             Self::Closed => Self::Closed,
             Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },

@@ -1,10 +1,72 @@
-//! Where do large pieces of memory lie?
+//! Where do large pieces of memory lie, and what if there are none?
 //!
 //! Memory comes in pages of four kilobytes, and each costs twice: the system gives it out when it is touched first, and a
 //! processor that sweeps over many of them looks up where each lies, which takes a third of the time. So large rooms ask
 //! for large pages.
 
+mod reserve;
+
+use std::collections::TryReserveError;
+use std::io;
+
 use memmap2::MmapMut;
+
+pub use reserve::{Reserved, check};
+
+use crate::error::Error;
+
+/// Memory was refused; nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+impl From<TryReserveError> for Refused {
+    fn from(_: TryReserveError) -> Self {
+        Self
+    }
+}
+
+impl From<hashbrown::TryReserveError> for Refused {
+    fn from(_: hashbrown::TryReserveError) -> Self {
+        Self
+    }
+}
+
+impl From<Refused> for io::Error {
+    fn from(_: Refused) -> Self {
+        io::ErrorKind::OutOfMemory.into()
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(_: Refused) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+/// Whether so much memory could be had now. For work whose every step asks for some, where nobody could hear a refusal.
+///
+/// # Errors
+/// `Refused` if not.
+pub fn could_have(bytes: usize) -> Result<(), Refused> {
+    check()?;
+    MmapMut::map_anon(bytes.max(1)).map(drop).map_err(|_| Refused)
+}
+
+/// Gathers what comes.
+///
+/// # Errors
+/// `Refused` if that is too much.
+pub fn gathered<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>, Refused> {
+    let mut gathered = Vec::new();
+    gathered.try_reserve(items.size_hint().0)?;
+    for item in items {
+        if gathered.len() == gathered.capacity() {
+            gathered.try_reserve(1)?;
+        }
+        gathered.push(item);
+    }
+    Ok(gathered)
+}
 
 /// Rooms from this size on are worth pages of their own.
 const LARGE_BYTES: usize = 2 * 1024 * 1024;
@@ -27,8 +89,10 @@ enum Memory {
 
 impl Room {
     /// A room of so many bytes.
-    #[must_use]
-    pub fn new(bytes: usize) -> Self {
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for it.
+    pub fn new(bytes: usize) -> Result<Self, Refused> {
         let pages = (bytes >= LARGE_BYTES).then(|| MmapMut::map_anon(bytes).ok()).flatten();
         let memory = match pages {
             Some(pages) => {
@@ -37,13 +101,18 @@ impl Room {
                 let _ = pages.advise(memmap2::Advice::HugePage);
                 Memory::Pages(pages)
             }
-            None => Memory::Heap(vec![0; bytes + ALIGNMENT_BYTES]),
+            None => {
+                let mut heap = Vec::new();
+                heap.try_reserve_exact(bytes + ALIGNMENT_BYTES)?;
+                heap.resize(bytes + ALIGNMENT_BYTES, 0);
+                Memory::Heap(heap)
+            }
         };
         let start = match &memory {
             Memory::Pages(_) => 0,
             Memory::Heap(heap) => heap.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES),
         };
-        Self { memory, start, bytes }
+        Ok(Self { memory, start, bytes })
     }
 
     /// How many bytes there are.

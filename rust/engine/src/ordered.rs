@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 
 /// How many finished pieces may wait for the one before them, for each thread.
 const WAITING_PIECES: u64 = 3;
@@ -19,24 +21,22 @@ pub fn in_order<T: Default + Send, E: From<io::Error>>(
     mut take: impl FnMut(&mut T) -> Result<bool, E>,
 ) -> Result<(), E> {
     if threads < 2 || pieces < 2 {
-        let mut result = T::default();
-        for index in 0..pieces {
-            work(index, &mut result)?;
-            if !take(&mut result)? {
-                break;
-            }
-        }
-        return Ok(());
+        return one_by_one(pieces, work, take);
     }
     let desk = Desk::default();
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((index, mut result)) = desk.next(pieces, threads as u64 * WAITING_PIECES) {
-                    let outcome = work(index, &mut result);
-                    desk.deliver(index, outcome.map(|()| result));
-                }
-            });
+        let help = || {
+            while let Some((index, mut result)) = desk.next(pieces, threads as u64 * WAITING_PIECES) {
+                // Somebody waits for the result, and would for ever if the thread died with it.
+                let outcome = catch_unwind(AssertUnwindSafe(|| work(index, &mut result)));
+                let outcome = outcome.unwrap_or_else(|_| Err(io::Error::other("a thread died at its work")));
+                desk.deliver(index, outcome.map(|()| result));
+            }
+        };
+        // Where no thread can be had, fewer do the work, or this one does all of it.
+        let started = (0..threads).map_while(|_| Builder::new().spawn_scoped(scope, help).ok());
+        if started.count() == 0 {
+            return one_by_one(pieces, &work, take);
         }
         let mut hand_over = || {
             for index in 0..pieces {
@@ -52,6 +52,21 @@ pub fn in_order<T: Default + Send, E: From<io::Error>>(
         desk.stop();
         outcome
     })
+}
+
+fn one_by_one<T: Default, E: From<io::Error>>(
+    pieces: u64,
+    work: impl Fn(u64, &mut T) -> io::Result<()>,
+    mut take: impl FnMut(&mut T) -> Result<bool, E>,
+) -> Result<(), E> {
+    let mut result = T::default();
+    for index in 0..pieces {
+        work(index, &mut result)?;
+        if !take(&mut result)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Where threads fetch work and leave results.
@@ -154,6 +169,13 @@ mod tests {
             assert!(outcome.is_ok());
             assert_eq!(seen, (0..=90).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_panic_ends_the_work() {
+        let work = |index, _: &mut u64| -> io::Result<()> { if index == 20 { panic!("broken") } else { Ok(()) } };
+        let outcome: io::Result<()> = in_order(50, 3, work, |_| Ok(true));
+        assert!(outcome.is_err());
     }
 
     #[test]

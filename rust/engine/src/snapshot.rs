@@ -12,11 +12,14 @@ use memchr::memchr;
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Disk, DiskFile, PACE_BYTES, read_upto};
 use crate::json::{self, RecordSpans, Value};
+use crate::memory::{self, Refused};
 
 /// What leads over to the records.
 const RECORDS: &[u8] = b",\"records\":[";
 /// How a state begins whose header stands behind its records.
 pub(crate) const OPEN_HEADER: &[u8] = b"{\"records\":[";
+/// What a file of another tool may need while it is parsed, for each of its bytes.
+const PARSED_BYTES: usize = 8;
 /// How much is written or read at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
@@ -211,6 +214,13 @@ pub struct Contents {
 
 /// Who takes the records of a file.
 pub trait Taker {
+    /// Asks for the memory that a record of so many bytes needs, before it is taken.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much: nothing more comes then.
+    fn make_room(&mut self, _: usize) -> Result<(), Refused> {
+        memory::check()
+    }
     /// One record in canonical JSON, and where its fields lie.
     fn take(&mut self, record: &[u8], fields: RecordSpans);
     /// All of that was wrong; the records come again from the first.
@@ -270,6 +280,7 @@ fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Option<Con
             let Some(fields) = json::scan_record(record) else {
                 return Ok(None);
             };
+            taker.make_room(record.len())?;
             taker.take(record, fields);
         }
     }
@@ -301,32 +312,43 @@ fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Conten
     read_upto(file, &mut bytes, 0, length)?;
     let mut hasher = Hasher::default();
     hasher.update(&bytes);
-    let header = read_value(&bytes, taker);
+    memory::could_have(length.saturating_mul(PARSED_BYTES))?;
+    let header = read_value(&bytes, taker)?;
     Ok(Contents {
         sha256: hasher.finish(),
         header,
     })
 }
 
-fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> Result<Header, String> {
-    let value = json::parse_to_depth(bytes, json::MAX_DEPTH + 1).map_err(|fault| fault.to_string())?;
-    let header = Header::of(&value).ok_or("seq or last_hash is missing")?;
-    let records = value
-        .get("records")
-        .and_then(Value::as_array)
-        .ok_or("there is no list of records")?;
-    if records.iter().any(|record| record.as_object().is_none()) {
-        return Err("one of the records is not an object".to_owned());
-    }
+fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> io::Result<Result<Header, String>> {
+    let value = match json::parse_to_depth(bytes, json::MAX_DEPTH + 1) {
+        Ok(value) => value,
+        Err(fault) => return Ok(Err(fault.to_string())),
+    };
+    let (header, records) = match header_and_records(&value) {
+        Ok(found) => found,
+        Err(reason) => return Ok(Err(reason.to_owned())),
+    };
     let mut text = Vec::new();
     for record in records {
         text.clear();
         json::write_value(record, &mut text);
         if let Some(fields) = json::scan_record(&text) {
+            taker.make_room(text.len())?;
             taker.take(&text, fields);
         }
     }
-    Ok(header)
+    Ok(Ok(header))
+}
+
+fn header_and_records(value: &Value) -> Result<(Header, &[Value]), &'static str> {
+    let header = Header::of(value).ok_or("seq or last_hash is missing")?;
+    let records = value.get("records").and_then(Value::as_array);
+    let records = records.ok_or("there is no list of records")?;
+    if records.iter().any(|record| record.as_object().is_none()) {
+        return Err("one of the records is not an object");
+    }
+    Ok((header, records))
 }
 
 /// Lines of a file, one after the other, hashed as they pass.

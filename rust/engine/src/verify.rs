@@ -3,6 +3,8 @@
 //! One walk serves verification and loading: it follows the chain from the first line to the committed end, checks what the
 //! log says about its base and its archives, and shows a [`Sink`] every event that counts.
 
+mod holding;
+
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,10 +14,12 @@ use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::event::line::{Event, Fault};
-use crate::event::{Known, Op, stamp};
-use crate::json::RecordSpans;
+use crate::event::{Coming, Known, stamp};
 use crate::layout::Layout;
+use crate::memory::{self, Refused};
 use crate::wal::reader::{Reading, read_pieces};
+
+pub use holding::Holding;
 
 /// Where the state begins that a log changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +94,13 @@ impl Report {
 
 /// Who is shown the events that count.
 pub trait Sink {
+    /// Asks for the memory that some events need, before the first of them is shown.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much: nothing more is shown then.
+    fn make_room(&mut self, _: Coming) -> Result<(), Refused> {
+        memory::check()
+    }
     /// An event that counts at once.
     fn count(&mut self, known: Known<'_>, ts: i64);
     /// An event that counts once its batch is whole.
@@ -172,7 +183,7 @@ impl Walk {
     /// Goes on to `until`, the length of the log. Says why the log does not count to its end, if it does not.
     ///
     /// # Errors
-    /// What the disk says.
+    /// What the disk says, or that there is no memory for what it says.
     pub fn go(
         &mut self,
         file: &dyn DiskFile,
@@ -184,6 +195,7 @@ impl Walk {
         let range: Range<u64> = self.end..until;
         let mut ended = false;
         read_pieces(file, range, reading, |piece| {
+            sink.make_room(piece.coming())?;
             for line in &piece.lines {
                 let text = piece.text(line);
                 let place = Place {
@@ -311,78 +323,6 @@ fn known<'a>(event: &'a Event, line: &'a [u8], offset: u64) -> Known<'a> {
         hash: &event.text(line)[9..73],
         offset,
         seq: event.spans.seq,
-    }
-}
-
-/// Events kept until their batch is whole.
-#[derive(Debug, Default)]
-pub struct Holding {
-    text: Vec<u8>,
-    items: Vec<Item>,
-}
-
-#[derive(Debug)]
-struct Item {
-    op: Op,
-    id: Range<usize>,
-    record: Range<usize>,
-    fields: RecordSpans,
-    offset: u64,
-    seq: u64,
-    ts: i64,
-}
-
-impl Holding {
-    /// Keeps a copy of an event.
-    pub fn push(&mut self, known: Known<'_>, ts: i64) {
-        let mut keep = |bytes: &[u8]| {
-            let start = self.text.len();
-            self.text.extend_from_slice(bytes);
-            start..self.text.len()
-        };
-        let (id, record) = (keep(known.id), keep(known.record));
-        self.items.push(Item {
-            op: known.op,
-            id,
-            record,
-            fields: known.fields,
-            offset: known.offset,
-            seq: known.seq,
-            ts,
-        });
-    }
-
-    /// Gives the events back in order and is empty again.
-    pub fn release(&mut self, mut each: impl FnMut(Known<'_>, i64)) {
-        for item in self.items.drain(..) {
-            let known = Known {
-                op: item.op,
-                id: &self.text[item.id],
-                record: &self.text[item.record],
-                fields: item.fields,
-                hash: b"",
-                offset: item.offset,
-                seq: item.seq,
-            };
-            each(known, item.ts);
-        }
-        self.text.clear();
-    }
-
-    /// The seq of the last event held.
-    pub fn last_seq(&self) -> Option<u64> {
-        self.items.last().map(|item| item.seq)
-    }
-
-    /// Where the first event held begins.
-    pub fn first_offset(&self) -> Option<u64> {
-        self.items.first().map(|item| item.offset)
-    }
-
-    /// Forgets the events.
-    pub fn clear(&mut self) {
-        self.items.clear();
-        self.text.clear();
     }
 }
 

@@ -78,7 +78,7 @@ fn view(view: &chronomemory::store::View) -> Model {
         faces: true,
         ..Default::default()
     };
-    scenario::model_of(view.query(&everything))
+    scenario::model_of(view.query(&everything).expect("memory"))
 }
 
 #[test]

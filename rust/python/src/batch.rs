@@ -35,10 +35,19 @@ pub fn write(
     depth: i64,
     face: Option<&str>,
 ) -> PyResult<(u64, u64)> {
-    let (ahead, used) = handle.spell_ahead(py, records.len())?;
+    let (mut ahead, used) = handle.spell_ahead(py, records.len())?;
     desk.take_back(used);
-    let spelling = handle.take_speller()?.begin(ahead);
     let mut parts: Vec<Arc<Draft>> = Vec::new();
+    let Some(speller) = handle.take_speller() else {
+        // The system gives no thread: this one does both.
+        draft_parts(desk, records, depth, face, |part| {
+            ahead.add(&part);
+            parts.push(part);
+        })?;
+        let committed = handle.commit_parts(py, &parts, ahead)?;
+        return Ok((committed.first_seq, committed.next_seq));
+    };
+    let spelling = speller.begin(ahead);
     draft_parts(desk, records, depth, face, |part| {
         parts.push(Arc::clone(&part));
         spelling.add(part);

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
 use chronomemory::error::Error;
+use chronomemory::memory::gathered;
 use chronomemory::store::Store;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -181,13 +182,10 @@ pub fn block_records<'py>(
     limit: Option<usize>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let found = engine.get().handle().read(py, |store| {
-        let found: Vec<&[u8]> = store
-            .blocks_of(kind, status)
-            .take(limit.unwrap_or(usize::MAX))
-            .collect();
-        Ok(object::Copied::of(&found))
+        let found = store.blocks_of(kind, status).take(limit.unwrap_or(usize::MAX));
+        object::Copied::of(&gathered(found)?)
     })?;
-    found.records().map(|bytes| object::record(py, bytes)).collect()
+    object::all(py, found.records(), |bytes| object::record(py, bytes))
 }
 
 /// How many there are.

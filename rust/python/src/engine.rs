@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::desk::Desk;
-use crate::enter::{bad_choice, enter};
+use crate::enter::{bad_choice, enter, no_thread};
 use crate::event::WalEvent;
 use crate::handle::{Handle, now, threads};
 use crate::view::{View, query_of};
@@ -81,7 +81,7 @@ impl Engine {
             Store::open(Arc::new(RealDisk::default()), layout, options, &mut |_, _| {})
         })?;
         Ok(Self {
-            handle: Handle::new(store)?,
+            handle: Handle::new(store).map_err(|fault| no_thread(py, fault))?,
             depth: recursion_depth,
             spare: Mutex::default(),
         })
@@ -236,8 +236,8 @@ impl Engine {
         let query = query_of(kind, status, min_confidence, limit, faces);
         let found = self
             .handle
-            .read(py, |store| Ok(object::Copied::of(&store.query(&query))))?;
-        found.records().map(|bytes| object::record(py, bytes)).collect()
+            .read(py, |store| object::Copied::of(&store.query(&query)?))?;
+        object::all(py, found.records(), |bytes| object::record(py, bytes))
     }
 
     #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
@@ -245,8 +245,8 @@ impl Engine {
         let query = query_of(None, status, 0.0, None, faces);
         let found = self
             .handle
-            .read(py, |store| Ok(object::Copied::of(&store.query(&query))))?;
-        found.records().map(|bytes| object::dict(py, bytes)).collect()
+            .read(py, |store| object::Copied::of(&store.query(&query)?))?;
+        object::all(py, found.records(), |bytes| object::dict(py, bytes))
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]

@@ -6,14 +6,41 @@ use std::path::Path;
 use chronomemory::damage::DamageKind;
 use chronomemory::disk::Stranger;
 use chronomemory::error::Error;
+use chronomemory::memory;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
+/// What a thread needs at least.
+const THREAD_BYTES: usize = 4 * 1024 * 1024;
+
 /// Runs engine work without the interpreter and turns its errors into Python's.
 pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    let checked = || {
+        memory::check()?;
+        work()
+    };
+    enter_to_leave(py, checked)
+}
+
+/// The same for work that lets go of things: it is done also where there is hardly any memory left.
+pub fn enter_to_leave<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
     py.detach(work).map_err(|fault| to_python(py, fault))
+}
+
+/// Whether Python will find memory for so many bytes that become objects. Where it does not, much of what asks it for an
+/// object can only panic.
+pub fn check_room(py: Python<'_>, bytes: usize) -> PyResult<()> {
+    memory::could_have(bytes).map_err(|fault| to_python(py, fault.into()))
+}
+
+/// The exception for a thread that the system did not give: mostly because there is no memory for it.
+pub fn no_thread(py: Python<'_>, fault: std::io::Error) -> PyErr {
+    match memory::could_have(THREAD_BYTES) {
+        Ok(()) => fault.into(),
+        Err(refused) => to_python(py, refused.into()),
+    }
 }
 
 /// A progress callback that engine work may call; a callback that raises stops nothing, its error is raised at the end.
@@ -47,6 +74,12 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             "OutOfMemory",
             &format!("{}: there is not enough memory to read it", path.display()),
             "Give the process more memory; nothing was changed.",
+        ),
+        Error::OutOfMemory => plain(
+            py,
+            "OutOfMemory",
+            &message,
+            "Give the process more memory, or ask for less at a time; nothing was changed.",
         ),
         Error::Io { path, source } => return os_error(&path, &source),
         Error::Invalid { field, reason } => return invalid(py, &field, &reason),

@@ -13,7 +13,7 @@ use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Tu
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::enter::{Reporter, enter, is_from_before_a_fork};
+use crate::enter::{Reporter, enter, enter_to_leave, is_from_before_a_fork};
 use crate::flusher::{Flusher, Wishes};
 use crate::speller::Speller;
 
@@ -113,7 +113,7 @@ impl Handle {
         }
         self.check_caller(py)?;
         let crew = self.crew().take();
-        enter(py, || {
+        enter_to_leave(py, || {
             if let Some(mut crew) = crew {
                 crew.flusher.stop();
             }
@@ -213,13 +213,10 @@ impl Handle {
         enter(py, || Ok(self.store.spell_ahead(changes, now())))
     }
 
-    /// A thread that spells a batch.
-    pub fn take_speller(&self) -> PyResult<Speller> {
+    /// A thread that spells a batch; `None` if the system gives none.
+    pub fn take_speller(&self) -> Option<Speller> {
         let waiting = self.crew().as_mut().and_then(|crew| crew.speller.take());
-        match waiting {
-            Some(speller) => Ok(speller),
-            None => Ok(Speller::start(Arc::clone(&self.store))?),
-        }
+        waiting.or_else(|| Speller::start(Arc::clone(&self.store)).ok())
     }
 
     /// Keeps the thread for the next batch.

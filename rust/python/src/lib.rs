@@ -24,6 +24,10 @@ mod words;
 
 use pyo3::pymodule;
 
+/// Memory that cannot be had is an exception in Python, wherever Rust lets it be one.
+#[global_allocator]
+static MEMORY: chronomemory::memory::Reserved = chronomemory::memory::Reserved;
+
 #[pymodule(gil_used = false)]
 mod _core {
     use pyo3::prelude::*;

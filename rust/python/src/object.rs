@@ -1,12 +1,22 @@
 //! How do canonical bytes become Python objects? In one pass, straight from the bytes.
 
+use chronomemory::error::Error;
 use chronomemory::event::draft_value::defaults;
 use chronomemory::json::{Int, Value};
+use chronomemory::memory::Refused;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::enter::{check_room, to_python};
 use crate::record::record_class;
+
+/// What the objects of a record take beside its text.
+const RECORD_BYTES: usize = 64;
+/// So much text is asked for at a time.
+const CHECKED_BYTES: usize = 64 * 1024;
+/// What Python's objects take for each byte of canonical JSON, and more: an empty list has two bytes there.
+const OBJECT_BYTES: usize = 48;
 
 /// Reads canonical JSON, which the engine has proven: anything else is a fault of the engine's.
 struct Reader<'a, 'py> {
@@ -83,11 +93,11 @@ impl<'py> Reader<'_, 'py> {
         let start = self.at;
         let (text, escaped) = self.quoted()?;
         if !escaped {
-            return Ok(PyString::new(py, std::str::from_utf8(text).map_err(|_| broken())?));
+            return PyString::from_bytes(py, text);
         }
         let whole = &self.bytes[start..self.at];
         match chronomemory::json::parse(whole) {
-            Ok(Value::Str(text)) => Ok(PyString::new(py, &text)),
+            Ok(Value::Str(text)) => PyString::from_bytes(py, text.as_bytes()),
             _ => Err(broken()),
         }
     }
@@ -223,6 +233,32 @@ fn of_int<'py>(py: Python<'py>, number: &Int) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+/// Many records, each as `make` makes it. Whether there is memory for them is asked before some of them are made.
+pub fn all<'a, T>(
+    py: Python<'_>,
+    records: impl Iterator<Item = &'a [u8]>,
+    make: impl Fn(&'a [u8]) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let mut made = Vec::new();
+    let mut checked = 0;
+    for bytes in records {
+        let needed = bytes.len() + RECORD_BYTES;
+        if checked < needed {
+            checked = CHECKED_BYTES.max(needed);
+            check_room(py, checked * OBJECT_BYTES)?;
+        }
+        checked -= needed;
+        if made.len() == made.capacity() {
+            let more = made.try_reserve(1).map_err(Refused::from);
+            more.map_err(|fault| to_python(py, fault.into()))?;
+        }
+        made.push(make(bytes)?);
+    }
+    // The list that they are handed over in.
+    check_room(py, made.len() * size_of::<usize>())?;
+    Ok(made)
+}
+
 /// Records copied out of the state in one piece.
 pub struct Copied {
     bytes: Vec<u8>,
@@ -231,16 +267,22 @@ pub struct Copied {
 
 impl Copied {
     /// Copies records one behind the other.
-    pub fn of(records: &[&[u8]]) -> Self {
-        let mut bytes = Vec::with_capacity(records.iter().map(|record| record.len()).sum());
-        let ends = records
-            .iter()
-            .map(|record| {
-                bytes.extend_from_slice(record);
-                bytes.len()
-            })
-            .collect();
-        Self { bytes, ends }
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is no memory for them.
+    pub fn of(records: &[&[u8]]) -> Result<Self, Error> {
+        let mut copied = Self {
+            bytes: Vec::new(),
+            ends: Vec::new(),
+        };
+        let bytes = records.iter().map(|record| record.len()).sum();
+        copied.bytes.try_reserve_exact(bytes).map_err(Refused::from)?;
+        copied.ends.try_reserve_exact(records.len()).map_err(Refused::from)?;
+        for record in records {
+            copied.bytes.extend_from_slice(record);
+            copied.ends.push(copied.bytes.len());
+        }
+        Ok(copied)
     }
 
     /// The records again.

@@ -61,6 +61,7 @@ fn names(py: Python<'_>) -> [&Bound<'_, PyString>; 12] {
 /// Puts a record into a draft; its recursion depth is the store's.
 pub fn upsert(desk: &mut Desk, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = record.py();
+    desk.draft.make_room().map_err(|fault| to_python(py, fault))?;
     let class = record_class(py)?;
     // Nearly all are of that very class, which one comparison tells.
     let fields = if record.get_type().is(class) {

@@ -36,11 +36,8 @@ impl View {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(kind, status, min_confidence, limit, faces);
-        self.0
-            .query(&query)
-            .into_iter()
-            .map(|bytes| object::record(py, bytes))
-            .collect()
+        let found = enter(py, || self.0.query(&query))?;
+        object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
     }
 
     /// The best records for a search, as they were.

@@ -90,6 +90,12 @@ impl Columns {
         !self.is_of(state) || self.seen != state.face_changes()
     }
 
+    /// How many changes are not known here.
+    pub fn lacks(&self, state: &State) -> usize {
+        let known = if self.is_of(state) { self.seen } else { 0 };
+        state.face_changes().saturating_sub(known)
+    }
+
     fn is_of(&self, state: &State) -> bool {
         self.is_of_life(state.changes().life())
     }

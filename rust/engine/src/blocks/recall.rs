@@ -178,11 +178,18 @@ impl Columns {
             let rate_part = &rate_part;
             let others: Vec<_> = (1..)
                 .zip(rest.chunks(length))
-                .map(|(part, rows)| scope.spawn(move || rate_part(part * length, rows)))
+                .map(|(part, rows)| {
+                    let rate = move || rate_part(part * length, rows);
+                    // What no thread can be had for is rated here.
+                    (rate, std::thread::Builder::new().spawn_scoped(scope, rate))
+                })
                 .collect();
             let (mut always, mut best) = rate_part(0, head);
-            for other in others {
-                let (theirs, others) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for (rate, other) in others {
+                let (theirs, others) = match other {
+                    Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(_) => rate(),
+                };
                 always.extend(theirs);
                 best.join(others);
             }

@@ -2,7 +2,7 @@
 //!
 //! A real disk maps it. That asks for one promise that the compiler cannot check: nobody may make the file shorter while it
 //! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. This is the
-//! only place outside the kernels of `vector::cpu` that is allowed to be unsafe.
+//! only place beside `memory::reserve` and the kernels of `vector::cpu` that is allowed to be unsafe.
 
 #![allow(unsafe_code)]
 

@@ -5,13 +5,16 @@
 
 use std::ops::Range;
 
-use super::Op;
 use super::faces::face_of;
+use super::{Coming, Op};
 use crate::error::{Error, Result};
 use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
+use crate::memory::{self, Refused};
 
 /// What the rest of a line may need beside record and id.
 const ENVELOPE_BYTES: usize = 512;
+/// So much is free in a large draft before the next change begins.
+const AHEAD_BYTES: usize = 1024 * 1024;
 /// How many containers are open around a field of a record: the event and the record.
 pub const FIELD_DEPTH: usize = 2;
 
@@ -60,9 +63,27 @@ impl Draft {
         self.changes.iter().any(|change| change.op == Op::Patch)
     }
 
-    /// How many bytes the records take.
-    pub fn bytes(&self) -> usize {
-        self.text.len()
+    /// What it asks of those who write it or take it in.
+    pub fn coming(&self) -> Coming {
+        let lengths = self.changes.iter().map(|change| change.id.len() + change.record.len());
+        Coming {
+            events: self.changes.len(),
+            bytes: lengths.clone().sum(),
+            longest: lengths.max().unwrap_or(0),
+        }
+    }
+
+    /// Asks for memory for the next change. A draft that is still small needs none that could not be had.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is none.
+    #[inline]
+    pub fn make_room(&mut self) -> Result<()> {
+        memory::check()?;
+        if self.text.len() > AHEAD_BYTES && self.text.capacity() - self.text.len() < AHEAD_BYTES {
+            self.text.try_reserve(self.text.len()).map_err(Refused::from)?;
+        }
+        Ok(self.changes.try_reserve(1).map_err(Refused::from)?)
     }
 
     /// A change's id as it stands between quotes in canonical JSON.
@@ -121,6 +142,7 @@ impl Draft {
     /// # Errors
     /// `Invalid` names the field and the reason.
     pub fn upsert_value(&mut self, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
+        self.make_room()?;
         super::draft_value::write(self, record, depth, face)
     }
 

@@ -34,6 +34,38 @@ pub struct Known<'a> {
     pub seq: u64,
 }
 
+/// Events that are about to be taken in, as far as memory is concerned.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Coming {
+    /// How many there are.
+    pub events: usize,
+    /// How many bytes their ids and records have at most.
+    pub bytes: usize,
+    /// How many the longest of them has.
+    pub longest: usize,
+}
+
+impl Coming {
+    /// One event of so many bytes.
+    pub fn one(bytes: usize) -> Self {
+        Self {
+            events: 1,
+            bytes,
+            longest: bytes,
+        }
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self {
+            events: self.events + others.events,
+            bytes: self.bytes + others.bytes,
+            longest: self.longest.max(others.longest),
+        }
+    }
+}
+
 /// What an event does to the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {

@@ -3,9 +3,10 @@
 //! In chunks that only grow. A full chunk is shared, never moved: whoever froze the state keeps reading it while new
 //! records arrive behind.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::sync::Arc;
 
-use crate::memory::Room;
+use crate::memory::{Refused, Room};
 
 /// The first chunk; a store of a few records stays small.
 const FIRST_CHUNK_BYTES: usize = 64 * 1024;
@@ -26,25 +27,65 @@ pub struct Arena {
     full: Vec<Arc<Room>>,
     /// None before the first record and just after a freeze.
     open: Option<Room>,
+    /// Chunks for what was announced.
+    spare: Vec<Room>,
     /// How much of the open chunk is taken.
     used: usize,
     dead: usize,
     total: usize,
+    longest: usize,
 }
 
 impl Arena {
-    /// Puts bytes behind the others.
-    pub fn push(&mut self, bytes: &[u8]) -> Address {
-        let left = self.open.as_ref().map_or(0, Room::len) - self.used;
-        if bytes.len() > left {
-            self.seal();
+    /// Asks for the memory that `push` will need for so many bytes, of which no record has more than `longest`.
+    pub fn make_room(&mut self, bytes: usize, longest: usize) -> Result<(), Refused> {
+        let left = self.left();
+        if bytes <= left {
+            return Ok(());
+        }
+        // The end of a chunk is lost to a record that does not fit there.
+        let use_of = |room: usize| room.saturating_sub(longest);
+        let mut ready = use_of(left) + self.spare.iter().map(|room| use_of(room.len())).sum::<usize>();
+        let usual = (self.total + bytes).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES);
+        while ready < bytes {
+            let room = Room::new(usual.max(2 * longest))?;
+            ready += use_of(room.len());
+            self.spare.push(room);
+        }
+        Ok(())
+    }
+
+    fn left(&self) -> usize {
+        self.open.as_ref().map_or(0, Room::len) - self.used
+    }
+
+    /// The next chunk, for a record of so many bytes.
+    fn next_chunk(&mut self, bytes: usize) -> Room {
+        if let Some(at) = self.spare.iter().position(|room| room.len() >= bytes) {
+            return self.spare.remove(at);
         }
         let usual = self.total.clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES);
-        let open = self.open.get_or_insert_with(|| Room::new(usual.max(bytes.len())));
+        // What was not announced is small, or what a patch made of a record: that is as long as the record was. Where
+        // a usual chunk is refused the least one is had, from the reserve if need be.
+        let least = FIRST_CHUNK_BYTES.max(bytes);
+        let room = Room::new(usual.max(bytes)).or_else(|_| Room::new(least));
+        room.unwrap_or_else(|_| handle_alloc_error(Layout::new::<[u8; FIRST_CHUNK_BYTES]>()))
+    }
+    /// Puts bytes behind the others.
+    pub fn push(&mut self, bytes: &[u8]) -> Address {
+        if bytes.len() > self.left() {
+            self.seal();
+        }
+        if self.open.is_none() {
+            self.open = Some(self.next_chunk(bytes.len()));
+        }
         let start = self.used;
-        open.bytes_mut()[start..][..bytes.len()].copy_from_slice(bytes);
+        if let Some(open) = &mut self.open {
+            open.bytes_mut()[start..][..bytes.len()].copy_from_slice(bytes);
+        }
         self.used += bytes.len();
         self.total += bytes.len();
+        self.longest = self.longest.max(bytes.len());
         Address {
             chunk: self.full.len() as u32,
             start: start as u32,
@@ -71,12 +112,26 @@ impl Arena {
         self.dead > FIRST_CHUNK_BYTES && self.dead > self.total / 2
     }
 
+    /// An empty arena with room for all that is not forgotten here, and for what was announced here.
+    pub fn successor(&mut self) -> Result<Self, Refused> {
+        let mut next = Self::default();
+        next.make_room(self.total - self.dead + self.left(), self.longest)?;
+        next.spare.append(&mut self.spare);
+        Ok(next)
+    }
+
+    /// All bytes that lie here.
+    pub fn bytes(&self) -> usize {
+        self.total
+    }
+
     /// A view of all bytes so far that stays as it is.
     pub fn freeze(&mut self) -> Self {
         self.seal();
         Self {
             full: self.full.clone(),
             open: None,
+            spare: Vec::new(),
             ..*self
         }
     }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::memory::Refused;
+
 /// The slots that events touched, in order, and whose changes these are.
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -42,6 +44,11 @@ impl Changes {
         if let Some(slots) = &mut self.slots {
             slots.push(slot);
         }
+    }
+
+    pub(super) fn make_room(&mut self, events: usize) -> Result<(), Refused> {
+        let slots = self.slots.as_mut();
+        Ok(slots.map_or(Ok(()), |slots| slots.try_reserve(events))?)
     }
 
     pub(super) fn watch(&mut self) {

@@ -7,6 +7,7 @@
 mod arena;
 mod catalog;
 mod changes;
+mod coming;
 mod compare;
 mod query;
 mod records;

@@ -13,8 +13,9 @@ use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::{Mark, Timeline};
 use crate::event::draft_value::defaults;
 use crate::event::faces::{VECTORS, face_of};
-use crate::event::{Known, Op};
+use crate::event::{Coming, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
+use crate::memory::{Refused, gathered};
 use crate::snapshot::Taker;
 
 /// The class of an id that events spoke of but that never was a record.
@@ -32,14 +33,14 @@ pub(super) struct Slot {
 
 /// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    hash: u32,
+pub(super) struct Entry {
+    pub(super) hash: u32,
     slot: u32,
 }
 
 impl Entry {
     /// All bits that the table wants, from those that are kept.
-    fn spread(hash: u32) -> u64 {
+    pub(super) fn spread(hash: u32) -> u64 {
         u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
@@ -49,13 +50,13 @@ impl Entry {
 pub struct State {
     pub(super) arena: Arena,
     pub(super) slots: Vec<Slot>,
-    ids: HashTable<Entry>,
+    pub(super) ids: HashTable<Entry>,
     hasher: RandomState,
     pub(super) catalog: Catalog,
-    timeline: Timeline,
+    pub(super) timeline: Timeline,
     pub(super) changes: Changes,
     /// Slots of the faces' records, in the order in which they changed.
-    face_changes: Vec<u32>,
+    pub(super) face_changes: Vec<u32>,
     /// The slots of what is said about embeddings, in the order it was said.
     pub(super) vectors: Vec<u32>,
     /// Those of them that name rows, and do not only take some back.
@@ -133,8 +134,11 @@ impl State {
     }
 
     /// The canonical records that a query asks for, in insertion order.
-    pub fn query(&self, query: &Query) -> Vec<&[u8]> {
-        self.matches(query).take(query.limit.unwrap_or(usize::MAX)).collect()
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for so many.
+    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>, Refused> {
+        gathered(self.matches(query).take(query.limit.unwrap_or(usize::MAX)))
     }
 
     /// The same one by one, its limit aside.
@@ -165,28 +169,35 @@ impl State {
     }
 
     /// A cheap copy that later events do not change.
-    pub fn freeze(&mut self) -> Frozen {
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for it; likewise below.
+    pub fn freeze(&mut self) -> Result<Frozen, Refused> {
         self.freeze_those(0..self.slots.len() as u32)
     }
 
     /// The same of the records that events of the live log speak of from some place on.
-    pub fn freeze_since(&mut self, offset: u64) -> Frozen {
+    ///
+    /// # Errors
+    /// As `freeze`.
+    pub fn freeze_since(&mut self, offset: u64) -> Result<Frozen, Refused> {
         let first = self.timeline.index_from(offset);
-        let mut touched: Vec<u32> = self.timeline.slots_from(first).collect();
+        let mut touched = gathered(self.timeline.slots_from(first))?;
         touched.sort_unstable();
         touched.dedup();
         self.freeze_those(touched.into_iter())
     }
 
-    fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> Frozen {
+    fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> Result<Frozen, Refused> {
         // Others wait meanwhile: all memory is asked for at once.
-        let mut records = Vec::with_capacity(wanted.len());
+        let mut records = Vec::new();
+        records.try_reserve_exact(wanted.len())?;
         let slots = wanted.map(|slot| &self.slots[slot as usize]);
         records.extend(slots.filter(|slot| slot.class != NO_CLASS).map(|slot| slot.at));
-        Frozen {
+        Ok(Frozen {
             records,
             arena: self.arena.freeze(),
-        }
+        })
     }
 
     /// The log starts anew: the records stay, their events are in the archive now.
@@ -373,7 +384,10 @@ impl State {
     }
 
     fn move_out(&mut self) {
-        let mut arena = Arena::default();
+        // Where there is no memory for it, the forgotten bytes stay for now.
+        let Ok(mut arena) = self.arena.successor() else {
+            return;
+        };
         for slot in &mut self.slots {
             slot.at = arena.push(self.arena.get(slot.at));
         }
@@ -382,6 +396,10 @@ impl State {
 }
 
 impl Taker for State {
+    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        State::make_room(self, Coming::one(bytes))
+    }
+
     fn take(&mut self, record: &[u8], fields: RecordSpans) {
         if let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) {
             let slot = self.put(self.find(id), id, record, fields);

@@ -4,6 +4,7 @@ use super::arena::Arena;
 use super::catalog::Class;
 use super::changes::Changes;
 use super::records::{NO_CLASS, Slot, State};
+use crate::memory::{Refused, gathered};
 
 /// One record with what the state keeps beside it.
 #[derive(Clone, Copy, Debug)]
@@ -86,13 +87,16 @@ impl State {
     }
 
     /// All rows as they are now, to be read while others go on.
-    pub fn survey(&mut self) -> Survey {
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for it.
+    pub fn survey(&mut self) -> Result<Survey, Refused> {
         let rows = self.slots.iter().enumerate().filter(|(_, slot)| slot.class != NO_CLASS);
         let rows = rows.map(|(number, slot)| (number as u32, self.seq_of(slot), slot.clone()));
-        Survey {
-            rows: rows.collect(),
+        Ok(Survey {
+            rows: gathered(rows)?,
             classes: self.catalog.classes(),
             arena: self.arena.freeze(),
-        }
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Which events speak of a record, and where in the log does an event stand?
 
+use crate::memory::Refused;
+
 /// No event, or none that speaks of a record.
 const NONE: u32 = u32::MAX;
 /// Marks are given out anew from the beginning when an earlier log has come this far.
@@ -28,6 +30,16 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// Asks for the memory that so many events need.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much.
+    pub fn make_room(&mut self, events: usize) -> Result<(), Refused> {
+        self.offsets.try_reserve(events)?;
+        self.earlier.try_reserve(events)?;
+        Ok(self.slots.try_reserve(events)?)
+    }
+
     /// Notes an event, the slot of the record that it speaks of, and what marks the last event that did so.
     pub fn push(&mut self, offset: u64, seq: u64, about: Option<(u32, Mark)>) -> Mark {
         let index = self.offsets.len() as u32;

@@ -9,6 +9,9 @@ use crate::wal::writer::{Lines, Link};
 
 use super::Store;
 
+/// No batch has so many changes.
+const NEVER: usize = usize::MAX;
+
 /// Lines spelled ahead.
 pub struct Ahead {
     pub(super) lines: Lines,
@@ -22,8 +25,13 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Spells the next part.
+    /// Spells the next part. Where there is no memory for it, the lines will not fit: whoever spells them again says why.
     pub fn add(&mut self, part: &Draft) {
+        if self.promised == NEVER || self.lines.make_room(part.coming()).is_err() {
+            self.lines = Lines::after(self.from);
+            self.promised = NEVER;
+            return;
+        }
         self.come += part.changes().len();
         self.lines.add(part, &self.ts, self.depth);
     }

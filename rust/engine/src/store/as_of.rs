@@ -40,8 +40,11 @@ impl View {
     }
 
     /// The canonical records that a query asks for.
-    pub fn query(&self, query: &Query) -> Vec<&[u8]> {
-        self.state.query(query)
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is no memory for so many.
+    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
+        Ok(self.state.query(query)?)
     }
 
     /// How many records a query would find.

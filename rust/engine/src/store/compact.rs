@@ -108,7 +108,7 @@ impl Store {
                 identity,
                 end,
                 head: mark.head,
-                records: store.state.freeze(),
+                records: store.state.freeze()?,
                 base,
                 base_scratch,
                 archive,
@@ -128,7 +128,7 @@ impl Store {
         if log.walk.end - work.end <= REST_BYTES {
             return Ok(false);
         }
-        self.hand_over(work);
+        self.hand_over(work)?;
         Ok(true)
     }
 
@@ -145,7 +145,7 @@ impl Store {
             }
             store.sync_log()?;
             let events = store.events();
-            store.hand_over(&mut work);
+            store.hand_over(&mut work)?;
             let path = work.base_scratch.path();
             work.base.add(work.records.records(), &mut |_, _| {}).at(path)?;
             let base = work.base.finish_base(&store.header()).at(path)?.sha256;
@@ -190,12 +190,13 @@ impl Store {
     }
 
     /// What changed since the compaction last looked is to be written next.
-    fn hand_over(&mut self, work: &mut Compacting) {
-        work.records = self.state.freeze_since(work.end);
+    fn hand_over(&mut self, work: &mut Compacting) -> Result<()> {
+        work.records = self.state.freeze_since(work.end)?;
         if let Some(log) = &self.log {
             work.end = log.walk.end;
             work.head = log.walk.mark().head;
         }
+        Ok(())
     }
 }
 

@@ -161,13 +161,11 @@ impl Store {
         let mut state = loader.state.take().unwrap_or_default();
         // A log of one sentinel held nothing that its base does not.
         let is_all = !state.is_empty() && hint.is_some_and(|hint| hint.seq <= loader.last_seq + 1);
-        if !is_all && !unproven {
-            if let Some(damage) = report.damage.first() {
-                return Err(Error::Corrupted(Box::new(damage.clone())));
-            }
+        if let Some(damage) = report.damage.first().filter(|_| !is_all && !unproven) {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         if !is_all {
-            mark_all(&mut state);
+            mark_all(&mut state)?;
         }
         // An empty file stands for the log that is gone.
         let archives = self.layout.archives();

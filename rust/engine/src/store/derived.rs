@@ -177,7 +177,8 @@ impl Store {
             disk: Arc::clone(&self.disk),
             draft,
             header: self.header(),
-            state: self.state.freeze(),
+            // A snapshot can wait until there is memory for it.
+            state: self.state.freeze().ok()?,
             identity,
             _replaced: self.disk.open(&self.layout.snapshot(), Access::Read).ok(),
         })
@@ -206,7 +207,7 @@ impl Store {
         self.settle();
         let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
         let header = self.header();
-        let frozen = self.state.freeze();
+        let frozen = self.state.freeze()?;
         snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
         self.disk.rename(&draft, &path).at(&path)
     }

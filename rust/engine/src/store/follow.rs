@@ -7,6 +7,7 @@ use super::{Log, Progress, Store, vectors};
 use crate::digest::{Hex, sha256};
 use crate::disk::{Identity, read_upto};
 use crate::error::{At, Error, Result};
+use crate::state::State;
 
 /// A larger tail is read anew at every look.
 const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
@@ -160,8 +161,8 @@ impl Store {
             .at(&path);
         self.state = loader.state.unwrap_or_default();
         if tail.is_err() {
-            // Half of a piece may have been taken in; the next look starts from nothing.
-            self.log = None;
+            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
+            (self.log, self.state) = (None, State::default());
         }
         let tail = tail?;
         let Some(log) = &self.log else {

@@ -5,9 +5,10 @@ use std::io;
 
 use crate::chain::Held;
 use crate::disk::DiskFile;
-use crate::event::Known;
 use crate::event::faces::{VECTORS, face_of};
+use crate::event::{Coming, Known};
 use crate::json::RecordSpans;
+use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Taker};
 use crate::state::{State, unspelled};
 use crate::verify::{Holding, Sink};
@@ -201,6 +202,10 @@ impl Loader {
 struct OnlyVectors<'a>(&'a mut State);
 
 impl Taker for OnlyVectors<'_> {
+    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        Taker::make_room(self.0, bytes)
+    }
+
     fn take(&mut self, record: &[u8], fields: RecordSpans) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         if face_of(id) == Some(VECTORS) {
@@ -214,6 +219,15 @@ impl Taker for OnlyVectors<'_> {
 }
 
 impl Sink for Loader {
+    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        let Some(state) = &mut self.state else {
+            return memory::check();
+        };
+        self.holding.make_room(coming)?;
+        // Those that are held may be taken in together with these.
+        state.make_room(coming.and(self.holding.kept()))
+    }
+
     fn count(&mut self, known: Known<'_>, ts: i64) {
         self.take(known, ts);
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::event::draft::Draft;
-
+use crate::memory::gathered;
 use crate::wal::writer::Lines;
 
 use super::Store;
@@ -28,15 +28,21 @@ impl Store {
     pub(super) fn take_in_later(&mut self, parts: &[Arc<Draft>], lines: &Lines, base: u64) {
         // INVARIANT: batches are shown in their order.
         self.settle();
+        let next_seq = lines.link.next_seq;
+        let kept = (lines.starts.len() <= LATER_LINES).then(|| gathered(lines.starts.iter().copied()));
+        // What nobody may have to wait for is shown at once, and so is what there is no memory for until later.
+        let Some(Ok(starts)) = kept else {
+            let starts = &lines.starts;
+            take_in(&mut self.state, parts, Place { base, starts, next_seq });
+            self.seen = parts.to_vec();
+            return;
+        };
         self.pending = Some(Pending {
             parts: parts.to_vec(),
             base,
-            starts: lines.starts.clone(),
-            next_seq: lines.link.next_seq,
+            starts,
+            next_seq,
         });
-        if lines.starts.len() > LATER_LINES {
-            self.settle();
-        }
     }
 
     /// Whether the state has seen everything that this store wrote.

@@ -10,19 +10,24 @@ use super::shared::Shared;
 use super::text_desk::catch_up;
 use crate::blocks::{Answer, Ask, Columns, is_one_of};
 use crate::error::Result;
+use crate::memory;
 use crate::state::Query;
 use crate::text::{Filter, asked};
+
+/// What the columns take for a block while they are made, and more.
+const BLOCK_BYTES: usize = 1024;
 
 impl Store {
     /// What recalls of blocks are made from, as of now. It can be read without the store.
     ///
     /// # Errors
-    /// `Io`, where rows cannot be read.
+    /// `Io`, where rows cannot be read; `OutOfMemory`.
     pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
         let is_behind = |columns: &Columns| columns.is_behind(&self.state);
         if is_behind(&self.blocks.read().unwrap_or_else(PoisonError::into_inner)) {
             let mut columns = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
             if is_behind(&columns) {
+                memory::could_have(columns.lacks(&self.state) * BLOCK_BYTES)?;
                 columns.follow(&self.state);
                 self.tell_embeddings(&mut columns)?;
             }

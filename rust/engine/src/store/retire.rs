@@ -38,7 +38,7 @@ impl Store {
         self.make_folder(&bases, self.layout.folder())?;
         let scratch = Scratch::at(&self.disk, bases.join(NEW_BASE));
         let mut writer = snapshot::Writer::base(&*self.disk, scratch.path()).at(scratch.path())?;
-        let frozen = self.state.freeze();
+        let frozen = self.state.freeze()?;
         writer.add(frozen.records(), progress).at(scratch.path())?;
         let sha256 = writer.finish_base(&self.header()).at(scratch.path())?.sha256;
         scratch.name(&self.layout.base(sha256.text()))?;

@@ -8,7 +8,7 @@ use super::moments::edge_at;
 use super::past::OrDamage;
 use super::rank::{Hit, Search, rank};
 use super::shared::Shared;
-use super::text_desk::catch_up;
+use super::text_desk::{catch_up, check_room};
 use super::vectors::no_past;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
@@ -93,6 +93,9 @@ impl View {
         check(search)?;
         if search.vector.is_some() {
             return Err(no_past());
+        }
+        if self.text.get().is_none() {
+            check_room(self.state.slot_count(), self.state.bytes())?;
         }
         let fields = || Fields::chosen(self.state.get(CHOICE_ID));
         let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));

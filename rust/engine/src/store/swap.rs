@@ -9,6 +9,7 @@ use crate::damage::Tail;
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Result};
 use crate::origin::{Origin, origin_of};
+use crate::state::State;
 use crate::verify::{BaseState, Walk};
 use crate::wal::reader::Reading;
 
@@ -87,8 +88,8 @@ impl Store {
         let outcome = walk.go(&**file, length, reading, &mut loader, &mut |_, _| {}).at(&path);
         self.state = loader.state.unwrap_or_default();
         if outcome.is_err() {
-            // Half of a piece may have been taken in; the next look starts from nothing.
-            self.log = None;
+            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
+            (self.log, self.state) = (None, State::default());
         }
         outcome
     }

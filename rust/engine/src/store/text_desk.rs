@@ -13,6 +13,7 @@ use super::shared::Shared;
 use super::text_files::{Attached, TextFiles, attach};
 use super::vectors::{Narrowed, Near, Nearby, Recent};
 use crate::error::Result;
+use crate::memory;
 use crate::state::{Class, Life, Row, State};
 use crate::text::file::Source;
 use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed, is_searched};
@@ -21,6 +22,24 @@ use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed, is_searched};
 const MOST_CHANGES: usize = 20_000;
 /// Unless that is less than this share of them.
 const LARGEST_CHANGE: usize = 10;
+
+/// What an index takes while it is made, for each record and for each byte of all records, and more.
+const RECORD_BYTES: usize = 256;
+const TEXT_BYTES: usize = 2;
+/// What sealing takes of what is sealed already, and for each record, and more.
+const SEALED_TIMES: usize = 3;
+const SEALED_RECORD_BYTES: usize = 512;
+
+/// Whether there is memory to make an index of so many records with so many bytes. Its lists are far too many to ask for
+/// each of them.
+pub(super) fn check_room(records: usize, bytes: usize) -> Result<()> {
+    Ok(memory::could_have(records * RECORD_BYTES + bytes * TEXT_BYTES)?)
+}
+
+/// Whether there is memory to seal an index again.
+fn can_be_sealed(index: &Index) -> bool {
+    memory::could_have(SEALED_TIMES * index.sealed().bytes() + index.len() * SEALED_RECORD_BYTES).is_ok()
+}
 
 /// The index, and how far it knows the state.
 #[derive(Default)]
@@ -159,7 +178,7 @@ impl TextDesk {
             mark.changes = changed.count;
         }
         kept.source = changed.source.clone();
-        if kept.index.is_overgrown() {
+        if kept.index.is_overgrown() && can_be_sealed(&kept.index) {
             kept.index.seal();
             *self.unsaved() = Some(changed.source.clone());
         }
@@ -171,6 +190,10 @@ impl TextDesk {
         let (sealing, life, changes, source) = {
             let kept = self.kept();
             let kept = kept.as_ref().filter(|kept| kept.index.is_ragged())?;
+            // Where there is no memory for it, searches go on with what there is.
+            if !can_be_sealed(&kept.index) {
+                return None;
+            }
             (
                 kept.index.sealing(),
                 kept.life.same(),
@@ -349,10 +372,11 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
         desk.keep(index, life, changes, source, true);
         return Ok(());
     }
-    let survey = store.state.survey();
+    check_room(store.state.slot_count(), store.state.bytes())?;
+    let survey = store.state.survey()?;
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
-    let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads));
+    let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
     desk.keep(index, life, changes, source, false);
     desk.save(files);
     Ok(())

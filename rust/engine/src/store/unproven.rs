@@ -8,6 +8,7 @@ use std::io;
 use crate::disk::{DiskFile, read_upto};
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, RecordSpans, Value};
+use crate::memory::Refused;
 use crate::snapshot::Taker;
 use crate::state::{State, parsed};
 
@@ -17,6 +18,8 @@ pub(super) const UNPROVEN: &str = "@unproven";
 pub(super) const UNSETTLED: &str = "@unsettled";
 /// The status of a plain record that is put on hold.
 const UNSETTLED_STATUS: &str = "unsettled";
+/// What a mark adds to a record, and more.
+const MOST_MARK_BYTES: usize = 256;
 /// A line of a base is not longer than this.
 const MOST_BYTES: usize = json::MAX_LINE_BYTES + 2;
 
@@ -24,6 +27,10 @@ const MOST_BYTES: usize = json::MAX_LINE_BYTES + 2;
 pub(super) struct Marking<'a>(pub &'a mut State);
 
 impl Taker for Marking<'_> {
+    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        Taker::make_room(self.0, bytes + MOST_MARK_BYTES)
+    }
+
     fn take(&mut self, record: &[u8], fields: RecordSpans) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         // What is said about embeddings is checked row by row.
@@ -41,15 +48,20 @@ impl Taker for Marking<'_> {
 }
 
 /// Marks every record of a state: what came after it is not known.
-pub(super) fn mark_all(state: &mut State) {
+///
+/// # Errors
+/// If there is no memory for it.
+pub(super) fn mark_all(state: &mut State) -> Result<(), Refused> {
     let mut marked = State::default();
-    let frozen = state.freeze();
+    let frozen = state.freeze()?;
     for record in frozen.records() {
         if let Some(fields) = json::scan_record(record) {
+            Marking(&mut marked).make_room(record.len())?;
             Marking(&mut marked).take(record, fields);
         }
     }
     *state = marked;
+    Ok(())
 }
 
 fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value) {
@@ -104,6 +116,7 @@ pub(super) fn take_lines(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Resu
         for line in buffer[..whole].split(|byte| *byte == b'\n') {
             let record = line.strip_suffix(b",").unwrap_or(line);
             if let Some(fields) = json::scan_record(record).filter(|fields| fields.id.is_some()) {
+                taker.make_room(record.len())?;
                 taker.take(record, fields);
                 taken += 1;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::event::draft::{Change, Draft};
-use crate::event::{Known, Op};
+use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
@@ -67,6 +67,15 @@ pub(super) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: Pl
 /// How many changes the parts of a batch have.
 fn count(parts: &[impl Borrow<Draft>]) -> usize {
     parts.iter().map(|part| part.borrow().changes().len()).sum()
+}
+
+/// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
+fn coming(parts: &[impl Borrow<Draft>]) -> Coming {
+    let own = Coming {
+        events: 2,
+        ..Coming::default()
+    };
+    parts.iter().fold(own, |sum, part| sum.and(part.borrow().coming()))
 }
 
 /// The changes of all parts, each with the draft that holds it.
@@ -139,13 +148,17 @@ impl Store {
 
     /// Puts a batch behind the log; gives its lines and where they stand.
     fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64)> {
+        let coming = coming(parts);
         let adoption = self.adopt()?;
         let adopts = adoption.is_some();
         let fits = |ahead: &Ahead| !adopts && ahead.fits(self.link(), self.latest(), count(parts));
         let lines = match ahead.filter(fits) {
             Some(ahead) => ahead.lines,
-            None => self.spell(parts, adoption, now),
+            None => self.spell(parts, coming, adoption, now)?,
         };
+        // Whatever the state will need is had before anything is written.
+        self.settle();
+        self.state.make_room(coming)?;
         let base = self.append(&lines, now)?;
         if adopts {
             self.report.base = BaseState::Adopted;
@@ -167,7 +180,13 @@ impl Store {
         committed
     }
 
-    fn spell(&mut self, parts: &[impl Borrow<Draft>], adoption: Option<String>, now: i64) -> Lines {
+    fn spell(
+        &mut self,
+        parts: &[impl Borrow<Draft>],
+        coming: Coming,
+        adoption: Option<String>,
+        now: i64,
+    ) -> Result<Lines> {
         let ts = self.hand.digits(now.max(self.latest()));
         let depth = self.options.recursion_depth;
         let mut lines = std::mem::take(&mut self.spare).reusing(self.link());
@@ -180,11 +199,12 @@ impl Store {
                 depth,
             });
         }
+        lines.make_room(coming)?;
         lines.begin(count(parts), &ts, depth);
         for part in parts {
             lines.add(part.borrow(), &ts, depth);
         }
-        lines
+        Ok(lines)
     }
 
     pub(super) fn link(&self) -> Link {

@@ -23,6 +23,11 @@ impl Names {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// How much memory they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() + size_of::<u32>() * self.ends.len()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -84,6 +89,12 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// How much memory they take.
+    pub fn bytes(&self) -> usize {
+        let each = 3 * size_of::<u32>() + size_of::<f64>() + size_of::<u64>() + size_of::<i64>();
+        self.len() * each + self.ids.bytes()
+    }
+
     /// How many documents there are.
     pub fn len(&self) -> usize {
         self.slots.len()

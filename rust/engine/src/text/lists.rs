@@ -38,6 +38,11 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
+    /// How much memory it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.runs) + size_of_val(self.places) + size_of_val(self.counts)
+    }
+
     /// In how many documents the word stands.
     pub fn len(&self) -> usize {
         self.places.len()

@@ -8,7 +8,13 @@ use super::columns::{Columns, Entry, NO_TIME};
 use super::fields::{Fields, Found};
 use super::lists::{List, OpenList};
 use super::words::Words;
+use crate::memory::{self, Refused};
 use crate::state::Row;
+
+/// Hardly any record has more words than this that nobody met before.
+const MOST_NEW_WORDS: usize = 64 * 1024;
+/// What a word takes beside its documents when all are sorted and sealed, and more.
+const STEM_BYTES: usize = 256;
 
 /// In front of what is not a word but can be looked up like one.
 const TAG: u8 = 1;
@@ -41,6 +47,21 @@ pub struct Open {
 }
 
 impl Open {
+    /// Asks for memory for the words of a record of so many bytes, before it is taken in.
+    pub fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        memory::check()?;
+        let words = (bytes / 2).min(MOST_NEW_WORDS);
+        self.forms.try_reserve(words)?;
+        self.stems.try_reserve(words)?;
+        Ok(self.lists.try_reserve(words)?)
+    }
+
+    /// How much memory the same documents take, sealed, with what is needed to sort them; and more.
+    pub fn bytes(&self) -> usize {
+        let lists: usize = self.lists.iter().map(|list| list.list().bytes()).sum();
+        2 * lists + self.lists.len() * STEM_BYTES + 2 * self.columns.bytes()
+    }
+
     /// Takes a record in; gives its number.
     pub fn add(&mut self, row: &Row<'_>, fields: &Fields) -> u32 {
         let doc = self.columns.len() as u32;

@@ -4,6 +4,7 @@ use super::columns::{Columns, DocSet, Names};
 use super::fields::{Fields, is_searched};
 use super::lists::{List, OpenList, Run, SPAN_DOCS};
 use super::open::Open;
+use crate::memory::{self, Refused};
 use crate::state::Survey;
 
 /// Documents that are taken in by one thread at least.
@@ -41,31 +42,47 @@ pub struct Sealed {
 
 impl Sealed {
     /// Takes in all rows of a survey, on several threads.
-    pub fn build(survey: &Survey, fields: &Fields, threads: usize) -> Self {
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for them.
+    pub fn build(survey: &Survey, fields: &Fields, threads: usize) -> Result<Self, Refused> {
         let parts = threads.clamp(1, survey.len() / THREAD_DOCS + 1);
         let docs_each = survey.len().div_ceil(parts);
         let take_in = |part: usize| {
             let mut open = Open::default();
             let rows = part * docs_each..((part + 1) * docs_each).min(survey.len());
             for row in rows.filter_map(|at| survey.row(at)).filter(|row| is_searched(row.id)) {
+                open.make_room(row.record.len())?;
                 open.add(&row, fields);
             }
-            open
+            Ok(open)
         };
-        let opens: Vec<Open> = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || take_in(part))).collect();
+        let opens: Result<Vec<Open>, Refused> = std::thread::scope(|scope| {
+            let start = |part| std::thread::Builder::new().spawn_scoped(scope, move || take_in(part));
+            let others: Vec<_> = (1..parts).map(start).collect();
             let first = take_in(0);
-            // A thread that died has reported why; its part is taken in here.
+            // The part of a thread that could not be had, or that died and has reported why, is taken in here.
             let rest = (1..).zip(others);
-            let rest = rest.map(|(part, thread)| thread.join().unwrap_or_else(|_| take_in(part)));
+            let rest = rest.map(|(part, thread)| {
+                let taken_in = thread.ok().and_then(|thread| thread.join().ok());
+                taken_in.unwrap_or_else(|| take_in(part))
+            });
             std::iter::once(first).chain(rest).collect()
         });
+        let opens = opens?;
+        memory::could_have(opens.iter().map(Open::bytes).sum())?;
         let parts = opens.iter().map(|open| Part {
             columns: &open.columns,
             dead: &NOBODY,
             lists: open.sorted(),
         });
-        Self::joined(&parts.collect::<Vec<_>>())
+        Ok(Self::joined(&parts.collect::<Vec<_>>()))
+    }
+
+    /// How much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let lists = 4 * self.places.len() + size_of::<Run>() * self.runs.len();
+        lists + self.stems.bytes() + size_of::<u32>() * 2 * self.stems.len() + self.columns.bytes()
     }
 
     /// Joins the living documents of several parts, one part behind the other.

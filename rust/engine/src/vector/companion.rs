@@ -296,7 +296,7 @@ impl Companion {
     /// If the dimension is refused.
     pub fn new(dim: usize) -> Result<Self, Misfit> {
         Ok(Self {
-            room: Room::new(0),
+            room: Room::new(0).map_err(|_| Misfit::Memory)?,
             groups: 0,
             dim: checked_dim(dim)?,
         })
@@ -320,7 +320,7 @@ impl Companion {
     /// Adds every whole group of the rows that is not there yet. Rows that are there are taken to be the same.
     ///
     /// # Errors
-    /// If the rows have another dimension.
+    /// If the rows have another dimension, or there is no memory.
     pub fn extend(&mut self, rows: Rows<'_>, threads: usize, cpu: Cpu) -> Result<(), Misfit> {
         if rows.dim() != self.dim {
             return Err(Misfit::OtherDimension {
@@ -333,7 +333,7 @@ impl Companion {
         if new <= old {
             return Ok(());
         }
-        self.make_room(new * each);
+        self.make_room(new * each)?;
         let fresh = &mut self.room.bytes_mut()[old * each..new * each];
         let threads = threads.min((new - old).div_ceil(ENCODED_GROUPS));
         let pieces = Mutex::new(
@@ -355,13 +355,14 @@ impl Companion {
         Ok(())
     }
 
-    fn make_room(&mut self, bytes: usize) {
+    fn make_room(&mut self, bytes: usize) -> Result<(), Misfit> {
         if self.room.bytes().len() >= bytes {
-            return;
+            return Ok(());
         }
         let used = self.bytes();
-        let mut room = Room::new(bytes.max(used.len() + used.len() / 2));
+        let mut room = Room::new(bytes.max(used.len() + used.len() / 2)).map_err(|_| Misfit::Memory)?;
         room.bytes_mut()[..used.len()].copy_from_slice(used);
         self.room = room;
+        Ok(())
     }
 }

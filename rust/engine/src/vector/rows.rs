@@ -30,6 +30,9 @@ pub enum Misfit {
     /// More rows than a bitmap can name.
     #[error("{0} rows are more than 2^32 - 1")]
     TooManyRows(usize),
+    /// There is no memory for what would make a search fast.
+    #[error("there is not enough memory")]
+    Memory,
 }
 
 /// A matrix of float32 in memory: row `i` is the `dim` values from `i * stride` on.

@@ -10,12 +10,18 @@ use memchr::{memchr, memchr_iter};
 
 use crate::damage::DamageKind;
 use crate::disk::{DiskFile, read_over, read_upto};
+use crate::event::Coming;
 use crate::event::line::{Event, Fault, Trust};
 use crate::json::MAX_LINE_BYTES;
+use crate::memory::{self, Refused, gathered};
 use crate::ordered::in_order;
 
 /// How much of the log one thread takes at a time.
 const PIECE_BYTES: u64 = 1024 * 1024;
+/// What a line of another tool may need while it is parsed, for each of its bytes: every other one may begin a value.
+const PARSED_BYTES: usize = 32;
+/// Shorter lines need so little for that that nobody asks before.
+const LONG_LINE_BYTES: usize = 64 * 1024;
 /// How much more is read when a line reaches beyond its piece.
 const REACH_BYTES: usize = 64 * 1024;
 
@@ -46,6 +52,15 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// What its lines ask of those who take them in.
+    pub fn coming(&self) -> Coming {
+        Coming {
+            events: self.lines.len(),
+            bytes: self.bytes.len(),
+            longest: self.lines.iter().map(|line| line.range.len()).max().unwrap_or(0),
+        }
+    }
+
     /// The bytes of one of its lines, without the newline.
     pub fn text(&self, line: &Line) -> &[u8] {
         &self.bytes[line.range.clone()]
@@ -111,14 +126,14 @@ fn read_piece(
         }
     }
     let inside = piece.bytes.len();
-    let mut newlines: Vec<usize> = Vec::new();
-    newlines.extend(memchr_iter(b'\n', &piece.bytes[start..]).map(|at| at + start));
+    let mut newlines = gathered(memchr_iter(b'\n', &piece.bytes[start..]).map(|at| at + start))?;
     let last_start = newlines.last().map_or(start, |at| at + 1);
     if last_start < inside
         && let Some(newline) = reach_newline(file, origin, whole.end, last_start, &mut piece.bytes)?
     {
         newlines.push(newline);
     }
+    piece.lines.try_reserve(newlines.len()).map_err(Refused::from)?;
     for newline in newlines {
         let number = piece.physical;
         piece.physical += 1;
@@ -137,6 +152,10 @@ fn read_piece(
             if text.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
                 piece.blank.push(offset);
                 continue;
+            }
+            memory::check()?;
+            if text.len() > LONG_LINE_BYTES {
+                memory::could_have(text.len() * PARSED_BYTES)?;
             }
             let trust = if offset < trusted_until {
                 Trust::Hashes
@@ -176,6 +195,7 @@ fn reach_newline(
         }
         let newline = memchr(b'\n', &window);
         if kept {
+            bytes.try_reserve(window.len()).map_err(Refused::from)?;
             bytes.extend_from_slice(&window);
         } else {
             skipped += window.len();

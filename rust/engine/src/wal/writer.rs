@@ -1,9 +1,10 @@
 //! How is a draft spelled as lines of the log?
 
 use crate::digest::{Hex, sha256};
-use crate::event::Op;
 use crate::event::draft::Draft;
+use crate::event::{Coming, Op};
 use crate::json;
+use crate::memory::Refused;
 
 /// What stands around the digits of a line's hash.
 const HASH_KEY: &[u8] = b"{\"hash\":\"";
@@ -72,11 +73,17 @@ impl Lines {
         }
     }
 
+    /// Asks for the memory that the lines of a draft need, beside so many bytes and lines before them.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much.
+    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        self.bytes.try_reserve(coming.bytes + coming.events * ENVELOPE_BYTES)?;
+        Ok(self.starts.try_reserve(coming.events)?)
+    }
+
     /// Spells a draft, one line for each change.
     pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
-        let count = draft.changes().len();
-        self.bytes.reserve(draft.bytes() + count * ENVELOPE_BYTES);
-        self.starts.reserve(count);
         for change in draft.changes() {
             self.push(Saying {
                 op: change.op,

@@ -67,7 +67,7 @@ pub fn contents(store: &Store) -> Model {
         faces: true,
         ..Query::default()
     };
-    let mut model = model_of(store.query(&everything));
+    let mut model = model_of(store.query(&everything).expect("memory"));
     if !store.spaces().is_empty() {
         for id in ids_of(&model) {
             let embedding = match store.embedding(None, &id) {
@@ -96,7 +96,7 @@ fn attach(store: &mut Store, n: u32, now: i64) -> Result<()> {
         status: Some("active".to_owned()),
         ..Query::default()
     };
-    let mut ids = ids_of(&model_of(store.query(&active)));
+    let mut ids = ids_of(&model_of(store.query(&active).expect("memory")));
     ids.truncate(1 + n as usize % 4);
     attach_to(store, &ids, n, now)
 }

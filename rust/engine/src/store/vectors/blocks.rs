@@ -278,7 +278,9 @@ impl Shelves {
         let dim = self.bound.dim;
         let each = codes_bytes(dim);
         let companions = self.companions();
-        let mut room = Room::new(numbers.len() * each);
+        let Ok(mut room) = Room::new(numbers.len() * each) else {
+            return Vec::new();
+        };
         let end = AtomicUsize::new(numbers.end);
         let places = Mutex::new(numbers.clone().zip(room.bytes_mut().chunks_exact_mut(each)));
         together(threads.min(numbers.len()), || {
@@ -319,7 +321,7 @@ impl Shelves {
         if new < old + GROWN_GROUPS || kept.codes.len() != number {
             return;
         }
-        let mut room = Room::new(new * each);
+        let Ok(mut room) = Room::new(new * each) else { return };
         let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
         known.copy_from_slice(before);
         let places = old * GROUP_ROWS..new * GROUP_ROWS;
@@ -353,7 +355,11 @@ impl Shelves {
     fn gather(&self, kept: &mut Kept) {
         let dim = self.bound.dim;
         let first = kept.codes.len() - kept.single;
-        let mut room = Room::new(kept.single * codes_bytes(dim));
+        let Ok(mut room) = Room::new(kept.single * codes_bytes(dim)) else {
+            // They stay where they are.
+            kept.single = 0;
+            return;
+        };
         for (place, codes) in room
             .bytes_mut()
             .chunks_exact_mut(codes_bytes(dim))

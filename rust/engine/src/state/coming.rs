@@ -1,0 +1,33 @@
+//! Is there memory for what comes?
+//!
+//! A state cannot stop in the middle of an event. So all memory that some events will need is asked for before the first
+//! of them is taken in, or written.
+
+use super::records::{Entry, State};
+use crate::event::Coming;
+use crate::memory::{self, Refused};
+
+impl State {
+    /// Asks for all memory that some events need. Only what a delete or a patch makes of a record is not announced.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much; nothing changed.
+    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        let events = coming.events;
+        memory::check()?;
+        self.arena.make_room(coming.bytes, coming.longest)?;
+        self.slots.try_reserve(events)?;
+        self.ids.try_reserve(events, |entry| Entry::spread(entry.hash))?;
+        self.timeline.make_room(events)?;
+        self.changes.make_room(events)?;
+        for named in [&mut self.face_changes, &mut self.vectors, &mut self.rows_named] {
+            named.try_reserve(events)?;
+        }
+        Ok(())
+    }
+
+    /// How much memory the records take, those included that were replaced.
+    pub fn bytes(&self) -> usize {
+        self.arena.bytes()
+    }
+}
