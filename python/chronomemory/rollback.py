@@ -11,13 +11,13 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
 
-__all__ = ["RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
+__all__ = ["WITHDRAWN", "RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
 
 #: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
-_WITHDRAWN = frozenset({"tombstone", "invalidated"})
+WITHDRAWN = frozenset({"tombstone", "invalidated"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
         changed.append(target)
     for dependent_id in dep_graph.dependents_in_order(record_id, _RESTS_ON):
         dependent = look.get(dependent_id)
-        if dependent is None or dependent.status in _WITHDRAWN:
+        if dependent is None or dependent.status in WITHDRAWN:
             continue
         dependent.is_hypothesis = True
         report.cascaded.append(_change(dependent, "hypothesis", dependent.confidence / 2))
