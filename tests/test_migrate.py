@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore
+from chronomemory import ChronoRecord, ChronoStore, DepGraph
 from chronomemory import migrate as migrate_module
 from chronomemory import store as store_module
 
@@ -186,6 +186,7 @@ def test_what_was_withdrawn_comes_back_only_if_the_file_says_something_new(
     source = folder(tmp_path, REQUIREMENTS, TESTCASES)
     store.migrate_from_json(source)
     store.delete("REQ-1")
+    DepGraph(store).add_edge("TEST-1", "REQ-3", "depends_on")
     store.invalidate("REQ-3", "wrong")
     before = store.wal_seq()
     assert store.migrate_from_json(source) == {"requirements": 0, "testcases": 0, "skipped": 4}
@@ -193,3 +194,4 @@ def test_what_was_withdrawn_comes_back_only_if_the_file_says_something_new(
     folder(tmp_path, [{**REQUIREMENTS[0], "title": "First, again"}, *REQUIREMENTS[1:]])
     assert store.migrate_from_json(source) == {"requirements": 1, "testcases": 0, "skipped": 3}
     assert [store.get(name).status for name in ("REQ-1", "REQ-3")] == ["active", "invalidated"]
+    assert store.get("TEST-1").status == "hypothesis"

@@ -140,7 +140,7 @@ class EsdbBridge:
         return True
 
     def _has_log(self) -> bool:
-        """Say whether there is a log, or was one, as what lies beside it tells; of one that is gone the store tells."""
+        """Say whether there is a log, or was one, as what lies beside it tells."""
         return os.path.lexists(log_path(self._root)) or is_of_a_store(log_folder(self._root))
 
     def _active(self, kind: str) -> list[EsdbRecord]:

@@ -149,8 +149,8 @@ def migrate(
 ) -> None:
     """Bring in requirements.json and testcases.json.
 
-    What is there with the same id, label and status is skipped, and what was deleted or invalidated
-    since: a second run changes nothing.
+    What is there with the same id, label and status is skipped, and what was deleted or rolled
+    back since: a second run changes nothing.
     """
     with session(project, as_json) as here:
         source = folder or project / ".specsmith"
