@@ -324,3 +324,14 @@ def test_blocks_left_open_make_no_noise_at_exit() -> None:
     script = "from chronomemory.blocks import open_test_blocks\nblocks = open_test_blocks()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "Exception ignored" not in done.stderr
+
+
+def test_an_unknown_id_is_told_with_where_to_look(memory: Memory) -> None:
+    for verb in (
+        lambda: memory.forget("no"),
+        lambda: memory.edit("no", "x"),
+        lambda: memory.connect("no", "na"),
+    ):
+        with pytest.raises(IntegrityError, match="'n[oa]'") as told:
+            verb()
+        assert "ls()" in told.value.recovery
