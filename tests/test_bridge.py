@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, EsdbBridge, EsdbRecord, EsdbStatus
+from chronomemory import ChronoRecord, ChronoStore, EsdbBridge, EsdbRecord, EsdbStatus, LogCorrupted
 
 
 @pytest.fixture
@@ -163,3 +163,31 @@ class TestWithALog:
                 call()
         with pytest.raises(OSError, match=r".+"):
             bridge.upsert_record(EsdbRecord("X"))
+
+
+class TestALostLog:
+    @pytest.mark.parametrize("compacted", [False, True])
+    @pytest.mark.parametrize("is_open", [False, True])
+    def test_it_is_no_empty_project(self, with_log: Path, *, compacted: bool, is_open: bool) -> None:
+        if compacted:
+            with ChronoStore(with_log) as store:
+                store.compact()
+        with EsdbBridge(with_log) as bridge, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            if is_open:
+                assert bridge.status().chain_valid
+            (with_log / ".chronomemory" / "events.wal").unlink()
+            status = bridge.status()
+            assert not status.chain_valid
+            assert "fallback" not in status.backend
+            if compacted and not is_open:  # an open store that loses its log answers nothing any more
+                assert (status.record_count, len(bridge.requirements())) == (4, 2)
+            with pytest.raises(LogCorrupted):
+                bridge.upsert_record(EsdbRecord("NEW"))
+            with pytest.raises(LogCorrupted):
+                bridge.delete_record("REQ-1")
+
+    def test_a_store_in_which_nothing_was_written_is_none(self, with_json: Path) -> None:
+        (with_json / ".chronomemory").mkdir()
+        (with_json / ".chronomemory" / "lock").touch()
+        assert "JSON fallback" in EsdbBridge(with_json).status().backend

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore
+from chronomemory import ChronoRecord, ChronoStore, DepGraph
 from chronomemory import migrate as migrate_module
 from chronomemory import store as store_module
 
@@ -178,3 +178,20 @@ def test_a_confidence_that_is_none_gets_the_default(
 def test_only_deprecation_carries_over(status: object, expected: str) -> None:
     for home in (migrate_module, store_module, ChronoStore):
         assert home._governance_to_esdb_status(status) == expected  # type: ignore[attr-defined]
+
+
+def test_what_was_withdrawn_comes_back_only_if_the_file_says_something_new(
+    store: ChronoStore, tmp_path: Path
+) -> None:
+    source = folder(tmp_path, REQUIREMENTS, TESTCASES)
+    store.migrate_from_json(source)
+    store.delete("REQ-1")
+    DepGraph(store).add_edge("TEST-1", "REQ-3", "depends_on")
+    store.invalidate("REQ-3", "wrong")
+    before = store.wal_seq()
+    assert store.migrate_from_json(source) == {"requirements": 0, "testcases": 0, "skipped": 4}
+    assert store.wal_seq() == before
+    folder(tmp_path, [{**REQUIREMENTS[0], "title": "First, again"}, *REQUIREMENTS[1:]])
+    assert store.migrate_from_json(source) == {"requirements": 1, "testcases": 0, "skipped": 3}
+    assert [store.get(name).status for name in ("REQ-1", "REQ-3")] == ["active", "invalidated"]
+    assert store.get("TEST-1").status == "hypothesis"

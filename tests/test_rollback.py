@@ -110,3 +110,22 @@ def test_what_was_withdrawn_stays_withdrawn(store: ChronoStore, graph: DepGraph)
 def test_without_a_graph_the_edges_of_the_store_count(store: ChronoStore, graph: DepGraph) -> None:
     DepGraph(store).add_edge("S", "A", "depends_on")
     assert store.invalidate("A", "wrong").affected_ids == ["A", "S"]
+
+
+def test_the_report_goes_over_no_record_that_is_none(store: ChronoStore, graph: DepGraph) -> None:
+    mine = [ChronoRecord(id="ROLLBACK-A", label="mine"), ChronoRecord(id="ROLLBACK-A-2", label="too")]
+    store.upsert_many(mine)
+    invalidate("A", "wrong", store, graph)
+    assert [found(store, record.id) for record in mine] == mine
+    assert found(store, "ROLLBACK-A-3").kind == "rollback_event"
+    invalidate("A", "wrong again", store, graph)
+    assert "again" in found(store, "ROLLBACK-A-3").label
+    assert store.get("ROLLBACK-A-4") is None
+
+
+def test_a_report_that_falls_itself_is_kept_beside_the_new_one(store: ChronoStore, graph: DepGraph) -> None:
+    invalidate("A", "wrong", store, graph)
+    graph.add_edge("ROLLBACK-A", "A", "depends_on")
+    assert "ROLLBACK-A" in invalidate("A", "again", store, graph).affected_ids
+    assert found(store, "ROLLBACK-A").status == "hypothesis"
+    assert found(store, "ROLLBACK-A-2").data["reason"] == "again"

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from chronomemory.errors import ChronoError
-from chronomemory.layout import log_path
+from chronomemory.layout import is_of_a_store, log_folder, log_path
 from chronomemory.migrate import _governance_to_esdb_status, confidence_of, read_objects
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
@@ -64,8 +64,9 @@ class EsdbStatus:
 class EsdbBridge:
     """Reads a project's store when it has a log, else its JSON files.
 
-    A log that cannot be opened is never taken for an empty project: ``status()`` says so, and
-    every other call raises what the store raised. A damaged log that opens warns as a store does.
+    A log that cannot be opened, or that is gone from beside what belongs to it, is never taken for an
+    empty project: ``status()`` says so, and every other call raises what the store raised.
+    A damaged log that opens warns as a store does.
     The store stays open between calls until ``close()``, or until the bridge is collected.
     """
 
@@ -139,7 +140,8 @@ class EsdbBridge:
         return True
 
     def _has_log(self) -> bool:
-        return os.path.lexists(log_path(self._root))
+        """Say whether there is a log, or was one, as what lies beside it tells."""
+        return os.path.lexists(log_path(self._root)) or is_of_a_store(log_folder(self._root))
 
     def _active(self, kind: str) -> list[EsdbRecord]:
         if self._has_log():

@@ -13,10 +13,13 @@ from pathlib import Path
 
 from chronomemory._core import store_folder
 
-__all__ = ["FOLDER", "log_folder", "log_path", "unlinked"]
+__all__ = ["FOLDER", "is_of_a_store", "log_folder", "log_path", "unlinked"]
 
 #: The folder of a store in its project.
 FOLDER = ".chronomemory"
+
+#: By these the engine knows, too, that there was a log.
+_BESIDE_A_LOG = frozenset({"synced", "base", "archive"})
 
 _LINK = "this is a symbolic link, and nothing in a store is reached through one"
 
@@ -32,6 +35,19 @@ def log_folder(project_root: Path) -> Path:
 def log_path(project_root: Path) -> Path:
     """Return the chained log itself, the only truth of a store."""
     return log_folder(project_root) / "events.wal"
+
+
+def is_of_a_store(folder: Path) -> bool:
+    """Say whether something was written in a folder of a store, though its log may be gone.
+
+    A folder that cannot be looked into may hold anything: let the store say what is wrong with it.
+    """
+    try:
+        return any(path.name in _BESIDE_A_LOG for path in folder.iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def unlinked(folder: Path) -> Callable[[str, int], int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
+from chronomemory.rollback import WITHDRAWN
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
 
@@ -19,6 +20,8 @@ _log = logging.getLogger(__name__)
 #: (what is counted, kind of record); the file has the name of what is counted.
 _SOURCES = (("requirements", "requirement"), ("testcases", "testcase"))
 _DEFAULT_CONFIDENCE = 0.7
+#: What a delete and a rollback make of a record; no file says so.
+_DONE_SINCE = WITHDRAWN | {"hypothesis"}
 
 
 def _governance_to_esdb_status(status: object) -> str:
@@ -56,7 +59,8 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
 def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
     """Bring ``requirements.json`` and ``testcases.json`` into the store as one atomic batch.
 
-    A second run changes nothing: what is there with the same id, label and status is skipped.
+    A second run changes nothing: what is there with the same id, label and status is skipped, and so is
+    what was deleted or rolled back since, as long as the file says of it what it said.
     An id that the files name twice is taken from its last place, for the same reason.
     """
     counts = {"requirements": 0, "testcases": 0, "skipped": 0}
@@ -126,7 +130,11 @@ def _record_of(entry: dict[str, Any], kind: str, file_name: str) -> ChronoRecord
 
 def _is_there(look: Look, record: ChronoRecord) -> bool:
     known = look.get(record.id)
-    return known is not None and (known.label, known.status) == (record.label, record.status)
+    if known is None or known.label != record.label:
+        return False
+    if known.status in _DONE_SINCE:
+        return known.data == record.data
+    return known.status == record.status
 
 
 def _is_id(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from chronomemory.asked import refuse, string
@@ -11,13 +12,16 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
 
-__all__ = ["RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
+__all__ = ["WITHDRAWN", "RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
 
+#: The kind of a report.
+_REPORT = "rollback_event"
+
 #: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
-_WITHDRAWN = frozenset({"tombstone", "invalidated"})
+WITHDRAWN = frozenset({"tombstone", "invalidated"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +90,13 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
         changed.append(target)
     for dependent_id in dep_graph.dependents_in_order(record_id, _RESTS_ON):
         dependent = look.get(dependent_id)
-        if dependent is None or dependent.status in _WITHDRAWN:
+        if dependent is None or dependent.status in WITHDRAWN:
             continue
         dependent.is_hypothesis = True
         report.cascaded.append(_change(dependent, "hypothesis", dependent.confidence / 2))
         changed.append(dependent)
-    look.upsert([*changed, _event_record(report)])
+    changed_ids = {record.id for record in changed}
+    look.upsert([*changed, _event_record(report, _free_id(look, record_id, changed_ids))])
     return report
 
 
@@ -102,11 +107,21 @@ def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatu
     return change
 
 
-def _event_record(report: RollbackReport) -> ChronoRecord:
+def _free_id(look: Look, target_id: str, taken: set[str]) -> str:
+    """Return where the report goes: over an earlier one, never over a record that is none."""
+    first = f"ROLLBACK-{target_id}"
+    for name in chain([first], (f"{first}-{number}" for number in count(2))):
+        known = look.get(name)
+        if name not in taken and (known is None or known.kind == _REPORT):
+            return name
+    raise AssertionError("numbers do not end")
+
+
+def _event_record(report: RollbackReport, record_id: str) -> ChronoRecord:
     direct = [] if report.direct_change is None else [report.direct_change]
     return ChronoRecord(
-        id=f"ROLLBACK-{report.target_id}",
-        kind="rollback_event",
+        id=record_id,
+        kind=_REPORT,
         label=f"Rollback of {report.target_id}: {report.reason}",
         confidence=1.0,
         data={

@@ -58,6 +58,21 @@ class TestWhereItIsWritten:
         # What was not set is not meant.
         check(Memory.from_config(tmp_path, Outer(memory=Inner(**SETTINGS["memory"]))))
 
+    def test_any_object_may_dump_it(self, tmp_path: Path) -> None:
+        class Told:
+            def __init__(self, **more: Any) -> None:
+                self.more = more
+
+            def model_dump(self) -> dict[str, Any]:
+                return {**SETTINGS, **self.more}
+
+        check(Memory.from_config(tmp_path / "one", Told()))
+        with Memory.from_config(Told(path=str(tmp_path / "two"))) as memory:
+            assert memory.remember("Fact").status == "created"
+        assert (tmp_path / "two").is_dir()
+        with pytest.raises(ConfigError):
+            Memory.from_config(tmp_path, Told)
+
     def test_nowhere(self, tmp_path: Path) -> None:
         with Memory.from_config(tmp_path) as memory:
             assert memory.remember("Fact").status == "created"

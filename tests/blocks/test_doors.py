@@ -113,11 +113,13 @@ def test_it_is_refused_by_name_and_nothing_is_written(
     assert memory.blocks.store.head() == before
 
 
-def test_a_setting_of_an_older_hand_is_told_by_name(memory: Memory) -> None:
+def test_a_setting_of_an_older_hand_is_told_of_and_stops_nothing(memory: Memory) -> None:
     with memory.blocks.begin() as conn:
         conn.put(ChronoRecord(id="config:top_k", kind="config", data={"value": "many"}))
-    with pytest.raises(InvalidRecord, match=r"^top_k: 'many'") as told:
-        memory.recall()
+    memory.recall()
+    assert memory.status().unusable == ("config:top_k: top_k: 'many' is not a number that it may be",)
+    with pytest.raises(InvalidRecord, match=r"^top_k: 'many'") as told, memory.blocks.begin() as conn:
+        sync.set_config(conn, "top_k", "many")
     assert "such as 5" in told.value.recovery
 
 
@@ -322,3 +324,14 @@ def test_blocks_left_open_make_no_noise_at_exit() -> None:
     script = "from chronomemory.blocks import open_test_blocks\nblocks = open_test_blocks()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "Exception ignored" not in done.stderr
+
+
+def test_an_unknown_id_is_told_with_where_to_look(memory: Memory) -> None:
+    for verb in (
+        lambda: memory.forget("no"),
+        lambda: memory.edit("no", "x"),
+        lambda: memory.connect("no", "na"),
+    ):
+        with pytest.raises(IntegrityError, match="'n[oa]'") as told:
+            verb()
+        assert "ls()" in told.value.recovery

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore
+from chronomemory._core import canonical_json
 from chronomemory.blocks import Memory, open_blocks, sync
 from chronomemory.blocks.page import graph_page
 from chronomemory.cli import app
@@ -37,6 +39,10 @@ DAMAGED: list[dict[str, Any]] = [
             ("decay_lambda", "fast"),
             ("decay_lambda", -1.0),
             ("last_reinforced_at", {}),
+            ("learned_at", ""),
+            ("learned_at", []),
+            ("learned_at", {}),
+            ("learned_at", 10**400),
             ("reinforcement_count", -2),
             ("reinforcement_count", "many"),
             ("reinforcement_count", 0.5),
@@ -67,6 +73,19 @@ DAMAGED: list[dict[str, Any]] = [
     sound("session", start_active_hours="late"),
     sound("config", value=5),
     {"id": "config:other", "kind": "config", "data": {}},
+    sound("frame", cache_json=5),
+]
+#: Settings that cannot be what they say.
+ODD_SETTINGS = [
+    *(
+        (key, value)
+        for key in ("top_k", "prune_threshold", "total_active_hours")
+        for value in ("x", "nan", "-1")
+    ),
+    ("top_k", "1e308"),
+    ("prune_threshold", "1e308"),
+    ("total_active_hours", "-1e308"),
+    ("inbox_threshold", "9" * 5000),
 ]
 NAMES = [f"{number}-{record['id']}" for number, record in enumerate(DAMAGED)]
 
@@ -159,6 +178,82 @@ def test_what_is_damaged_already_is_left_out_and_told_of(tmp_path: Path, record:
             assert memory.status().unusable == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), ODD_SETTINGS, ids=[f"{key}={value[:9]}" for key, value in ODD_SETTINGS]
+)
+def test_the_usual_setting_stands_in_for_one_that_makes_no_sense(
+    tmp_path: Path, key: str, value: str
+) -> None:
+    with lived(tmp_path) as memory:
+        before = answers(memory)
+        memory.blocks.store.engine.upsert(
+            {"id": f"config:{key}", "kind": "config", "data": {"value": value}}, "blocks"
+        )
+        assert answers(memory) == before
+        (told,) = memory.status().unusable
+        assert told.startswith(f"config:{key}: {key}: ")
+        use(memory)
+        with memory.blocks.connect() as conn:
+            assert key == "total_active_hours" or sync.get_config(conn, key) is None
+
+
+@pytest.mark.parametrize("odd", [1e30, -0.5, "nan", None, []])
+def test_a_confidence_that_is_none_is_told_of(tmp_path: Path, odd: Any) -> None:
+    with lived(tmp_path) as memory:
+        before = answers(memory)
+    appended(tmp_path, {**sound("block"), "status": "active", "confidence": odd})
+    with Memory(tmp_path) as memory:
+        assert answers(memory) == before
+        assert [told.split(": ")[:2] for told in memory.status().unusable] == [["block:1", "confidence"]]
+        use(memory)
+        memory.outcome(["1"], 1.0)
+
+
+def appended(project: Path, record: dict[str, Any]) -> None:
+    """Write an event as another tool would: chained, and with a record that no face would write."""
+    log = project / ".chronomemory" / "events.wal"
+    last = json.loads(log.read_bytes().splitlines()[-1])
+    event = {
+        "op": "upsert", "prev_hash": last["hash"], "record": record, "record_id": record["id"],
+        "recursion_depth": 0, "seq": last["seq"] + 1, "ts": last["ts"],
+    }  # fmt: skip
+    event["hash"] = hashlib.sha256(canonical_json(event)).hexdigest()
+    with log.open("ab") as file:
+        file.write(canonical_json(event) + b"\n")
+
+
+def test_hours_beyond_all_measure_are_no_error(tmp_path: Path) -> None:
+    with lived(tmp_path) as memory:
+        memory.blocks.run(lambda conn: sync.set_total_active_hours(conn, 1e308))
+        use(memory)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"weights_json": "x"},
+        {"weights_json": "{}"},
+        {"weights_json": "[" * 100_000},
+        {"filters_json": "[]"},
+        {"guarantees_json": "[1]"},
+        {"cache_json": 5},
+        {"cache_json": "{"},
+    ],
+)
+def test_the_built_in_frame_stands_in_for_one_that_makes_no_sense(
+    tmp_path: Path, data: dict[str, Any]
+) -> None:
+    with lived(tmp_path) as memory:
+        memory.remember("I am honest", tags=["self/value"])
+        usual = memory.frame("self").text
+        broken = {**sound("frame", **data), "id": "frame:self"}
+        memory.blocks.store.engine.upsert(broken, "blocks")
+    with Memory(tmp_path) as memory:
+        (told,) = memory.status().unusable
+        assert told.startswith("frame:self: ")
+        assert memory.frame("self").text == usual
+
+
 def _insert(conn: Any, block_id: str) -> None:
     sync.insert_block(conn, block_id=block_id, content="new", category="c", source="s")
 
@@ -211,6 +306,8 @@ def test_import_refuses_by_name_and_writes_nothing(tmp_path: Path, record: dict[
         (sound("frame", weights_json="{"), "frame:1"),
         (sound("frame", filters_json='{"min_confidence": 5}'), "frame:1"),
         (sound("frame", guarantees_json="[1]"), "frame:1"),
+        (sound("frame", cache_json="{"), "frame:1"),
+        (sound("frame", weights_json="[" * 100_000), "frame:1"),
     ],
 )
 def test_import_refuses_what_the_face_would(tmp_path: Path, record: dict[str, Any], word: str) -> None:
@@ -229,6 +326,28 @@ def test_nothing_of_a_large_refused_import_is_written(tmp_path: Path) -> None:
     assert "line 30001" in answer.stderr
     with ChronoStore(tmp_path) as store:
         assert store.wal_seq() == 0
+
+
+def test_what_cannot_be_used_keeps_nothing_else_from_coming_back(tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    file = tmp_path / "out.ndjson"
+    broken = [
+        {"id": "block:a", "data": {}},
+        {"id": "config:top_k", "kind": "config", "data": {"value": "x"}},
+        {"id": "config:api_key", "kind": "config", "data": {"value": "sk-123456789"}},
+        {**sound("frame", weights_json="{"), "id": "frame:self"},
+    ]
+    with lived(tmp_path / "one") as memory:
+        for record in broken:
+            memory.blocks.store.engine.upsert(record, "blocks")
+    told = CliRunner().invoke(app, ["export", str(file), "--project", str(tmp_path / "one")])
+    assert told.exit_code == 0
+    assert all(f"{record['id']} left out" in told.stderr for record in broken)
+    answer = CliRunner().invoke(app, ["import", str(file), "--project", str(tmp_path / "two")])
+    assert answer.exit_code == 0, answer.stderr
+    with Memory(tmp_path / "one") as one, Memory(tmp_path / "two") as two:
+        assert one.ls(status=None) == two.ls(status=None)
+        assert (len(one.status().unusable), two.status().unusable) == (4, ())
 
 
 def test_all_that_a_memory_exports_comes_back(tmp_path: Path) -> None:

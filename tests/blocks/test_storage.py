@@ -151,6 +151,20 @@ class TestTags:
         assert sync.get_tags(conn, "a") == ["home"]
         assert sync.get_tags(conn, "z") == []
 
+    def test_lasting_ones_let_a_block_last(self, blocks: Blocks) -> None:
+        with blocks.begin() as conn:
+            for name, fading in (("a", 0.01), ("b", 0.02), ("c", 0.03)):
+                fields = {"content": name, "category": "c", "source": "s", "decay_lambda": fading}
+                sync.insert_block(conn, block_id=name, **fields)
+            sync.add_tags(conn, "c", ["self/goal"])
+        with blocks.begin() as conn:
+            sync.add_tags(conn, "a", ["self/constitutional"])
+            sync.add_tags(conn, "b", ["work"])
+        with blocks.begin() as conn:
+            assert [sync.get_block(conn, name)["decay_lambda"] for name in "abc"] == [1e-5, 0.02, 0.03]
+            sync.add_tags(conn, "b", ["self/goal"])
+            assert sync.get_block(conn, "b")["decay_lambda"] == 1e-3
+
     def test_they_belong_to_a_block(self, conn: Connection) -> None:
         with pytest.raises(IntegrityError):
             sync.add_tags(conn, "z", ["work"])

@@ -18,12 +18,29 @@ from chronomemory.cli.output import clean, escaped
 from cli_answer import Run
 
 #: Format characters that have a sign of their own, which everybody sees.
-SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
+SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 HIDDEN = [
     code
     for code in range(sys.maxunicode + 1)
     if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp") and code not in {*SEEN, 0x200C, 0x200D}
-] + [0xE0000, 0xE0002, 0xE001F, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x2065]
+] + [
+    *range(0xFE00, 0xFE10),
+    *range(0xE0100, 0xE01F0),
+    *range(0x180B, 0x1810),
+    *range(0x13430, 0x13440),
+    0x2800,
+    0xE0000,
+    0xE0002,
+    0xE001F,
+    0x34F,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    0x3164,
+    0xFFA0,
+    0x2065,
+]
 FEW = "\x85\x9b\x7f\xad\u061c\u180e\u200b\u200f\u2028\u202e\u2060\u2066\u206f\ufeff\ufff9\U000e0001\U000e0041"
 
 
@@ -35,7 +52,7 @@ def test_all_that_is_hidden_is_made_visible() -> None:
 
 
 def test_what_people_write_stays() -> None:
-    for text in ("Käse ☃", "日本語", "ไทย", "עברית", "❤️ ☺︎", "naïve", "a\u0301", "\u0600"):
+    for text in ("Käse ☃", "日本語", "ไทย", "עברית", "❤️ ☺︎ 🏳️ 1️⃣ ©️", "naïve", "a\u0301", "\u0600"):
         assert clean(text) == text
 
 
@@ -47,6 +64,32 @@ def test_json_means_the_same() -> None:
         assert json.loads(told) == text
         assert code < 0x20 or chr(code) not in told.decode()
     assert escaped("Käse\n☃".encode()) == "Käse\n☃".encode()
+
+
+def test_a_look_is_kept_once_and_only_after_an_emoji() -> None:
+    assert clean("❤\ufe0f\ufe0f") == "❤\ufe0f\ufffd"
+    assert clean("a\ufe0f1\ufe0f") == "a\ufffd1\ufffd"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("\x1b]0;owned\x07",),
+        ("query", "--limit", "\x1b[31mx\u202e"),
+        ("query", "--no\x1b[31mx"),
+        ("get", "a", "b\x1b[2J"),
+        ("blocks", "x\x1b[2J"),
+        ("ingest", "/nowhere/\x1b[2J"),
+    ],
+    ids=str,
+)
+def test_no_wrong_argument_is_echoed_raw(run: Run, words: tuple[str, ...]) -> None:
+    answer = run(*words)
+    assert answer.code == 2
+    assert not {letter for letter in "\x07\u202e" if letter in answer.stderr}
+    assert "\x1b]" not in answer.stderr
+    assert "\x1b[2J" not in answer.stderr
+    assert "\x1b[31mx" not in answer.stderr
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,8 @@ class Arrival:
         shared = len(tags & theirs) / len(tags | theirs) if tags | theirs else 0.0
         kindred = 1.0 if record.data["category"] == other.data["category"] else _OTHER_CATEGORY
         apart = learned_at(record) - learned_at(other)
-        near = math.exp(-(apart**2) / (2.0 * _TIME_HOURS**2))
+        # A product, not a power: far apart it is infinite, which is no error, and so near is 0.
+        near = math.exp(-(apart * apart) / (2.0 * _TIME_HOURS**2))
         return _BY_MEANING * cosine + _BY_TAGS * shared + _BY_CATEGORY * kindred + _BY_TIME * near
 
     def _judge(self, record: ChronoRecord, others: dict[str, tuple[float, ChronoRecord]]) -> None:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,12 +26,21 @@ from chronomemory.store import ChronoStore
 if sys.version_info >= (3, 11):
     import tomllib
 
-__all__ = ["Config", "Configured", "Place", "configured"]
+__all__ = ["Config", "Configured", "Dumps", "Place", "configured"]
+
+
+class Dumps(Protocol):
+    """An object that tells what it holds, as Pydantic's do."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return what it holds."""
+        ...
+
 
 #: Where a memory is.
 Place: TypeAlias = "str | os.PathLike[str] | ChronoStore | Blocks"
 #: What says how it should be; an object is one with ``model_dump()``.
-Config: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | BaseModel"
+Config: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Dumps"
 
 #: The model that needs no server.
 _OFFLINE = "lexical"
@@ -141,11 +150,18 @@ def configured(place: Place | Config | None, config: Config | None) -> Configure
 
 def _alone(given: Place | Config | None) -> Config | None:
     """Return what was given where the place stands if it is a configuration."""
-    if isinstance(given, Mapping | BaseModel):
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, str | os.PathLike | ChronoStore | Blocks) and _dumps(given):
         return given
     if isinstance(given, str | os.PathLike) and (file := Path(given)).suffix in _READERS and file.is_file():
         return file
     return None
+
+
+def _dumps(given: object) -> bool:
+    # Not the class itself: nothing is set in it.
+    return not isinstance(given, type) and callable(getattr(given, "model_dump", None))
 
 
 def _read(config: Config | None) -> tuple[dict[str, Any], Path]:
@@ -154,6 +170,8 @@ def _read(config: Config | None) -> tuple[dict[str, Any], Path]:
         return {}, Path()
     if isinstance(config, BaseModel):
         return config.model_dump(exclude_unset=True), Path()
+    if not isinstance(config, Mapping | str | os.PathLike) and _dumps(config):
+        config = config.model_dump()
     if isinstance(config, Mapping):
         return dict(config), Path()
     if not isinstance(config, str | os.PathLike):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import FrameError
@@ -16,7 +16,14 @@ from chronomemory.blocks.storage.frames import get_frame, list_frames, upsert_fr
 from chronomemory.blocks.storage.seed import KNOWN_FRAMES, SEARCH_WINDOW_HOURS
 from chronomemory.blocks.types import CachePolicy, ScoringWeights
 
-__all__ = ["EXPANSION", "Frame", "FrameFilters", "define_frame", "load_frame"]
+__all__ = [
+    "EXPANSION",
+    "Frame",
+    "FrameFilters",
+    "define_frame",
+    "frame_of",
+    "load_frame",
+]
 
 #: How many blocks may come in by a link unless the frame says otherwise.
 EXPANSION = 20
@@ -92,8 +99,16 @@ def _bullet(content: str) -> str:
 
 
 def load_frame(conn: Connection, name: str) -> Frame:
-    """Return a frame of the store, or a built-in one; FrameError if there is none, or it makes no sense."""
-    stored = get_frame(conn, name) or KNOWN_FRAMES.get(name)
+    """Return a frame of the store, or a built-in one; an error if there is none, or it makes no sense.
+
+    The built-in one stands in for one of its name that makes no sense.
+    """
+    stored, built_in = get_frame(conn, name), KNOWN_FRAMES.get(name)
+    if built_in is not None:
+        try:
+            return frame_of(name, stored or built_in)
+        except (FrameError, ValidationError):
+            return frame_of(name, built_in)
     if stored is None:
         known = sorted({*KNOWN_FRAMES, *(str(frame["name"]) for frame in list_frames(conn))})
         raise FrameError(f"there is no frame {name!r}", recovery=f"There are: {', '.join(known)}.")
@@ -109,7 +124,7 @@ def frame_of(name: str, stored: Mapping[str, Any]) -> Frame:
             "guarantees": json.loads(stored["guarantees_json"] or "[]"),
             "cache": json.loads(stored["cache_json"]) if stored.get("cache_json") else None,
         }
-    except ValueError as fault:
+    except (ValueError, TypeError, RecursionError) as fault:
         raise FrameError(
             f"the frame {name!r} holds broken JSON: {fault}", recovery="Write it anew."
         ) from fault

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from chronomemory._core import block_contradictions, block_links, block_misfits
+from chronomemory._core import block_contradictions, block_links
 from chronomemory.asked import LAST_SEQ
 from chronomemory.blocks.checks import check_count, check_one_of, check_text
 from chronomemory.blocks.connection import Connection
@@ -17,6 +17,7 @@ from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.storage.tags import like
 from chronomemory.blocks.types import BlockStatus
+from chronomemory.blocks.unusable import unusable
 
 __all__ = ["MemoryStatus", "listed", "survey"]
 
@@ -75,7 +76,7 @@ def survey(
         suggestion=_suggestion(inbox, active, threshold),
         forming=conn.count(EDGE, FORMING),
         inbox_threshold=threshold,
-        unusable=tuple(f"{name}: {field}: {reason}" for name, field, reason in block_misfits(engine)),
+        unusable=tuple(f"{name}: {field}: {reason}" for name, field, reason in unusable(conn.store)),
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from chronomemory._core import __version__
 from chronomemory.cli import blocks, care, evidence, finding, moving, records
+from chronomemory.cli.output import clean
 from chronomemory.cli.spaces import spaces
 from chronomemory.interrupts import INTERRUPTED, be_heard
 
@@ -25,7 +28,33 @@ _NOTES = "\n\n".join(
     )
 )
 
+
+class _Root(TyperGroup):
+    """The commands; what is wrong with an argument is told without obeying what stands in it."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        with _cleaned():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _cleaned():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _cleaned() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Errors of arguments have a message that is put together when it is asked for.
+        if callable(tell := getattr(error, "format_message", None)):
+            told = clean(tell())
+            error.format_message = lambda: told  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
+    cls=_Root,
     name="chronomemory",
     help="Memory that can be trusted: every belief is an event in one SHA-256 chained log.",
     epilog=_NOTES,

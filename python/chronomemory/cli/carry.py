@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
 from chronomemory._core import Engine, block_records, canonical_json, matrix, parse_json
-from chronomemory.blocks.errors import FrameError
-from chronomemory.blocks.frames import frame_of
-from chronomemory.blocks.ids import BLOCK, config_key, frame_key, plain_id
-from chronomemory.blocks.storage.config import check_setting
+from chronomemory.blocks.ids import BLOCK
+from chronomemory.blocks.unusable import check_saying
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import InvalidRecord, LogCorrupted
 from chronomemory.layout import log_folder, log_path, unlinked
@@ -30,15 +28,17 @@ __all__ = ["bring_history", "bring_records", "embeddings_in", "history_of", "rec
 _OF_EMBEDDINGS = "vector:"
 #: What a line has in it that may be a setting or a frame, however it is spelled.
 _OF_SAYINGS = (b"config:", b"frame:", b"\\u")
-_FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
 #: Kinds of damage that begin so are found in rows of embeddings, not in the log.
 _OF_ROWS = "row-"
 
 
-def records_of(engine: Engine) -> Iterator[bytes]:
-    """Yield every record as a line, in the order in which they came, but those that name embeddings."""
+def records_of(engine: Engine, left_out: Container[str] = ()) -> Iterator[bytes]:
+    """Yield every record as a line, in the order in which they came, but those that name embeddings.
+
+    Those that an import would refuse are to be left out: one of them would keep all others from coming back.
+    """
     for record in engine.query(status=None, faces=True):
-        if not record.id.startswith(_OF_EMBEDDINGS):
+        if not record.id.startswith(_OF_EMBEDDINGS) and record.id not in left_out:
             yield canonical_json(record.to_dict()) + b"\n"
 
 
@@ -95,14 +95,7 @@ def _check_saying(record: Any) -> None:
     name, data = record.get("id"), record.get("data")
     if not isinstance(name, str) or not isinstance(data, dict):
         return
-    if name.startswith(config_key("")) and isinstance(data.get("value"), str):
-        check_setting(plain_id(name), data["value"])
-    if name.startswith(frame_key("")) and all(isinstance(data.get(part), str) for part in _FRAME_TEXTS):
-        try:
-            frame_of(plain_id(name), {"token_budget": 0, "template": "", **data})
-        except (FrameError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise InvalidRecord(f"{name!r} is no frame: {reason}", field="weights_json") from None
+    check_saying(name, data)
 
 
 def _bare_blocks(store: ChronoStore) -> int:

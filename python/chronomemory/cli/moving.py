@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from chronomemory.blocks.unusable import unusable
 from chronomemory.cli.carry import bring_history, bring_records, embeddings_in, history_of, records_of
 from chronomemory.cli.options import HERE, STDIN, AsJson, InputFile, InputFiles, Project
 from chronomemory.cli.output import clean, counted, size, spelled
@@ -90,7 +91,8 @@ def export(
 ) -> None:
     """Write all records as NDJSON: every kind, status and face.
 
-    Embeddings do not travel as JSON: use backup and restore, or embed again. A damaged log is
+    Embeddings do not travel as JSON: use backup and restore, or embed again. What the blocks face
+    cannot use is left out and named, since an import would refuse it. A damaged log is
     exported as far as it can be read, and the exit code is 1.
     """
     with session(project, as_json) as here:
@@ -115,7 +117,13 @@ def export(
                 f"{counted(embeddings, 'embedding')} left out: they do not travel as JSON; "
                 "backup and restore carry them"
             )
-        lines = history_of(here.store.project_root, report) if history else records_of(here.store.engine)
+        misfits = [] if history else unusable(here.store)
+        for name, field, reason in misfits:
+            here.out.warn(f"{name} left out: an import would refuse it: {field}: {reason}")
+        if history:
+            lines = history_of(here.store.project_root, report)
+        else:
+            lines = records_of(here.store.engine, {name for name, _, _ in misfits})
         if file == STDIN:
             here.out.bytes(line.rstrip(b"\n") for line in lines)
         else:
@@ -141,7 +149,8 @@ def migrate(
 ) -> None:
     """Bring in requirements.json and testcases.json.
 
-    What is there with the same id, label and status is skipped: a second run changes nothing.
+    What is there with the same id, label and status is skipped, and what was deleted or rolled
+    back since: a second run changes nothing.
     """
     with session(project, as_json) as here:
         source = folder or project / ".specsmith"

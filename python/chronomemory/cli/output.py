@@ -27,16 +27,19 @@ __all__ = ["Output", "clean", "counted", "escaped", "size", "spelled"]
 _LINES_AT_ONCE = 2_000
 
 #: What a terminal may obey, what turns the direction of writing, and what nobody sees: control characters,
-#: separators of lines, format characters, fillers, tags. Joiners and what chooses between the looks of a sign
-#: are part of words.
+#: separators of lines, format characters, fillers, blanks, tags, and what chooses between the looks
+#: of a sign, which can spell a whole text that nobody sees. Joiners are part of words.
 _HIDDEN = (
-    "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
-    "\U000e01f0-\U000e0fff"
+    "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
+    "\U00013430-\U0001343f\U000e0100-\U000e0fff"
 )
-_STEERING = re.compile(f"[{_HIDDEN}\ud800-\udfff]")
+#: After one of these, and before the frame of a key, what asks for a plain or colourful look is part of it.
+_EMOJI = "\xa9\xae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_LOOKS = "\ufe0e\ufe0f"
+_STEERING = re.compile(f"[{_HIDDEN}\ud800-\udfff]|(?<![{_EMOJI}])[{_LOOKS}](?!\u20e3)")
 #: Between the strings of our JSON is nothing but ASCII, and line ends between its lines.
-_RAW = re.compile(f"[{_HIDDEN}\u200c\u200d]".replace("\x00-\x1f", ""))
+_RAW = re.compile(f"[{_HIDDEN}\u200c\u200d{_LOOKS}]".replace("\x00-\x1f", ""))
 
 
 class Output:

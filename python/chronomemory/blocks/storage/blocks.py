@@ -161,7 +161,7 @@ def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     """Return the record of a block that must be there."""
     record = conn.record(block_key(block_id))
     if record is None:
-        raise IntegrityError(f"there is no block {block_id!r}", recovery="Insert the block first.")
+        raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: ls() lists them.")
     return record
 
 

@@ -41,13 +41,23 @@ _NUMBERS: dict[str, Callable[[str], float]] = {
 
 
 def get_config(conn: Connection, key: str) -> str | None:
-    """Return a setting, or None."""
-    record = conn.record(config_key(key))
-    return None if record is None else str(record.data["value"])
+    """Return a setting, or None; a value that it must not have, of another hand, is none."""
+    return _usable(key, conn.record(config_key(key)))
+
+
+def _usable(key: str, record: ChronoRecord | None) -> str | None:
+    if record is None:
+        return None
+    value = str(record.data["value"])
+    try:
+        check_setting(key, value)
+    except InvalidRecord:
+        return None
+    return value
 
 
 def get_number(conn: Connection, key: str) -> float:
-    """Return a setting that is a number, or its default; one that is none, of an older hand, is refused."""
+    """Return a setting that is a number, or its default."""
     return _number(key, get_config(conn, key) or _DEFAULTS[key])
 
 
@@ -91,8 +101,8 @@ def get_total_active_hours(conn: Connection) -> float:
 
 def glimpse_total_active_hours(conn: Connection) -> float:
     """Return the same for a batch that others may go on beside; to set the clock is to mind it again."""
-    record = conn.glimpse(config_key(TOTAL_ACTIVE_HOURS))
-    return 0.0 if record is None else _number(TOTAL_ACTIVE_HOURS, str(record.data["value"]))
+    known = _usable(TOTAL_ACTIVE_HOURS, conn.glimpse(config_key(TOTAL_ACTIVE_HOURS)))
+    return _number(TOTAL_ACTIVE_HOURS, known or _DEFAULTS[TOTAL_ACTIVE_HOURS])
 
 
 def set_total_active_hours(conn: Connection, hours: float) -> None:

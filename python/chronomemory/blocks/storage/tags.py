@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from chronomemory._core import blocks_tagged
+from chronomemory._core import block_record, blocks_tagged
 from chronomemory.blocks.checks import check_tag, check_text, one_by_one
 from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.blocks import known_block, tags_of
+from chronomemory.blocks.types import DecayTier
 
 __all__ = ["add_tags", "get_blocks_by_tag_pattern", "get_tags", "like", "remove_tags"]
 
@@ -24,11 +26,22 @@ def like(pattern: str, text: str) -> bool:
 
 
 def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
-    """Add tags to a block; those it has already are passed over."""
-    has = known_block(conn, block_id).data.get("tags", {})
+    """Add tags to a block; those it has already are passed over.
+
+    A block that is there fades no faster from now on than its tags ask for. One that this batch writes keeps
+    the fading that it was given.
+    """
+    data = known_block(conn, block_id).data
+    has = data.get("tags", {})
     new = {tag: True for tag in map(check_tag, one_by_one(tags, "tags")) if tag not in has}
-    if new:
-        conn.patch(block_key(block_id), {"data": {"tags": new}})
+    if not new:
+        return
+    patch: dict[str, Any] = {"tags": new}
+    before, tier = (DecayTier.of(tags, data["category"]).value for tags in (list(has), [*has, *new]))
+    # Tags that ask for nothing leave what outcomes have taught the block.
+    if tier < before and block_record(conn.store.engine, block_key(block_id)) is not None:
+        patch["decay_lambda"] = min(data.get("decay_lambda", tier), tier)
+    conn.patch(block_key(block_id), {"data": patch})
 
 
 def get_tags(conn: Connection, block_id: str) -> list[str]:

@@ -56,6 +56,7 @@ const KINDS: [Kind; 6] = [
             ("reinforcement_count", Form::Count, false),
             ("decay_lambda", Form::Number(0.0), false),
             ("last_reinforced_at", Form::Number(ANY), false),
+            ("learned_at", Form::Number(ANY), false),
             ("self_alignment", Form::Number(ANY), false),
             ("embedding_model", Form::Text, false),
             ("evidence", Form::Number(ANY), false),
@@ -145,6 +146,8 @@ pub(super) struct Head<'a> {
     pub(super) status: &'a [u8],
     pub(super) data: &'a [u8],
     pub(super) confidence: Option<f64>,
+    /// The same as it is written, whatever it is.
+    sureness: Option<&'a [u8]>,
 }
 
 impl<'a> Head<'a> {
@@ -152,7 +155,10 @@ impl<'a> Head<'a> {
         let mut head = Self::default();
         for (key, value) in members(record) {
             match key {
-                b"confidence" => head.confidence = number(value),
+                b"confidence" => {
+                    head.confidence = number(value);
+                    head.sureness = Some(value);
+                }
                 b"data" => head.data = value,
                 b"id" => head.id = quoted(value).unwrap_or_default(),
                 b"kind" => head.kind = quoted(value).unwrap_or_default(),
@@ -190,6 +196,9 @@ impl<'a> Head<'a> {
         }
         if !kind.statuses.iter().any(|known| known.as_bytes() == self.status) {
             return wrong("status", format!("it must be {}", kind.statuses.join(" or ")));
+        }
+        if let Some(reason) = self.sureness.and_then(|value| Form::Share.refuses(value)) {
+            return wrong("confidence", reason);
         }
         for (name, form, required) in kind.fields {
             match self.part(name) {
@@ -348,8 +357,18 @@ mod tests {
             (r#","reinforcement_count":1.5"#, "reinforcement_count"),
             (r#","token_count":"7""#, "token_count"),
             (r#","archive_reason":null"#, "archive_reason"),
+            (r#","learned_at":null"#, "learned_at"),
         ] {
             assert_eq!(field(&format!("{whole}{extra}")).as_deref(), Some(wrong));
+        }
+        for (sureness, wrong) in [
+            ("0.5", None),
+            ("1", None),
+            ("1e30", Some("confidence")),
+            ("\"nan\"", Some("confidence")),
+        ] {
+            let told = block(whole).replacen('{', &format!(r#"{{"confidence":{sureness},"#), 1);
+            assert_eq!(why(&told).map(|(field, _)| field).as_deref(), wrong);
         }
     }
 

@@ -1,0 +1,54 @@
+"""What lies under an id of this face that no verb can use, and why?
+
+The engine knows the shapes. What a frame or a setting says inside its texts is known here, where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from chronomemory._core import block_misfits, block_records
+from chronomemory.blocks.errors import FrameError
+from chronomemory.blocks.frames import frame_of
+from chronomemory.blocks.ids import CONFIG, FRAME, config_key, frame_key, plain_id
+from chronomemory.blocks.storage.config import check_setting
+from chronomemory.errors import InvalidRecord
+from chronomemory.store import ChronoStore
+
+__all__ = ["check_saying", "unusable"]
+
+#: The texts of a frame that hold JSON; one more may be missing.
+_FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
+
+
+def unusable(store: ChronoStore) -> list[tuple[str, str, str]]:
+    """Return every record of the face that is left out of all answers: id, field, reason."""
+    found = block_misfits(store.engine)
+    for kind in (CONFIG, FRAME):
+        for record in block_records(store.engine, kind, None, None):
+            try:
+                check_saying(record.id, record.data)
+            except InvalidRecord as error:
+                reason = str(error).removeprefix(f"{error.field}: ")
+                found.append((record.id, error.field or "data", reason))
+    return found
+
+
+def check_saying(name: str, data: Mapping[str, Any]) -> None:
+    """Refuse a frame or a setting of a sound shape that makes no sense; of shapes the engine knows."""
+    if name.startswith(config_key("")) and isinstance(data.get("value"), str):
+        check_setting(plain_id(name), data["value"])
+    if name.startswith(frame_key("")):
+        texts = [data.get("cache_json", ""), *(data.get(part) for part in _FRAME_TEXTS)]
+        if not all(isinstance(text, str) for text in texts):
+            return
+        try:
+            frame_of(plain_id(name), {"token_budget": 0, "template": "", **data})
+        except (FrameError, ValidationError) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidRecord(
+                f"weights_json: {name!r} is no frame: {reason}", field="weights_json"
+            ) from None
