@@ -332,6 +332,6 @@ def test_an_unknown_id_is_told_with_where_to_look(memory: Memory) -> None:
         lambda: memory.edit("no", "x"),
         lambda: memory.connect("no", "na"),
     ):
-        with pytest.raises(IntegrityError, match="'n[oa]'") as told:
+        with pytest.raises(IntegrityError, match=r"'n[oa]'") as told:
             verb()
         assert "ls()" in told.value.recovery
