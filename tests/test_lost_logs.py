@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.errors import LogCorrupted
+from chronomemory.errors import LogCorrupted, StoreReadOnly
 
 
 @contextmanager
@@ -183,3 +183,14 @@ def test_a_restore_and_a_repair_elsewhere_are_followed(tmp_path: Path, home: Pat
         assert store.get("B") is None
         store.upsert({"id": "C"})
         assert other.get("C") is not None
+
+
+def test_a_backup_that_lost_its_log_is_no_empty_project(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        backup = store.backup()
+    (backup / "events.wal").unlink()
+    assert [item.kind for item in ChronoStore(backup).verify().damage] == ["log-missing"]
+    with quiet(), ChronoStore(backup) as store, pytest.raises((LogCorrupted, StoreReadOnly)):
+        store.upsert({"id": "B"})
+    assert not (backup / ".chronomemory").exists()

@@ -16,7 +16,6 @@ use crate::state::State;
 use crate::verify::{Nobody, Walk, finding};
 use crate::wal::synced::Synced;
 
-use super::Store;
 use super::base::Proof;
 use super::care::Scratch;
 use super::heal::{Gaps, Lost};
@@ -24,6 +23,7 @@ use super::load::{Examined, Look, examine, look_for_lost};
 use super::loader::Loader;
 use super::proofs::other_logs;
 use super::unproven::{UNPROVEN, mark_all, put_on_hold};
+use super::{Log, Store};
 
 /// A log as it was read.
 pub(super) type Source = (Arc<dyn DiskFile>, Walk, Origin);
@@ -58,12 +58,14 @@ impl Store {
     pub(super) fn find_cure(&self, unproven: bool) -> Result<Cure> {
         let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
         let is_lost = self.check_log_is_there().is_err();
-        match &self.log {
-            Some(log) if !is_lost => self.cure_of(Arc::clone(&log.file), hint, unproven),
-            _ => match self.copy_of_lost_log(hint)? {
-                Some(copy) => self.cure_of(copy, hint, unproven),
-                None => self.cure_without_log(hint, unproven),
-            },
+        let has_events = |log: &&Log| log.walk.mark().events > 0;
+        if let Some(log) = self.log.as_ref().filter(|_| !is_lost).filter(has_events) {
+            return self.cure_of(Arc::clone(&log.file), hint, unproven);
+        }
+        match (self.copy_of_lost_log(hint)?, &self.log) {
+            (Some(copy), _) => self.cure_of(copy, hint, unproven),
+            (None, Some(log)) if !is_lost => self.cure_of(Arc::clone(&log.file), hint, unproven),
+            _ => self.cure_without_log(hint, unproven),
         }
     }
 

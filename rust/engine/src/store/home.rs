@@ -20,7 +20,8 @@ pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
         return project;
     }
     let here = Layout::of_folder(root.to_owned());
-    if disk.status(here.log()).is_err() {
+    // A copy that lost its log is still one, as long as its hint is there.
+    if disk.status(here.log()).is_err() && disk.status(&here.synced()).is_err() {
         return project;
     }
     if root.file_name().is_some_and(|name| name == FOLDER) {
