@@ -126,11 +126,7 @@ pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<Beginning> {
     let Some((op, record, ts, offset, seq)) = first.found else {
         return Ok(nothing);
     };
-    let prev_hash = if offset == 0 {
-        None
-    } else {
-        prev_hash_at(log, offset, length)?
-    };
+    let prev_hash = prev_hash_at(log, offset, length)?;
     Ok(Beginning {
         origin: origin_by(op, &record),
         ts,

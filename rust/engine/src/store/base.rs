@@ -9,7 +9,6 @@ use std::io;
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile};
-use crate::event::line::{Event, Trust};
 use crate::hint::first_line;
 use crate::layout::{LOG, Layout, SNAPSHOT, base_name};
 use crate::origin::{Beginning, Origin, Sentinel, foreign_traces};
@@ -96,7 +95,7 @@ impl Base {
         match &beginning.origin {
             Origin::Ours(sentinel) => self.named(place, sentinel, loader),
             Origin::Foreign => self.foreign(place, log, length, synced, loader),
-            Origin::Nothing if beginning.offset == 0 && beginning.seq.is_some() => Ok(()),
+            Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
             Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
         }
     }
@@ -235,13 +234,6 @@ impl Base {
         loader: &mut Loader,
     ) -> io::Result<()> {
         let line = first_line(log, length)?;
-        // Blank lines before the first event hide nothing.
-        if line
-            .as_ref()
-            .is_some_and(|line| Event::read(line, Trust::Nothing).is_ok())
-        {
-            return Ok(());
-        }
         let traces = Traces::look(place.disk, place.layout)?;
         // Only a log that was compacted has a first line that names something.
         if let Some(line) = line.as_ref().filter(|_| traces.as_ref().is_some_and(Traces::has_bases))

@@ -63,7 +63,17 @@ impl Store {
             return self.cure_of(Arc::clone(&log.file), hint, unproven);
         }
         match (self.copy_of_lost_log(hint)?, &self.log) {
-            (Some(copy), _) => self.cure_of(copy, hint, unproven),
+            (Some((copy, true)), _) => self.cure_of(copy, hint, unproven),
+            // It began alike, but nothing tells whether it went on alike.
+            (Some((copy, false)), _) if unproven => {
+                let mut cure = self.cure_of(copy, hint, unproven)?;
+                mark_all(&mut cure.state)?;
+                cure.unproven = cure.state.having(UNPROVEN);
+                cure.lost.extend(self.report.damage.iter().map(ToString::to_string));
+                cure.is_whole = false;
+                Ok(cure)
+            }
+            (Some(_), _) => self.refuse_unproven(),
             (None, Some(log)) if !is_lost => self.cure_of(Arc::clone(&log.file), hint, unproven),
             _ => self.cure_without_log(hint, unproven),
         }
@@ -129,8 +139,8 @@ impl Store {
     }
 
     /// The log is lost, but another folder may hold it: a backup, or what was set aside. The one is taken that the hint
-    /// about the last sync knows, as far as it goes.
-    fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<Arc<dyn DiskFile>>> {
+    /// about the last sync knows; says whether it holds all of what was synced.
+    fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
         let path = self.layout.log();
         let Some(hint) = hint else { return Ok(None) };
         let mut best: Option<((bool, u64), Arc<dyn DiskFile>)> = None;
@@ -148,7 +158,17 @@ impl Store {
                 best = Some((rank, copy));
             }
         }
-        Ok(best.map(|(_, copy)| copy))
+        Ok(best.map(|((holds_all, _), copy)| (copy, holds_all)))
+    }
+
+    fn refuse_unproven(&self) -> Result<Cure> {
+        let lost = finding(
+            LOG,
+            DamageKind::LogMissing,
+            "no copy of it holds the event that was synced last",
+        );
+        let damage = self.report.damage.first().cloned().unwrap_or(lost);
+        Err(Error::Corrupted(Box::new(damage)))
     }
 
     /// There is no log anywhere: what its base held is all that is left.

@@ -200,7 +200,8 @@ impl Fit {
         let Some((offset, seq)) = first_event else {
             return Ok(synced.map_or(Self::Any, |synced| Self::Before(synced.seq)));
         };
-        let lost = lines_before(log, offset)?;
+        // An event that follows another was not the first, even if nothing stands before it.
+        let lost = lines_before(log, offset)?.max(1);
         // Every line takes one seq, and the first of them is the one that names the base.
         Ok(seq.checked_sub(lost + 1).map_or(Self::Seq(u64::MAX), Self::Seq))
     }

@@ -31,8 +31,10 @@ pub(super) struct BadLine {
     pub reason: String,
     /// It is an event with the right hash, but not here.
     pub is_whole: bool,
-    /// And no other line knows of it: it may stand in the place of a true one.
+    /// And no other line knows of it, or only lines of its own branch: it may stand in the place of a true one.
     pub is_foreign: bool,
+    /// It is one of several that follow each other, beside others that do so too: nothing tells which of them are true.
+    pub is_branch: bool,
 }
 
 /// A stretch of the log between two good lines that do not follow from each other.
@@ -172,6 +174,7 @@ impl<'a> Finder<'a> {
             reason: fault.reason.clone(),
             is_whole: false,
             is_foreign: false,
+            is_branch: false,
         };
         self.gap_at(offset).bad.push(line);
     }
@@ -247,10 +250,12 @@ impl<'a> Finder<'a> {
             return Ok(());
         };
         self.head = branch[0].before;
+        let is_branch = branch.len() > 1;
         for passed in branch {
             let mut text = Vec::new();
             read_upto(self.log, &mut text, passed.offset, passed.length)?;
-            let bad = self.misplaced(&passed, text);
+            let mut bad = self.misplaced(&passed, text);
+            (bad.is_branch, bad.is_foreign) = (is_branch, bad.is_foreign || is_branch);
             self.gap_at(start).bad.push(bad);
         }
         Ok(())
@@ -265,6 +270,7 @@ impl<'a> Finder<'a> {
             reason: "the chain does not lead through this line".to_owned(),
             is_whole: true,
             is_foreign: !self.linked.contains(&line.hash.raw()),
+            is_branch: false,
         }
     }
 

@@ -299,7 +299,7 @@ impl Gap {
             head = Some(next.hash);
             left -= 1;
         }
-        if !lines.is_empty() || self.bad.iter().all(|line| line.is_whole) {
+        if !lines.is_empty() || self.bad.iter().all(|line| line.is_whole && !line.is_branch) {
             self.filling = Some(lines);
         }
     }
