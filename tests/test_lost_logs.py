@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.errors import LogCorrupted, StoreReadOnly
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
-
-
-def labels(project: Path) -> dict[str, str]:
-    with quiet(), ChronoStore(project) as store:
-        return {record.id: record.label for record in store.query(status="")}
-
-
-def only(folder: Path) -> Path:
-    (path,) = folder.iterdir()
-    return path
+from recovering import labels, only, quiet
 
 
 @pytest.fixture

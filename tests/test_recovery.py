@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, DepGraph
 from chronomemory.errors import LogCorrupted
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
-
-
-def labels(project: Path) -> dict[str, str]:
-    with quiet(), ChronoStore(project) as store:
-        return {record.id: record.label for record in store.query(status="")}
+from recovering import labels, only, quiet
 
 
 def repair(project: Path, **options: Any) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
         return store.repair(**options)
-
-
-def only(folder: Path) -> Path:
-    (path,) = folder.iterdir()
-    return path
 
 
 @pytest.fixture

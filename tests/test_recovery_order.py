@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,7 @@ import numpy as np
 import pytest
 from chronomemory import ChronoStore, _core
 from chronomemory.errors import LogCorrupted
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+from recovering import quiet
 
 
 def values(project: Path) -> dict[str, tuple[str, str]]:
