@@ -1,13 +1,15 @@
-"""What do the tests of recovery share? A look at a damaged store that warns nobody."""
+"""What do the tests of recovery share? A look at a damaged store that warns nobody, and lines that lie."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from chronomemory import ChronoStore
+from chronomemory import ChronoStore, _core
 
 
 @contextmanager
@@ -25,3 +27,10 @@ def labels(project: Path) -> dict[str, str]:
 def only(folder: Path) -> Path:
     (path,) = folder.iterdir()
     return path
+
+
+def rehashed(line: bytes, **changes: Any) -> bytes:
+    """A line that says something else, with a hash of its own."""
+    event = json.loads(line) | changes
+    event["hash"] = _core.event_hash(event)
+    return _core.canonical_json(event) + b"\n"

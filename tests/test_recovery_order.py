@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore, _core
+from chronomemory import ChronoStore
 from chronomemory.errors import LogCorrupted
-from recovering import quiet
+from recovering import quiet, rehashed
 
 
 def values(project: Path) -> dict[str, tuple[str, str]]:
@@ -46,13 +46,6 @@ def story(tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 def move(lines: list[bytes], source: int, target: int) -> None:
     lines.insert(target, lines.pop(source))
-
-
-def rehashed(line: bytes, **changes: Any) -> bytes:
-    """A line that says something else, with a hash of its own."""
-    event = json.loads(line) | changes
-    event["hash"] = _core.event_hash(event)
-    return _core.canonical_json(event) + b"\n"
 
 
 REORDERED: dict[str, Callable[[list[bytes]], None]] = {

@@ -1,21 +1,23 @@
 //! Where does a log not follow from itself?
 //!
-//! A gap is what stands between two good lines that do not follow from each other. Lines that cannot be read make one, and so
-//! do lines that were taken out. A line that can be read may still not belong where it stands: a copy of an earlier one, one
-//! that was moved, one that somebody wrote with a hash of its own. Which lines belong to the chain is told by those that link
-//! to them: two branches from one line are decided by the one that goes on.
+//! A gap is what stands between two lines of the chain that do not follow from each other, or between which something stands
+//! that is not part of it: lines that cannot be read, lines that were moved or doubled, lines that somebody wrote with a hash
+//! of their own. Which lines are the chain is told by its [`Route`]; here it is laid over the log as it stands.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::digest::Hex;
-use crate::disk::{DiskFile, read_upto};
-use crate::event::line::{Event, Fault};
+use crate::disk::DiskFile;
+use crate::event::line::Fault;
 use crate::event::mend::Neighbours;
-use crate::wal::reader::{Piece, Reading, read_pieces};
+use crate::wal::synced::Synced;
 
-/// How far back a branch may have begun that turns out to lead nowhere.
-const LONGEST_BRANCH: usize = 256;
+use super::heaviest::Heaviest;
+use super::route::{Route, Step};
+use super::runs::{Cuts, Run, Scan, each_event};
 
 /// A line that cannot be read, or does not belong where it stands.
 pub(super) struct BadLine {
@@ -31,142 +33,16 @@ pub(super) struct BadLine {
     pub reason: String,
     /// It is an event with the right hash, but not here.
     pub is_whole: bool,
-    /// And no other line knows of it, or only lines of its own branch: it may stand in the place of a true one.
+    /// And it is part of the chain nowhere: it may stand in the place of a true one.
     pub is_foreign: bool,
     /// It is one of several that follow each other, beside others that do so too: nothing tells which of them are true.
     pub is_branch: bool,
 }
 
-/// A stretch of the log between two good lines that do not follow from each other.
-pub(super) struct Gap {
-    /// Where it begins.
-    pub start: u64,
-    /// Where the next good line begins.
-    pub end: u64,
-    /// What is known of what belongs into it.
-    pub neighbours: Neighbours,
-    /// What stands there now.
-    pub bad: Vec<BadLine>,
-    /// What belongs there, once it is found.
-    pub filling: Option<Vec<u8>>,
-}
-
-/// An event that does not belong where it stands.
-pub(super) struct Stray {
-    /// What it follows.
-    pub prev: Option<Hex>,
-    /// Its hash.
-    pub hash: Hex,
-    /// Its line.
-    pub text: Vec<u8>,
-}
-
-/// A good line that was passed not long ago.
-struct Passed {
-    offset: u64,
-    length: usize,
-    number: u64,
-    seq: u64,
-    hash: Hex,
-    /// What it followed.
-    before: Option<Hex>,
-}
-
-/// Finds gaps while a log passes by.
-pub(super) struct Finder<'a> {
-    log: &'a dyn DiskFile,
-    gaps: Vec<Gap>,
-    open: Option<Gap>,
-    head: Option<Hex>,
-    last_seq: u64,
-    /// Hashes that some line names as its predecessor's.
-    linked: HashSet<[u8; 32]>,
-    passed: VecDeque<Passed>,
-    /// Events that stand where they do not belong.
-    pub strays: Vec<Stray>,
-    /// The highest seq of any line that can be read.
-    pub highest_seq: u64,
-    /// How many physical lines were passed.
-    pub lines: u64,
-    /// Behind the last newline.
-    pub end: u64,
-}
-
-impl<'a> Finder<'a> {
-    /// Looks through a log.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn of(log: &'a dyn DiskFile, length: u64, threads: usize) -> io::Result<Self> {
-        let mut finder = Self {
-            log,
-            gaps: Vec::new(),
-            open: None,
-            head: None,
-            last_seq: 0,
-            linked: HashSet::new(),
-            passed: VecDeque::new(),
-            strays: Vec::new(),
-            highest_seq: 0,
-            lines: 0,
-            end: 0,
-        };
-        let reading = Reading {
-            trusted_until: 0,
-            threads,
-        };
-        read_pieces(log, 0..length, reading, |piece| {
-            finder.note_links(piece);
-            io::Result::Ok(true)
-        })?;
-        read_pieces(log, 0..length, reading, |piece| {
-            finder.look(piece)?;
-            io::Result::Ok(true)
-        })?;
-        Ok(finder)
-    }
-
-    fn note_links(&mut self, piece: &Piece) {
-        for line in &piece.lines {
-            if let Ok(event) = &line.event {
-                let prev = Hex::read_raw(event.prev_hash(piece.text(line)));
-                self.linked.extend(prev);
-                self.highest_seq = self.highest_seq.max(event.spans.seq);
-            }
-        }
-    }
-
-    fn look(&mut self, piece: &Piece) -> io::Result<()> {
-        for line in &piece.lines {
-            let (text, number) = (piece.text(line), self.lines + line.number + 1);
-            match &line.event {
-                Err(fault) => self.bad(line.offset, text, number, fault),
-                Ok(event) => self.good(line.offset, text, number, event)?,
-            }
-        }
-        self.lines += piece.physical;
-        self.end = piece.end.unwrap_or(self.end);
-        Ok(())
-    }
-
-    fn gap_at(&mut self, start: u64) -> &mut Gap {
-        let head = self.head;
-        self.open.get_or_insert_with(|| Gap {
-            start,
-            end: u64::MAX,
-            neighbours: Neighbours {
-                before: Some(head),
-                after: None,
-            },
-            bad: Vec::new(),
-            filling: None,
-        })
-    }
-
+impl BadLine {
     /// A line that cannot be read.
-    pub fn bad(&mut self, offset: u64, text: &[u8], number: u64, fault: &Fault) {
-        self.passed.clear();
-        let line = BadLine {
+    pub fn unreadable(offset: u64, text: &[u8], number: u64, fault: &Fault) -> Self {
+        Self {
             offset,
             text: text.to_vec(),
             number,
@@ -175,108 +51,306 @@ impl<'a> Finder<'a> {
             is_whole: false,
             is_foreign: false,
             is_branch: false,
+        }
+    }
+}
+
+/// Lines that stand elsewhere: in which file, and where there.
+#[derive(Clone, Debug)]
+pub(super) struct Elsewhere {
+    /// The file: 0 is the log itself, the others are copies.
+    pub source: usize,
+    /// The lines, with their newlines.
+    pub bytes: Range<u64>,
+}
+
+/// A stretch of the log that is to be read differently.
+#[derive(Default)]
+pub(super) struct Gap {
+    /// Where it begins.
+    pub start: u64,
+    /// Where the next line of the chain begins.
+    pub end: u64,
+    /// Lines that follow from the line before it.
+    pub first: Vec<Elsewhere>,
+    /// What is known of what is lost between those and the next; `None` if nothing is.
+    pub hole: Option<Neighbours>,
+    /// Lines that lead to the line behind it.
+    pub then: Vec<Elsewhere>,
+    /// What stands there now.
+    pub bad: Vec<BadLine>,
+    /// What was lost, once it is found.
+    pub filling: Option<Vec<u8>>,
+}
+
+/// A log and its copies, laid out.
+pub(super) struct Layer<'a> {
+    log: &'a dyn DiskFile,
+    copies: &'a [Arc<dyn DiskFile>],
+    threads: usize,
+    runs: Vec<Run>,
+    route: Route,
+    unreadable: Vec<BadLine>,
+    /// The highest seq of any line that can be read.
+    pub highest_seq: u64,
+    /// How many physical lines the log has.
+    pub lines: u64,
+    /// Behind the last newline of the log.
+    pub end: u64,
+}
+
+impl<'a> Layer<'a> {
+    /// Finds the chain in a log, with what copies of it have; `head` is the hash of the event that was synced last.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn of(
+        log: &'a dyn DiskFile,
+        copies: &'a [Arc<dyn DiskFile>],
+        head: Option<Hex>,
+        threads: usize,
+    ) -> io::Result<Self> {
+        let mut layer = Self {
+            log,
+            copies,
+            threads,
+            runs: Vec::new(),
+            route: Route::default(),
+            unreadable: Vec::new(),
+            highest_seq: 0,
+            lines: 0,
+            end: 0,
         };
-        self.gap_at(offset).bad.push(line);
+        layer.scan(&Cuts::default(), true)?;
+        let mut cuts = Cuts::of(&layer.runs, head);
+        layer.find(&cuts, head)?;
+        if layer.divide_by_copies(&mut cuts)? {
+            layer.find(&cuts, head)?;
+        }
+        Ok(layer)
     }
 
-    fn good(&mut self, offset: u64, text: &[u8], number: u64, event: &Event) -> io::Result<()> {
-        let (prev, hash) = (Hex::read(event.prev_hash(text)), event.hash(text));
-        let passed = Passed {
-            offset,
-            length: text.len(),
-            number,
-            seq: event.spans.seq,
-            hash,
-            before: prev,
-        };
-        let is_first = self.head.is_none() && self.open.is_none();
-        if prev != self.head && !is_first && self.is_astray(&passed) {
-            return self.stray(passed, text);
-        }
-        if prev != self.head && self.open.is_none() {
-            self.leave_branch(prev, passed.seq)?;
-            self.gap_at(offset);
-        }
-        if let Some(mut gap) = self.open.take() {
-            gap.end = offset;
-            gap.neighbours.after = prev;
-            self.gaps.push(gap);
-        }
-        (self.head, self.last_seq) = (Some(hash), passed.seq);
-        if self.passed.len() == LONGEST_BRANCH {
-            self.passed.pop_front();
-        }
-        self.passed.push_back(passed);
+    /// Whether the chain is there from its first event to the one that was synced last, and beyond.
+    pub fn is_whole(&self, head: Option<Hex>) -> bool {
+        !self.route.is_broken() && (head.is_none() || self.route.anchor.is_some())
+    }
+
+    /// Whether the event that was synced last stands only in a copy.
+    pub fn ends_in_copy(&self) -> bool {
+        self.route.anchor.is_some_and(|run| self.runs[run].source > 0)
+    }
+
+    /// Whether a line of the log itself is part of the way to what the copies have.
+    pub fn meets_log(&self) -> bool {
+        self.route.steps.iter().any(|step| self.runs[step.run].source == 0)
+    }
+
+    /// Whether the event that was synced last is lost, and nothing behind it tells of it.
+    pub fn loses(&self, synced: &Synced) -> bool {
+        let last = self.route.steps.last().map_or(0, |step| self.runs[step.run].last_seq);
+        self.route.anchor.is_none() && last < synced.seq
+    }
+
+    fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
+        self.scan(cuts, false)?;
+        self.route = Route::find(&self.runs, head);
         Ok(())
     }
 
-    /// Whether a line that does not follow from the last one belongs elsewhere, or nowhere.
-    fn is_astray(&self, line: &Passed) -> bool {
-        let goes_on = self.linked.contains(&line.hash.raw());
-        let is_branch = self.passed.iter().any(|passed| passed.before == line.before);
-        let is_again = self.passed.iter().any(|passed| passed.hash == line.hash);
-        if is_branch && !is_again {
-            // Two lines follow the same one: the one counts that others follow.
-            return !goes_on && self.open.is_none();
+    fn scan(&mut self, cuts: &Cuts, is_first: bool) -> io::Result<()> {
+        let unreadable = &mut self.unreadable;
+        let scan = Scan::of(self.log, 0, cuts, self.threads, &mut |offset, text, number, fault| {
+            if is_first {
+                unreadable.push(BadLine::unreadable(offset, text, number, fault));
+            }
+        })?;
+        (self.highest_seq, self.lines, self.end) = (scan.highest_seq, scan.lines, scan.end);
+        self.runs = scan.runs;
+        for (number, copy) in self.copies.iter().enumerate() {
+            let scan = Scan::of(&**copy, number + 1, cuts, self.threads, &mut |_, _, _, _| {})?;
+            self.runs.extend(scan.runs);
         }
-        line.before.is_none() || is_again || line.seq <= self.last_seq
+        Ok(())
     }
 
-    fn stray(&mut self, line: Passed, text: &[u8]) -> io::Result<()> {
-        self.strays.push(Stray {
-            prev: line.before,
-            hash: line.hash,
-            text: text.to_vec(),
+    /// Lines of a copy may stand in the log too, beside others that do not belong there: divides the runs where they part.
+    fn divide_by_copies(&self, cuts: &mut Cuts) -> io::Result<bool> {
+        let mut proved: HashSet<[u8; 32]> = HashSet::new();
+        for step in &self.route.steps {
+            let run = &self.runs[step.run];
+            if let Some(copy) = run.source.checked_sub(1).and_then(|copy| self.copies.get(copy)) {
+                each_event(&**copy, run.bytes.clone(), |_, _, text, event| {
+                    proved.insert(event.hash(text).raw());
+                })?;
+            }
+        }
+        let (mut is_divided, mut last) = (false, None);
+        if proved.is_empty() {
+            return Ok(false);
+        }
+        each_event(self.log, 0..self.end, |_, _, text, event| {
+            let hash = event.hash(text);
+            let is_proved = proved.contains(&hash.raw());
+            if let Some((before, was_proved)) = last
+                && was_proved != is_proved
+            {
+                is_divided |= cuts.cut_behind(&before);
+            }
+            last = Some((hash, is_proved));
+        })?;
+        Ok(is_divided)
+    }
+
+    /// The gaps, in order. `behind` is the hash of an event that came last and is lost.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn gaps(mut self, length: u64, cut_line: Option<BadLine>, behind: Option<Hex>) -> io::Result<Vec<Gap>> {
+        let in_place = self.in_place();
+        self.unreadable.extend(cut_line);
+        self.unreadable.extend(self.misplaced(&in_place)?);
+        self.unreadable.sort_by_key(|line| line.offset);
+        let mut bad = std::mem::take(&mut self.unreadable).into_iter().peekable();
+        let mut draft = Drafting::default();
+        for step in &self.route.steps {
+            let run = &self.runs[step.run];
+            if !step.follows {
+                draft.lose(run.prev);
+            }
+            if in_place.contains(&step.run) {
+                let before = std::iter::from_fn(|| bad.next_if(|line| line.offset < run.bytes.start)).collect();
+                draft.close(run.bytes.start, before, true);
+                draft.gap.start = run.bytes.end;
+            } else {
+                draft.add(run);
+            }
+            draft.head = Some(run.last);
+        }
+        if let Some(lost) = behind {
+            draft.lose(Some(lost));
+        }
+        draft.close(length, bad.collect(), false);
+        Ok(draft.done)
+    }
+
+    /// The steps that stay where they are: of the runs of the log that stand in the order of the chain, the most.
+    fn in_place(&self) -> HashSet<usize> {
+        let own: Vec<&Step> = self
+            .route
+            .steps
+            .iter()
+            .filter(|step| self.runs[step.run].source == 0)
+            .collect();
+        let starts = own.iter().map(|step| self.runs[step.run].bytes.start).collect();
+        let mut heaviest = Heaviest::by(starts);
+        let (mut before, mut last) = (Vec::new(), None);
+        for (number, step) in own.iter().enumerate() {
+            let run = &self.runs[step.run];
+            let best = heaviest.below(run.bytes.start);
+            before.push(best.map(|(_, step)| step));
+            let weight = best.map_or(0, |(weight, _)| weight) + run.events;
+            heaviest.add(run.bytes.start, weight, number);
+            if last.is_none_or(|(known, _)| known < weight) {
+                last = Some((weight, number));
+            }
+        }
+        let mut found = HashSet::new();
+        let mut at = last.map(|(_, step)| step);
+        while let Some(number) = at {
+            found.insert(own[number].run);
+            at = before[number];
+        }
+        found
+    }
+
+    /// The lines of the log that can be read and do not belong where they stand.
+    fn misplaced(&self, in_place: &HashSet<usize>) -> io::Result<Vec<BadLine>> {
+        let steps = self.route.steps.iter();
+        let lasts: HashSet<[u8; 32]> = steps.map(|step| self.runs[step.run].last.raw()).collect();
+        let own = self.runs.iter().enumerate().filter(|(_, run)| run.source == 0);
+        let out: Vec<(usize, &Run)> = own.filter(|(number, _)| !in_place.contains(number)).collect();
+        let foreign = || {
+            out.iter()
+                .map(|(_, run)| run)
+                .filter(|run| !lasts.contains(&run.last.raw()))
+        };
+        let ends: HashSet<[u8; 32]> = foreign().map(|run| run.last.raw()).collect();
+        let begins: HashSet<[u8; 32]> = foreign().filter_map(|run| Some(run.prev?.raw())).collect();
+        let mut found = Vec::new();
+        for (number, run) in &out {
+            let is_again = lasts.contains(&run.last.raw());
+            let is_long = run.events > 1
+                || begins.contains(&run.last.raw())
+                || run.prev.is_some_and(|prev| ends.contains(&prev.raw()));
+            // What was synced tells which of two branches is true.
+            let is_branch = !is_again && is_long && !self.route.refuted.contains(number);
+            each_event(self.log, run.bytes.clone(), |offset, line, text, event| {
+                found.push(BadLine {
+                    offset,
+                    text: text.to_vec(),
+                    number: run.number + line,
+                    seq: Some(event.spans.seq),
+                    reason: "the chain does not lead through this line".to_owned(),
+                    is_whole: true,
+                    is_foreign: !is_again,
+                    is_branch,
+                });
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// Gaps, while they are found.
+#[derive(Default)]
+struct Drafting {
+    gap: Gap,
+    done: Vec<Gap>,
+    head: Option<Hex>,
+}
+
+impl Drafting {
+    /// Something is lost here that ended with this hash.
+    fn lose(&mut self, last: Option<Hex>) {
+        if self.gap.hole.is_some() {
+            // There is more than one hole between two lines that stand where they should.
+            let start = self.gap.start;
+            let gap = std::mem::take(&mut self.gap);
+            self.done.push(Gap { end: start, ..gap });
+            self.gap.start = start;
+        }
+        self.gap.hole = Some(Neighbours {
+            before: Some(self.head),
+            after: last,
         });
-        let bad = self.misplaced(&line, text.to_vec());
-        self.gap_at(line.offset).bad.push(bad);
-        Ok(())
     }
 
-    /// The lines before this one do not lead to it. If it goes on from a line further back, or takes the very next place
-    /// while nobody links to the last one, what stands between was put there.
-    fn leave_branch(&mut self, prev: Option<Hex>, seq: u64) -> io::Result<()> {
-        let fork = self.passed.iter().position(|passed| passed.before == prev);
-        let replaced = self
-            .passed
-            .back()
-            .filter(|last| last.seq + 1 == seq && !self.linked.contains(&last.hash.raw()))
-            .map(|_| self.passed.len() - 1);
-        let Some(first) = fork.or(replaced) else {
-            return Ok(());
+    /// A run of the chain that stands elsewhere.
+    fn add(&mut self, run: &Run) {
+        let lines = match self.gap.hole {
+            None => &mut self.gap.first,
+            Some(_) => &mut self.gap.then,
         };
-        let branch: Vec<Passed> = self.passed.drain(first..).collect();
-        let Some(start) = branch.first().map(|passed| passed.offset) else {
-            return Ok(());
-        };
-        self.head = branch[0].before;
-        let is_branch = branch.len() > 1;
-        for passed in branch {
-            let mut text = Vec::new();
-            read_upto(self.log, &mut text, passed.offset, passed.length)?;
-            let mut bad = self.misplaced(&passed, text);
-            (bad.is_branch, bad.is_foreign) = (is_branch, bad.is_foreign || is_branch);
-            self.gap_at(start).bad.push(bad);
-        }
-        Ok(())
+        lines.push(Elsewhere {
+            source: run.source,
+            bytes: run.bytes.clone(),
+        });
     }
 
-    fn misplaced(&self, line: &Passed, text: Vec<u8>) -> BadLine {
-        BadLine {
-            offset: line.offset,
-            text,
-            number: line.number,
-            seq: Some(line.seq),
-            reason: "the chain does not lead through this line".to_owned(),
-            is_whole: true,
-            is_foreign: !self.linked.contains(&line.hash.raw()),
-            is_branch: false,
+    /// The chain goes on here, or the log is at its end.
+    fn close(&mut self, end: u64, bad: Vec<BadLine>, goes_on: bool) {
+        let mut gap = std::mem::take(&mut self.gap);
+        (gap.end, gap.bad) = (end, bad);
+        let is_explained = !gap.first.is_empty() || gap.bad.iter().all(|line| line.is_whole && !line.is_branch);
+        if gap.hole.is_none() && !is_explained {
+            // What follows from the line before does not tell what these were.
+            gap.hole = Some(Neighbours {
+                before: Some(self.head),
+                after: self.head.filter(|_| goes_on),
+            });
         }
-    }
-
-    /// The gaps, in order; one at the end of the log has no end yet.
-    pub fn finish(mut self) -> Vec<Gap> {
-        self.gaps.extend(self.open.take());
-        self.gaps
+        if gap.hole.is_some() || !gap.first.is_empty() || !gap.bad.is_empty() {
+            self.done.push(gap);
+        }
     }
 }

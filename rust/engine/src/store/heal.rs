@@ -8,7 +8,6 @@ use std::io;
 use std::sync::Arc;
 
 use crate::damage::DamageKind;
-use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
 use crate::event::line::Fault;
@@ -16,10 +15,9 @@ use crate::event::mend::{Budget, mend, mend_cut};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::json::{self, Value};
 use crate::layout::Layout;
-use crate::wal::reader::{Reading, read_pieces};
 
 use super::care::Scratch;
-use super::gaps::{BadLine, Finder, Gap, Stray};
+use super::gaps::{BadLine, Elsewhere, Gap, Layer};
 use super::proofs::other_logs;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
@@ -73,115 +71,98 @@ pub(super) struct Gaps {
     promised: u64,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
-    strays: Vec<Stray>,
+    /// The log was cut, and a copy has what came behind.
+    pub ends_in_copy: bool,
+    copies: Vec<Arc<dyn DiskFile>>,
+}
+
+/// What is to be read in the place of a gap, piece by piece.
+enum Instead<'a> {
+    Bytes(&'a [u8]),
+    Lines(&'a Elsewhere),
+}
+
+impl Instead<'_> {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Lines(lines) => lines.bytes.end - lines.bytes.start,
+        }
+    }
 }
 
 impl Gaps {
-    /// Finds the gaps of a log.
+    /// Finds the gaps of a log, and what other logs of the folder have in their place.
     ///
     /// # Errors
     /// What the disk says.
     pub fn find(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, threads: usize) -> io::Result<Self> {
         let length = log.length()?;
-        let mut finder = Finder::of(log, length, threads)?;
-        let hint = hint_for(read_hint(disk, layout)?, log, length)?;
+        let known = read_hint(disk, layout)?;
+        let hint = hint_for(known, log, length)?;
+        let speaks_of_it = hint != Hint::None;
+        let head = known.map(|synced| synced.head);
+        let mut copies = Vec::new();
+        let mut layer = Layer::of(log, &[], head, threads)?;
+        if !layer.is_whole(head) {
+            copies = other_logs(disk, layout)?;
+            layer = Layer::of(log, &copies, head, threads)?;
+            if layer.ends_in_copy() && !speaks_of_it && !layer.meets_log() {
+                // What was synced was another log.
+                layer = Layer::of(log, &copies, None, threads)?;
+            }
+        }
+        let (highest_seq, ends_in_copy) = (layer.highest_seq, layer.ends_in_copy());
+        let promised = hint.promised().unwrap_or(0);
         // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
-        if finder.end < length && hint.promised().is_some_and(|whole| whole > finder.end) {
+        let mut cut_line = None;
+        if layer.end < length && promised > layer.end {
             let mut text = Vec::new();
-            read_upto(log, &mut text, finder.end, (length - finder.end) as usize)?;
+            read_upto(log, &mut text, layer.end, (length - layer.end) as usize)?;
             let fault = Fault {
                 kind: DamageKind::Unreadable,
                 reason: "the line has lost its end".to_owned(),
                 seq: None,
             };
-            let number = finder.lines + 1;
-            finder.bad(finder.end, &text, number, &fault);
+            cut_line = Some(BadLine::unreadable(layer.end, &text, layer.lines + 1, &fault));
         }
-        let (highest_seq, strays) = (finder.highest_seq, std::mem::take(&mut finder.strays));
-        let mut gaps = finder.finish();
-        if let Some(gap) = gaps.last_mut().filter(|gap| gap.end == u64::MAX) {
-            gap.end = length;
-            // The last line of a log is named by nobody but the hint about the last sync.
-            if let Hint::Contradicted(synced) = hint
-                && synced.offset >= length
-                && gap.neighbours.before != Some(Some(synced.head))
-            {
-                gap.neighbours.after = Some(synced.head);
-            }
-        }
+        // The last line of a log is named by nobody but the hint about the last sync.
+        let lost_end = match hint {
+            Hint::Contradicted(synced) => layer.loses(&synced).then_some(synced.head),
+            _ => None,
+        };
+        let gaps = layer.gaps(length, cut_line, lost_end)?;
         Ok(Self {
             gaps,
             length,
-            promised: hint.promised().unwrap_or(0),
+            promised,
             highest_seq,
-            strays,
+            ends_in_copy,
+            copies,
         })
     }
 
-    /// Looks for what stood in the gaps.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn fill(&mut self, disk: &dyn Disk, layout: &Layout, threads: usize) -> io::Result<()> {
-        for gap in &mut self.gaps {
-            gap.fill_with(&self.strays);
-        }
-        for log in other_logs(disk, layout)? {
-            self.fill_from(&*log, threads)?;
-        }
+    /// Looks for what was lost in the gaps, by trying.
+    pub fn mend(&mut self) {
         let mut budget = Budget::of(MENDING_BLOCKS);
-        for gap in self.gaps.iter_mut().filter(|gap| gap.filling.is_none()) {
-            let mut neighbours = gap.neighbours;
+        for gap in &mut self.gaps {
+            let Some(mut neighbours) = gap.hole else {
+                gap.filling = Some(Vec::new());
+                continue;
+            };
             if gap.goes_on_before() {
                 // Who wrote behind a damaged end linked to the last good line: that does not tell what stood between.
                 neighbours.after = None;
             }
-            gap.filling = match &gap.bad[..] {
-                [line] => mend(&line.text, neighbours, &mut budget),
-                [first, second] => mend_cut(&first.text, &second.text, neighbours),
+            // A line that can be read is tried only where no other stands: somebody may have altered it, and its hash too.
+            let unreadable: Vec<&BadLine> = gap.bad.iter().filter(|line| !line.is_whole).collect();
+            gap.filling = match (&unreadable[..], &gap.bad[..]) {
+                ([line], _) => mend(&line.text, neighbours, &mut budget),
+                ([], [line]) => mend(&line.text, neighbours, &mut budget),
+                ([first, second], _) => mend_cut(&first.text, &second.text, neighbours),
                 _ => None,
             };
         }
-        Ok(())
-    }
-
-    /// Takes lines from a copy that lead from the line before a gap to the line behind it.
-    fn fill_from(&mut self, copy: &dyn DiskFile, threads: usize) -> io::Result<()> {
-        let reading = Reading {
-            trusted_until: 0,
-            threads,
-        };
-        let mut open: Vec<(usize, Option<Hex>, Vec<u8>)> = self
-            .gaps
-            .iter()
-            .enumerate()
-            .filter(|(_, gap)| gap.filling.is_none() && gap.neighbours.after.is_some())
-            .filter_map(|(number, gap)| Some((number, gap.neighbours.before?, Vec::new())))
-            .collect();
-        if open.is_empty() {
-            return Ok(());
-        }
-        read_pieces(copy, 0..copy.length()?, reading, |piece| {
-            for line in &piece.lines {
-                let Ok(event) = &line.event else { continue };
-                let text = piece.text(line);
-                let (prev, hash) = (Hex::read(event.prev_hash(text)), event.hash(text));
-                open.retain_mut(|(number, head, lines)| {
-                    if prev != *head {
-                        return true;
-                    }
-                    lines.extend_from_slice(text);
-                    lines.push(b'\n');
-                    *head = Some(hash);
-                    let is_filled = self.gaps[*number].neighbours.after == Some(hash);
-                    if is_filled {
-                        self.gaps[*number].filling = Some(std::mem::take(lines));
-                    }
-                    !is_filled
-                });
-            }
-            io::Result::Ok(!open.is_empty())
-        })
     }
 
     /// Up to which place the log was whole once, when the gaps are filled.
@@ -234,13 +215,17 @@ impl Gaps {
         let path = scratch.path();
         let file = disk.create(path).at(path)?;
         let (mut from, mut to) = (0, 0);
-        let copy = |range: std::ops::Range<u64>, to: &mut u64| -> Result<()> {
+        let copy = |source: usize, range: std::ops::Range<u64>, to: &mut u64| -> Result<()> {
+            let source = match source.checked_sub(1) {
+                None => log,
+                Some(copy) => &*self.copies[copy],
+            };
             let mut offset = range.start;
             let mut buffer = Vec::new();
             while offset < range.end {
                 buffer.clear();
                 let wanted = (range.end - offset).min(BUFFER_BYTES) as usize;
-                if read_upto(log, &mut buffer, offset, wanted).at(path)? == 0 {
+                if read_upto(source, &mut buffer, offset, wanted).at(path)? == 0 {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
                 }
                 file.write_at(&buffer, *to).at(path)?;
@@ -251,12 +236,19 @@ impl Gaps {
         };
         for gap in &self.gaps {
             let Some(instead) = gap.instead() else { continue };
-            copy(from..gap.start, &mut to)?;
-            file.write_at(&instead, to).at(path)?;
-            to += instead.len() as u64;
+            copy(0, from..gap.start, &mut to)?;
+            for piece in &instead {
+                match piece {
+                    Instead::Lines(lines) => copy(lines.source, lines.bytes.clone(), &mut to)?,
+                    Instead::Bytes(bytes) => {
+                        file.write_at(bytes, to).at(path)?;
+                        to += piece.length();
+                    }
+                }
+            }
             from = gap.end;
         }
-        copy(from..self.length, &mut to)?;
+        copy(0, from..self.length, &mut to)?;
         file.sync().at(path)?;
         Ok(scratch)
     }
@@ -264,49 +256,33 @@ impl Gaps {
 
 impl Gap {
     /// What is to be read in its place; `None` if that is what stands there. Lines that do not belong here are never read.
-    fn instead(&self) -> Option<Vec<u8>> {
-        if self.filling.is_some() {
-            return self.filling.clone();
+    fn instead(&self) -> Option<Vec<Instead<'_>>> {
+        let is_same = self.filling.is_none() && self.bad.iter().all(|line| !line.is_whole);
+        if is_same && self.first.is_empty() && self.then.is_empty() {
+            return None;
         }
-        let unreadable = || self.bad.iter().filter(|line| !line.is_whole);
-        let lines = || unreadable().flat_map(|line| [&line.text[..], b"\n"]);
-        self.bad
-            .iter()
-            .any(|line| line.is_whole)
-            .then(|| lines().collect::<Vec<&[u8]>>().concat())
+        let unreadable = self.bad.iter().filter(|line| !line.is_whole);
+        let kept = || unreadable.flat_map(|line| [Instead::Bytes(&line.text), Instead::Bytes(b"\n")]);
+        let mut pieces: Vec<Instead<'_>> = self.first.iter().map(Instead::Lines).collect();
+        match &self.filling {
+            Some(lines) => pieces.push(Instead::Bytes(lines)),
+            None => pieces.extend(kept()),
+        }
+        pieces.extend(self.then.iter().map(Instead::Lines));
+        Some(pieces)
     }
 
     /// By how much that moves what comes behind it.
     fn shift(&self) -> i64 {
         let replaced = (self.end - self.start) as i64;
-        self.instead().map_or(0, |instead| instead.len() as i64 - replaced)
-    }
-
-    /// Takes lines that stand elsewhere in the same log, if they lead from the line before to the line behind. Lines that
-    /// belong elsewhere are left out where nothing is missing.
-    fn fill_with(&mut self, strays: &[Stray]) {
-        let (Some(mut head), Some(after)) = (self.neighbours.before, self.neighbours.after) else {
-            return;
-        };
-        let mut lines = Vec::new();
-        let mut left = strays.len();
-        while head != Some(after) {
-            let Some(next) = strays.iter().find(|stray| stray.prev == head).filter(|_| left > 0) else {
-                return;
-            };
-            lines.extend_from_slice(&next.text);
-            lines.push(b'\n');
-            head = Some(next.hash);
-            left -= 1;
-        }
-        if !lines.is_empty() || self.bad.iter().all(|line| line.is_whole && !line.is_branch) {
-            self.filling = Some(lines);
-        }
+        let length = |pieces: Vec<Instead<'_>>| pieces.iter().map(Instead::length).sum::<u64>() as i64;
+        self.instead().map_or(0, |pieces| length(pieces) - replaced)
     }
 
     /// Whether the line behind follows from the line before.
     fn goes_on_before(&self) -> bool {
-        self.neighbours.after.is_some() && self.neighbours.before == Some(self.neighbours.after)
+        self.hole
+            .is_some_and(|hole| hole.after.is_some() && hole.before == Some(hole.after))
     }
 
     fn lost(&self) -> Vec<Lost> {
@@ -328,7 +304,7 @@ impl Gap {
             seq: line.seq,
             id: seeming_id(&line.text).filter(|_| !line.is_whole || line.is_foreign),
             reason: line.reason.clone(),
-            is_linked: self.neighbours.after.is_some() && !self.goes_on_before(),
+            is_linked: self.hole.is_some_and(|hole| hole.after.is_some()) && !self.goes_on_before(),
         };
         self.bad.iter().map(of_line).collect()
     }

@@ -68,8 +68,9 @@ impl Store {
         self.with_lock_regardless(now, |store| {
             // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
             store.sync_rows_and_log()?;
-            let damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
+            let mut damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
+            damage.extend(store.end_in_copy()?.filter(|_| damage.is_empty()));
             if damage.is_empty() {
                 return Ok(None);
             }
