@@ -5,7 +5,7 @@ lines come without their newline. ``face`` is None for plain records, else the n
 owns the id's prefix.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -156,6 +156,15 @@ class Engine:
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
+    def find(
+        self,
+        index: str,
+        key: Sequence[Any],
+        *,
+        after: tuple[Any, str] | None = None,
+        limit: int,
+        reverse: bool = False,
+    ) -> list[ChronoRecord]: ...
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
@@ -199,6 +208,15 @@ class View:
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
+    ) -> list[ChronoRecord]: ...
+    def find(
+        self,
+        index: str,
+        key: Sequence[Any],
+        *,
+        after: tuple[Any, str] | None = None,
+        limit: int,
+        reverse: bool = False,
     ) -> list[ChronoRecord]: ...
     def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]: ...
     def count(

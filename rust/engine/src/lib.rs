@@ -30,6 +30,8 @@ pub mod remembered;
 // 4 state: what is known now?
 pub mod snapshot;
 pub mod state;
+
+pub mod index;
 // 5 search: which of it matters here?
 pub mod score;
 pub mod text;

@@ -8,6 +8,7 @@ mod door;
 mod engine;
 mod enter;
 mod event;
+mod find;
 mod flusher;
 mod handle;
 mod object;

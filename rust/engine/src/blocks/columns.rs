@@ -11,7 +11,7 @@ use super::links::{Links, Pairs};
 use super::meaning::Meaning;
 use super::names::Names;
 use super::shape::{Head, Misfit};
-use crate::state::{Life, State};
+use crate::state::{Cursor, Life, State};
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
@@ -47,8 +47,7 @@ impl Standing {
 #[derive(Default)]
 pub struct Columns {
     /// Which state this follows, and how far.
-    life: Option<Life>,
-    seen: usize,
+    cursor: Cursor,
     seen_embeddings: usize,
     lacks_embeddings: bool,
     pub(super) ids: Names,
@@ -87,42 +86,38 @@ pub struct Columns {
 impl Columns {
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
-        !self.is_of(state) || self.seen != state.face_changes()
+        self.cursor.is_behind(state.changes())
     }
 
     /// How many changes are not known here.
     pub fn lacks(&self, state: &State) -> usize {
-        let known = if self.is_of(state) { self.seen } else { 0 };
-        state.face_changes().saturating_sub(known)
-    }
-
-    fn is_of(&self, state: &State) -> bool {
-        self.is_of_life(state.changes().life())
+        let changes = state.changes().since(&self.cursor);
+        changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
     /// Whether this follows the state that has this life: only then slots mean the same.
     pub fn is_of_life(&self, life: &Life) -> bool {
-        self.life.as_ref().is_some_and(|own| own.is(life))
+        self.cursor.is_of(life)
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
-        if self.is_of(state) {
-            for (slot, record) in state.face_changed_since(self.seen) {
-                self.take(slot, record);
-            }
-        } else {
-            *self = Self {
-                life: Some(state.changes().life().same()),
-                ..Self::default()
-            };
-            let all = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
-            for row in all.filter(|row| row.class.face) {
-                self.take(row.slot, row.record);
+        match state.changes().since(&self.cursor) {
+            Some(slots) => self.take_all(state, slots.iter().copied()),
+            None => {
+                *self = Self::default();
+                self.take_all(state, 0..state.slot_count() as u32);
             }
         }
-        self.seen = state.face_changes();
+        self.cursor = state.changes().cursor();
         self.weigh();
+    }
+
+    fn take_all(&mut self, state: &State, slots: impl Iterator<Item = u32>) {
+        let rows = slots.filter_map(|slot| state.row(slot));
+        for row in rows.filter(|row| row.class.face) {
+            self.take(row.slot, row.record);
+        }
     }
 
     /// How much of what was said about embeddings is known here.

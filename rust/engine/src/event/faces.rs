@@ -1,23 +1,88 @@
-//! Which face does a record belong to? Its id says so.
+//! Which face does a record belong to, and what does a face look records up by?
+//!
+//! This table is the only place that names a face, but for `blocks`, which has columns of its own. A new face is a row here
+//! and a package in Python.
 
 use memchr::memchr;
+
+/// A face.
+#[derive(Debug)]
+pub struct Face {
+    /// Its name.
+    pub name: &'static str,
+    /// What its ids begin with, up to a colon. Nobody else may write such ids.
+    pub prefixes: &'static [&'static str],
+    /// What its records are looked up by.
+    pub indexes: &'static [Index],
+}
+
+/// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.
+#[derive(Debug)]
+pub struct Index {
+    /// Its name, that of the face in front.
+    pub name: &'static str,
+    /// The kind of the records.
+    pub kind: &'static str,
+    /// Their status; nothing for any.
+    pub status: &'static str,
+    /// The fields that are given in a lookup, each as the keys that lead to it. Records that lack one are not found.
+    pub by: &'static [&'static [&'static str]],
+    /// The field that orders what is found; records that lack it, or have null there, come last. Of those that are alike, the older comes first.
+    pub then: &'static [&'static str],
+}
 
 /// The face that says what is searched.
 pub const SEARCH: &str = "search";
 /// The face that says which embeddings there are.
 pub const VECTORS: &str = "vectors";
 
-/// The faces and the id prefixes that only they may write.
-const FACES: [(&str, &[&str]); 6] = [
-    (
-        "blocks",
-        &["block", "bedge", "contradiction", "frame", "session", "config"],
-    ),
-    ("episodes", &["episode", "fact", "rule"]),
-    ("graph", &["profile", "node", "gedge", "path", "plan", "event", "audit"]),
-    ("pages", &["page", "entry"]),
-    (SEARCH, &["search"]),
-    (VECTORS, &["vector"]),
+/// All faces.
+const FACES: [Face; 6] = [
+    Face {
+        name: "blocks",
+        prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
+        indexes: &[
+            Index {
+                name: "blocks.by_category",
+                kind: "block",
+                status: "active",
+                by: &[&["data", "category"]],
+                then: &["data", "created_at"],
+            },
+            Index {
+                name: "blocks.by_tag",
+                kind: "block",
+                status: "active",
+                by: &[&["data", "tags"]],
+                then: &["data", "created_at"],
+            },
+        ],
+    },
+    Face {
+        name: "episodes",
+        prefixes: &["episode", "fact", "rule"],
+        indexes: &[],
+    },
+    Face {
+        name: "graph",
+        prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
+        indexes: &[],
+    },
+    Face {
+        name: "pages",
+        prefixes: &["page", "entry"],
+        indexes: &[],
+    },
+    Face {
+        name: SEARCH,
+        prefixes: &["search"],
+        indexes: &[],
+    },
+    Face {
+        name: VECTORS,
+        prefixes: &["vector"],
+        indexes: &[],
+    },
 ];
 
 /// The longest prefix, so that plain ids are told apart at a glance.
@@ -29,8 +94,17 @@ pub fn face_of(id: &[u8]) -> Option<&'static str> {
     let prefix = &id[..end];
     FACES
         .iter()
-        .find(|(_, prefixes)| prefixes.iter().any(|known| known.as_bytes() == prefix))
-        .map(|(face, _)| *face)
+        .find(|face| face.prefixes.iter().any(|known| known.as_bytes() == prefix))
+        .map(|face| face.name)
+}
+
+/// A declared index; `None` if no face has one of this name.
+pub fn index_named(name: &str) -> Option<&'static Index> {
+    const DECLARED: &[Face] = &FACES;
+    DECLARED
+        .iter()
+        .flat_map(|face| face.indexes)
+        .find(|index| index.name == name)
 }
 
 #[cfg(test)]
@@ -51,5 +125,18 @@ mod tests {
         assert_eq!(face_of(b"blocks:1"), None);
         assert_eq!(face_of(b":"), None);
         assert_eq!(face_of(b"a-long-name-with-a:colon"), None);
+    }
+
+    #[test]
+    fn an_index_has_the_name_of_its_face_in_front() {
+        for face in &FACES {
+            for index in face.indexes {
+                let (owner, _) = index.name.split_once('.').unwrap_or_default();
+                assert_eq!(owner, face.name);
+                assert!(std::ptr::eq(index_named(index.name).expect("it is declared"), index));
+            }
+            assert!(face.prefixes.iter().all(|prefix| prefix.len() <= LONGEST_PREFIX_BYTES));
+        }
+        assert!(index_named("blocks.by_nothing").is_none());
     }
 }

@@ -1,17 +1,25 @@
-//! Which records changed since someone began to watch?
+//! Which records changed since someone looked last?
 //!
-//! An index that is kept in memory asks this before it answers. Nothing is noted until the first one asks, so a store that
-//! nobody searches pays nothing.
+//! Whatever is derived from the state and kept in memory follows it with a [`Cursor`]: text, blocks, indexes. There is one
+//! list for all of them. It does not grow for ever: who is so far behind that the list has begun anew reads the whole state,
+//! which is no more work than the list was.
 
 use std::sync::Arc;
 
 use crate::memory::Refused;
 
+/// A shorter list is never begun anew.
+const LEAST_CHANGES: usize = 64 * 1024;
+/// The list is begun anew when it is so many times as long as there are records.
+const LONGEST_LIST: usize = 2;
+
 /// The slots that events touched, in order, and whose changes these are.
 #[derive(Debug, Default)]
 pub struct Changes {
     life: Life,
-    slots: Option<Vec<u32>>,
+    /// How many were forgotten.
+    forgotten: usize,
+    slots: Vec<u32>,
 }
 
 /// Stands for one state from its loading to its end: numbers of slots and changes mean nothing in another one.
@@ -30,6 +38,27 @@ impl Life {
     }
 }
 
+/// How far someone knows a state; at first not at all.
+#[derive(Debug, Default)]
+pub struct Cursor(Option<(Life, usize)>);
+
+impl Cursor {
+    /// Whether this state is another one, or has gone on.
+    pub fn is_behind(&self, changes: &Changes) -> bool {
+        !self.is_of(&changes.life) || self.count() != changes.count()
+    }
+
+    /// Whether this is the state that is known: only then slots mean the same.
+    pub fn is_of(&self, life: &Life) -> bool {
+        self.0.as_ref().is_some_and(|(own, _)| own.is(life))
+    }
+
+    /// How many changes are known.
+    fn count(&self) -> usize {
+        self.0.as_ref().map_or(0, |(_, count)| *count)
+    }
+}
+
 /// A copy is a state of its own.
 impl Clone for Changes {
     fn clone(&self) -> Self {
@@ -38,26 +67,18 @@ impl Clone for Changes {
 }
 
 impl Changes {
-    /// Notes a change if someone watches.
+    /// Notes a change in a state of so many slots.
     #[inline]
-    pub(super) fn note(&mut self, slot: u32) {
-        if let Some(slots) = &mut self.slots {
-            slots.push(slot);
+    pub(super) fn note(&mut self, slot: u32, slots: usize) {
+        if self.slots.len() >= LEAST_CHANGES.max(LONGEST_LIST * slots) {
+            self.forgotten += self.slots.len();
+            self.slots.clear();
         }
+        self.slots.push(slot);
     }
 
     pub(super) fn make_room(&mut self, events: usize) -> Result<(), Refused> {
-        let slots = self.slots.as_mut();
-        Ok(slots.map_or(Ok(()), |slots| slots.try_reserve(events))?)
-    }
-
-    pub(super) fn watch(&mut self) {
-        self.slots.get_or_insert_default();
-    }
-
-    /// Whether changes are noted.
-    pub fn are_watched(&self) -> bool {
-        self.slots.is_some()
+        Ok(self.slots.try_reserve(events)?)
     }
 
     /// Whose changes these are.
@@ -65,16 +86,57 @@ impl Changes {
         &self.life
     }
 
-    /// How many there were since someone began to watch.
-    pub fn count(&self) -> usize {
-        self.slots.as_ref().map_or(0, Vec::len)
+    /// Where one is who knows everything.
+    pub fn cursor(&self) -> Cursor {
+        Cursor(Some((self.life.same(), self.count())))
     }
 
-    /// The slots that were touched from that count on, some perhaps several times.
-    pub fn since(&self, count: usize) -> &[u32] {
-        self.slots
-            .as_deref()
-            .and_then(|slots| slots.get(count..))
-            .unwrap_or_default()
+    /// How many there were.
+    pub fn count(&self) -> usize {
+        self.forgotten + self.slots.len()
+    }
+
+    /// The slots that were touched since then, some perhaps several times; `None` if the whole state is to be read.
+    pub fn since(&self, cursor: &Cursor) -> Option<&[u32]> {
+        cursor.is_of(&self.life).then(|| self.since_count(cursor.count()))?
+    }
+
+    /// The same for whoever knows that it is this state, and how many changes it knows.
+    pub fn since_count(&self, count: usize) -> Option<&[u32]> {
+        self.slots.get(count.checked_sub(self.forgotten)?..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_far_behind_hears_what_changed() {
+        let mut changes = Changes::default();
+        assert_eq!(changes.since(&Cursor::default()), None);
+        let start = changes.cursor();
+        assert!(!start.is_behind(&changes));
+        for slot in [7, 8, 7] {
+            changes.note(slot, 10);
+        }
+        assert!(start.is_behind(&changes));
+        assert_eq!(changes.since(&start), Some(&[7, 8, 7][..]));
+        assert_eq!(changes.since(&changes.cursor()), Some(&[][..]));
+        assert_eq!(Changes::default().since(&start), None);
+    }
+
+    #[test]
+    fn who_is_far_behind_reads_everything() {
+        let mut changes = Changes::default();
+        let start = changes.cursor();
+        (0..LEAST_CHANGES).for_each(|_| changes.note(1, 10));
+        assert_eq!(changes.since(&start).map(<[u32]>::len), Some(LEAST_CHANGES));
+        let middle = changes.cursor();
+        changes.note(2, 10);
+        assert_eq!(changes.since(&start), None);
+        assert_eq!(changes.since(&middle), Some(&[2][..]));
+        assert_eq!(changes.count(), LEAST_CHANGES + 1);
+        assert!(changes.slots.len() < LEAST_CHANGES);
     }
 }

@@ -55,8 +55,6 @@ pub struct State {
     pub(super) catalog: Catalog,
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
-    /// Slots of the faces' records, in the order in which they changed.
-    pub(super) face_changes: Vec<u32>,
     /// The slots of what is said about embeddings, in the order it was said.
     pub(super) vectors: Vec<u32>,
     /// Those of them that name rows, and do not only take some back.
@@ -91,19 +89,6 @@ impl State {
     /// The events of the live log.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
-    }
-
-    /// How often a record of a face has changed.
-    pub fn face_changes(&self) -> usize {
-        self.face_changes.len()
-    }
-
-    /// The records of faces that changed after so many changes, as they are now, each with its slot.
-    pub fn face_changed_since(&self, changes: usize) -> impl Iterator<Item = (u32, &[u8])> {
-        let slots = self.face_changes.get(changes..).unwrap_or_default();
-        slots
-            .iter()
-            .map(|&slot| (slot, self.arena.get(self.slots[slot as usize].at)))
     }
 
     /// Whether the event of the live log at this index or a later one speaks of an id.
@@ -259,7 +244,7 @@ impl State {
     }
 
     fn happened(&mut self, number: u32, known: Known<'_>) {
-        self.changes.note(number);
+        self.changes.note(number, self.slots.len());
         let slot = &mut self.slots[number as usize];
         slot.last_event = self
             .timeline
@@ -326,9 +311,6 @@ impl State {
                 self.insert(id, slot)
             }
         };
-        if face.is_some() {
-            self.face_changes.push(number);
-        }
         if face == Some(VECTORS) {
             self.vectors.push(number);
         }

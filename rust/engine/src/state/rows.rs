@@ -58,14 +58,9 @@ impl Survey {
 }
 
 impl State {
-    /// Which records changed since someone began to watch.
+    /// Which records changed.
     pub fn changes(&self) -> &Changes {
         &self.changes
-    }
-
-    /// Begins to note which records change.
-    pub fn watch(&mut self) {
-        self.changes.watch();
     }
 
     /// What a slot holds; `None` if there is no record in it.

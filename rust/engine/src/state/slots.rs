@@ -49,6 +49,11 @@ impl State {
         self.slots.len()
     }
 
+    /// How many records of faces there are.
+    pub fn faces_len(&self) -> usize {
+        usize::try_from(self.catalog.count(|_, _, face| face)).unwrap_or(usize::MAX)
+    }
+
     /// The slots of what was said about embeddings, in the order it was said, a slot as often as it was spoken of.
     pub fn vector_changes(&self) -> &[u32] {
         &self.vectors

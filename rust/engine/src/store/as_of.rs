@@ -1,10 +1,11 @@
 //! What was known then?
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 use crate::damage::Damage;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
+use crate::index::Indexes;
 use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, beginning_of};
 use crate::state::{Query, State};
@@ -26,6 +27,8 @@ pub struct View {
     pub(super) log: Option<(Arc<dyn DiskFile>, u64)>,
     /// Made when first searched.
     pub(super) text: OnceLock<Index>,
+    /// Made when first asked.
+    pub(super) indexes: RwLock<Indexes>,
 }
 
 impl View {
@@ -74,6 +77,7 @@ impl Store {
                 seq: 0,
                 log: None,
                 text: OnceLock::new(),
+                indexes: RwLock::default(),
             });
         };
         let length = log.file.length().or_damage(LOG)?;
@@ -171,6 +175,7 @@ impl Store {
             state: loader.state.unwrap_or_default(),
             log: Some((Arc::clone(&segment.log), segment.length)),
             text: OnceLock::new(),
+            indexes: RwLock::default(),
         })
     }
 }

@@ -16,6 +16,7 @@ mod compact;
 mod copies;
 mod cure;
 mod derived;
+mod find;
 mod follow;
 mod found;
 mod gaps;
@@ -67,6 +68,7 @@ use crate::disk::{Disk, DiskFile, Identity, Manner};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp::Hand;
+use crate::index::Indexes;
 use crate::layout::Layout;
 use crate::options::{Checking, Durability, Options};
 use crate::origin::Origin;
@@ -174,6 +176,8 @@ pub struct Store {
     shelf: shelf::Shelf,
     /// The text index, once it was asked.
     text: Arc<text_desk::TextDesk>,
+    /// What faces look records up by; each follows when it is asked.
+    indexes: RwLock<Indexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,
@@ -219,6 +223,7 @@ impl Store {
             snapshot_wanted: false,
             shelf: shelf::Shelf::default(),
             text: Arc::default(),
+            indexes: RwLock::default(),
             blocks: Arc::default(),
             vectors: vectors::Vectors::default(),
         };

@@ -89,7 +89,7 @@ impl Changed {
     /// What changed since an index knew so many changes; `None` if all should be taken in again.
     fn since(store: &Store, known: usize, choice: Option<&[u8]>) -> Option<Self> {
         let (state, changes) = (&store.state, store.state.changes());
-        let slots: HashSet<u32> = changes.since(known).iter().copied().collect();
+        let slots: HashSet<u32> = changes.since_count(known)?.iter().copied().collect();
         let few = MOST_CHANGES.max(state.slot_count() / LARGEST_CHANGE);
         (slots.len() <= few && choice == state.get(CHOICE_ID)).then(|| Self {
             life: changes.life().same(),
@@ -361,7 +361,6 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
     let found = files.newest();
     let mut store = shared.tending();
     store.refresh()?;
-    store.state.watch();
     let (life, changes) = (store.state.changes().life().same(), store.state.changes().count());
     let source = store.text_source();
     let threads = store.options.threads;

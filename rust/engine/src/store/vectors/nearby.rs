@@ -167,14 +167,15 @@ impl Narrowed {
     /// What changed since this was asked before; nothing if that is too much to follow.
     pub fn recent(&self, nearby: &Nearby, wanted: &text::Filter, changes: &Changes) -> Recent {
         let before = self.before(nearby, wanted).map(|known| known.changes);
-        match before.filter(|from| changes.count().saturating_sub(*from) <= MOST_CHANGES) {
-            Some(from) if from <= changes.count() => Recent {
+        let slots =
+            |from: usize| Some((from, changes.since_count(from)?)).filter(|(_, slots)| slots.len() <= MOST_CHANGES);
+        before
+            .and_then(slots)
+            .map_or_else(Recent::default, |(from, slots)| Recent {
                 from,
                 until: changes.count(),
-                slots: changes.since(from).to_vec(),
-            },
-            _ => Recent::default(),
-        }
+                slots: slots.to_vec(),
+            })
     }
 
     /// Leaves the rows of those records that an index lets pass, which knows so many changes.

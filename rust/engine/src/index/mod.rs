@@ -1,0 +1,29 @@
+//! What has this value? Ordered indexes over fields of canonical records, as faces declare them.
+//!
+//! An index is derived: it is made when it is first asked, follows the state from then on, and is never on disk.
+
+pub mod key;
+mod ordered;
+
+use std::collections::HashMap;
+
+pub use ordered::{After, Lookup, Ordered};
+
+use crate::event::faces::Index;
+use crate::state::State;
+
+/// The indexes that were asked so far.
+#[derive(Debug, Default)]
+pub struct Indexes(HashMap<&'static str, Ordered>);
+
+impl Indexes {
+    /// A declared index; it knows nothing if nobody asked it before.
+    pub fn of(&mut self, declared: &'static Index) -> &mut Ordered {
+        self.0.entry(declared.name).or_insert_with(|| Ordered::new(declared))
+    }
+
+    /// The index of this name, if it knows this state as it is.
+    pub fn fresh(&self, name: &str, state: &State) -> Option<&Ordered> {
+        self.0.get(name).filter(|index| !index.is_behind(state))
+    }
+}

@@ -1,0 +1,103 @@
+//! How does Python look records up by an index that a face declares?
+
+use chronomemory::index::{After, Lookup};
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+
+use crate::engine::Engine;
+use crate::enter::enter;
+use crate::object;
+use crate::shape::Shapes;
+use crate::value::{self, Field};
+use crate::view::View;
+
+/// What Python asks for, as canonical bytes.
+struct Asked {
+    key: Vec<Vec<u8>>,
+    after: Option<After>,
+    limit: usize,
+    reverse: bool,
+}
+
+impl Asked {
+    fn of(
+        key: &Bound<'_, PyAny>,
+        after: Option<(Bound<'_, PyAny>, String)>,
+        limit: usize,
+        reverse: bool,
+    ) -> PyResult<Self> {
+        let mut shapes = Shapes::default();
+        let mut spell = |object: &Bound<'_, PyAny>, name: &str| {
+            let mut bytes = Vec::new();
+            value::write(object, Field { name, depth: 0 }, &mut shapes, &mut bytes)?;
+            PyResult::Ok(bytes)
+        };
+        let key = key.try_iter()?.map(|value| spell(&value?, "key"));
+        Ok(Self {
+            key: key.collect::<PyResult<_>>()?,
+            after: match after {
+                Some((then, id)) => Some(After {
+                    then: if then.is_none() {
+                        None
+                    } else {
+                        Some(spell(&then, "after")?)
+                    },
+                    id,
+                }),
+                None => None,
+            },
+            limit,
+            reverse,
+        })
+    }
+
+    fn lookup(&self) -> Lookup<'_> {
+        Lookup {
+            key: &self.key,
+            after: self.after.as_ref(),
+            limit: self.limit,
+            reverse: self.reverse,
+        }
+    }
+}
+
+#[pymethods]
+impl Engine {
+    /// The records that a declared index leads to, in its order. `after` is where the last page ended: what its last record
+    /// was ordered by, and its id.
+    #[pyo3(signature = (index, key, *, after=None, limit, reverse=false))]
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        index: &str,
+        key: &Bound<'py, PyAny>,
+        after: Option<(Bound<'py, PyAny>, String)>,
+        limit: usize,
+        reverse: bool,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let asked = Asked::of(key, after, limit, reverse)?;
+        let found = self
+            .handle
+            .read(py, |store| object::Copied::of(&store.find(index, &asked.lookup())?))?;
+        object::all(py, found.records(), |bytes| object::record(py, bytes))
+    }
+}
+
+#[pymethods]
+impl View {
+    /// The same as it was then.
+    #[pyo3(signature = (index, key, *, after=None, limit, reverse=false))]
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        index: &str,
+        key: &Bound<'py, PyAny>,
+        after: Option<(Bound<'py, PyAny>, String)>,
+        limit: usize,
+        reverse: bool,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let asked = Asked::of(key, after, limit, reverse)?;
+        let found = enter(py, || self.0.find(index, &asked.lookup()))?;
+        object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
+    }
+}
