@@ -273,8 +273,12 @@ def write_unless_changed(
     face: str | None,
     since: tuple[str, int],
     read: list[str],
+    attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
 ) -> WalEvent | None:
     """Write changes as one batch and return the last event, unless an id that was read changed since.
+
+    Attachments are ids, their rows, space and model: embeddings of records that are there or come with the
+    changes, written in the same batch.
 
     None also if nobody can tell what changed, since the log is another one, or was compacted.
     """

@@ -1,11 +1,22 @@
 //! How does Python write what it made from what it has read?
 
-use chronomemory::store::Bookmark;
+use chronomemory::store::{Attachment, Bookmark, Change, Ids};
+use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::engine::Engine;
 use crate::event::WalEvent;
 use crate::handle::now;
+use crate::vectors::{floats, ids_in};
+
+/// Embeddings that come with changes: ids, rows, space, model.
+type Given<'py> = (
+    Bound<'py, PyList>,
+    PyReadonlyArray2<'py, f32>,
+    Option<String>,
+    Option<String>,
+);
 
 /// Where the log ends now, as its head and the place behind it: for [`write_unless_changed`].
 #[pyfunction]
@@ -14,17 +25,19 @@ pub fn bookmark(py: Python<'_>, engine: &Bound<'_, Engine>) -> PyResult<(String,
     Ok((head, end))
 }
 
-/// Writes changes as one batch unless one of the ids that were read changed behind the bookmark, or nobody can tell: the
-/// last event, or nothing.
+/// Writes changes, and embeddings with them, as one batch unless one of the ids that were read changed behind the bookmark,
+/// or nobody can tell: the last event, or nothing.
 #[pyfunction]
-#[pyo3(signature = (engine, changes, face, since, read))]
-pub fn write_unless_changed(
-    py: Python<'_>,
-    engine: &Bound<'_, Engine>,
-    changes: &Bound<'_, PyAny>,
+#[pyo3(signature = (engine, changes, face, since, read, attachments=None))]
+#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+pub fn write_unless_changed<'py>(
+    py: Python<'py>,
+    engine: &Bound<'py, Engine>,
+    changes: &Bound<'py, PyAny>,
     face: Option<&str>,
     since: (String, u64),
     read: Vec<String>,
+    attachments: Option<Vec<Given<'py>>>,
 ) -> PyResult<Option<WalEvent>> {
     let engine = engine.get();
     let desk = engine.draft_of(changes, face)?;
@@ -32,9 +45,30 @@ pub fn write_unless_changed(
         head: since.0,
         end: since.1,
     };
-    let committed = engine.handle().change(py, |store| {
-        store.commit_unless_changed(&desk.draft, &read, &since, now())
-    })?;
+    let given = attachments.unwrap_or_default();
+    let ids = given
+        .iter()
+        .map(|(ids, ..)| ids_in(ids))
+        .collect::<PyResult<Vec<Ids>>>()?;
+    let mut attachments = Vec::new();
+    for ((_, matrix, space, model), ids) in given.iter().zip(&ids) {
+        let (rows, dim) = floats(py, matrix)?;
+        attachments.push(Attachment {
+            space: space.as_deref(),
+            model: model.as_deref(),
+            dim,
+            ids,
+            rows,
+        });
+    }
+    let change = Change {
+        draft: &desk.draft,
+        attachments: &attachments,
+        unless_changed: Some((&since, &read)),
+    };
+    let committed = engine
+        .handle()
+        .change(py, |store| store.commit_change(&change, now()))?;
     engine.keep(desk);
     Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
 }

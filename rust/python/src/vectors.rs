@@ -11,7 +11,7 @@ use crate::enter::invalid;
 use crate::handle::now;
 
 /// The floats of a matrix, and how many there are in a row.
-fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
+pub fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
     let dim = matrix.shape()[1];
     match matrix.as_slice() {
         Ok(floats) => Ok((floats, dim)),
@@ -20,7 +20,7 @@ fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult
 }
 
 /// The ids in a list, without a string of its own for each.
-fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
+pub fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
     let mut ids = Ids::with_capacity(list.len());
     for id in list {
         ids.push(id.cast::<PyString>()?.to_str()?);

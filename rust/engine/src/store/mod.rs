@@ -95,7 +95,7 @@ pub use search::search;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 pub use text_desk::seal_text;
-pub use unless::Bookmark;
+pub use unless::{Bookmark, Change};
 pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
 
 use load::nothing;

@@ -4,6 +4,7 @@
 //! the log still goes on from this head and no event behind it speaks of what was read. A seq would not do: after a restore
 //! other events have the same ones.
 
+use super::vectors::{Attachment, check_attachment as check};
 use super::{Committed, Store};
 use crate::error::Result;
 use crate::event::draft::Draft;
@@ -19,6 +20,17 @@ pub struct Bookmark {
     pub end: u64,
 }
 
+/// What is written as one atomic batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The changes.
+    pub draft: &'a Draft,
+    /// Embeddings, of records that are there or come with the changes.
+    pub attachments: &'a [Attachment<'a>],
+    /// Where the log ended when it was read, and the ids that were.
+    pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
+}
+
 impl Store {
     /// Where the log ends now; what is read afterwards is at least as new.
     pub fn bookmark(&self) -> Bookmark {
@@ -28,27 +40,30 @@ impl Store {
         }
     }
 
-    /// Writes a draft as one atomic batch, unless an event behind the bookmark speaks of one of the ids that it was made
-    /// from, or nobody can say what came after it: `None` then. Whoever reads anew has a bookmark that can be told.
+    /// Writes changes and embeddings as one atomic batch: a record and its embedding are born together or not at all. With
+    /// a reading nothing is written, and `None` given, if an event behind its bookmark speaks of one of the ids that were
+    /// read, or nobody can say what came after it. Whoever reads anew has a bookmark that can be told.
     ///
     /// # Errors
-    /// As `commit`.
-    pub fn commit_unless_changed(
-        &mut self,
-        draft: &Draft,
-        read: &[String],
-        since: &Bookmark,
-        now: i64,
-    ) -> Result<Option<Committed>> {
+    /// As `commit` and `attach`.
+    pub fn commit_change(&mut self, change: &Change<'_>, now: i64) -> Result<Option<Committed>> {
+        for attachment in change.attachments {
+            check(attachment)?;
+        }
         self.with_lock(now, |store| {
-            let Some(first) = store.first_behind(since)? else {
-                return Ok(None);
-            };
-            if read.iter().any(|id| store.state.is_spoken_of_from(id, first)) {
-                return Ok(None);
+            if let Some((since, read)) = change.unless_changed {
+                let Some(first) = store.first_behind(since)? else {
+                    return Ok(None);
+                };
+                if read.iter().any(|id| store.state.is_spoken_of_from(id, first)) {
+                    return Ok(None);
+                }
             }
-            store.check_patches(&[draft])?;
-            let committed = store.write(&[draft], now)?;
+            store.check_patches(&[change.draft])?;
+            let committed = match change.attachments {
+                [] => store.write(&[change.draft], now)?,
+                attachments => store.write_with(change.draft, attachments, now)?,
+            };
             store.sync_if_due(now)?;
             Ok(Some(committed))
         })

@@ -16,7 +16,7 @@ use chronomemory::json::{self, Value};
 use chronomemory::layout::Layout;
 use chronomemory::options::{Durability, Options};
 use chronomemory::state::Query;
-use chronomemory::store::{self, Attachment, Store, Turns};
+use chronomemory::store::{self, Attachment, Change, Store, Turns};
 
 /// How many components the embeddings have.
 pub const DIM: usize = 150;
@@ -114,6 +114,30 @@ pub fn attach_to(store: &mut Store, ids: &[String], n: u32, now: i64) -> Result<
     store.attach(&attachment, now).map(|_| ())
 }
 
+/// Writes records and their embeddings as one change.
+fn bear(store: &mut Store, n: u32, now: i64) -> Result<()> {
+    let mut draft = Draft::default();
+    let ids: Vec<String> = (n..n + 3).map(|n| format!("R{}", n % 11)).collect();
+    for id in &ids {
+        draft.upsert_value(&record(id, &label(n)), 0, None).expect("a record");
+    }
+    // Other vectors than those that the same record may have had before.
+    let rows: Vec<f32> = (3 * n..).take(ids.len()).flat_map(vector).collect();
+    let attachments = [Attachment {
+        space: None,
+        model: Some("a model"),
+        dim: DIM,
+        ids: &ids.iter().collect(),
+        rows: &rows,
+    }];
+    let change = Change {
+        draft: &draft,
+        attachments: &attachments,
+        unless_changed: None,
+    };
+    store.commit_change(&change, now).map(|_| ())
+}
+
 pub fn model_of(records: Vec<&[u8]>) -> Model {
     records
         .into_iter()
@@ -150,6 +174,8 @@ pub enum Action {
     Attach(u32),
     /// And one of them taken back.
     Detach(u32),
+    /// Records that are written together with their embeddings.
+    Born(u32),
     /// A long task, and a write of somebody else before one of its turns.
     Beside(Long, Interruption),
 }
@@ -255,6 +281,7 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Ingest => store.ingest(&rows(), false, &|| now, &mut |_, _| {}).map(|_| ()),
         Action::Attach(n) => attach(store, *n, now),
         Action::Detach(n) => store.detach(None, &[format!("R{}", n % 7)], now).map(|_| ()),
+        Action::Born(n) => bear(store, *n, now),
         Action::Beside(long, by) => perform_beside(disk, store, *long, *by, now).1,
     }
 }

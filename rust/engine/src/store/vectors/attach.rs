@@ -1,10 +1,14 @@
 //! How does an embedding get into a space?
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+
 use super::ids::Ids;
 use super::index::Spaces;
 use super::rows::{Ahead, is_finite, not_finite};
 use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
 use crate::error::{Error, Result};
+use crate::event::Op;
 use crate::event::draft::Draft;
 use crate::store::{Bookmark, Committed, Store};
 
@@ -41,7 +45,7 @@ impl Store {
     /// As `attach`.
     pub fn attach_unsynced(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
         check(attachment)?;
-        self.with_lock(now, |store| store.attach_under_lock(attachment, now))
+        self.with_lock(now, |store| store.write_with(&Draft::default(), &[*attachment], now))
     }
 
     /// The same, unless one of the records has changed since it was read, or has an embedding in that space by now: `None`
@@ -72,30 +76,64 @@ impl Store {
             if is_taken {
                 return Ok(None);
             }
-            store.attach_under_lock(attachment, now).map(Some)
+            store.write_with(&Draft::default(), &[*attachment], now).map(Some)
         })
     }
 
-    fn attach_under_lock(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
-        let mut space = Draft::default();
-        let (bound, first) = self.bound_for(attachment, &mut space)?;
-        attachment.ids.check(&self.state, self.options.threads)?;
-        if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
-            return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
-        }
-        let path = self.layout.rows(&bound.name, bound.generation);
-        let file = self.rows_file(&bound)?;
-        let ahead = Ahead::of(&file, self.syncs_at_all());
-        let said = self.state.rows_named().len();
-        let committed = std::thread::scope(|scope| {
-            let groups = self.write_rows((&bound, first), attachment, (scope, &ahead))?;
-            if self.syncs_every_commit() {
-                self.hear(file.sync().and_then(|()| ahead.outcome()), &path)?;
+    /// Writes changes and embeddings as one atomic batch, the embeddings behind the changes: records that come with them
+    /// may have one at once. Each space may be named once.
+    ///
+    /// # Errors
+    /// As `attach` and `commit`; nothing is written then.
+    pub(in crate::store) fn write_with(
+        &mut self,
+        changes: &Draft,
+        attachments: &[Attachment<'_>],
+        now: i64,
+    ) -> Result<Committed> {
+        let coming = coming(changes);
+        let mut places = Vec::new();
+        for attachment in attachments {
+            let mut space = Draft::default();
+            let (bound, first) = self.bound_for(attachment, &mut space)?;
+            let is_there = |id: &[u8]| coming.get(id).copied();
+            attachment.ids.check(&self.state, is_there, self.options.threads)?;
+            if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
+                return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
             }
-            let parts: Vec<&Draft> = std::iter::once(&space).chain(&groups).collect();
+            if places.iter().any(|place: &Place| place.bound.name == bound.name) {
+                return Err(Error::invalid("space", format!("{:?} is named twice", bound.name)));
+            }
+            let ahead = Ahead::of(&self.rows_file(&bound)?, self.syncs_at_all());
+            let path = self.layout.rows(&bound.name, bound.generation);
+            places.push(Place {
+                bound,
+                first,
+                space,
+                ahead,
+                path,
+            });
+        }
+        let said = self.state.rows_named().len();
+        let is_first = self.last_seq() == 0;
+        let committed = std::thread::scope(|scope| {
+            let mut groups = Vec::new();
+            for (place, attachment) in places.iter().zip(attachments) {
+                groups.push(self.write_rows((&place.bound, place.first), attachment, (scope, &place.ahead))?);
+                // A log is born synced, whatever the mode: what its first lines name must be on disk before.
+                if self.syncs_every_commit() || is_first {
+                    let synced = place.ahead.file.sync().and_then(|()| place.ahead.outcome());
+                    self.hear(synced, &place.path)?;
+                }
+            }
+            let named = places.iter().zip(&groups);
+            let named = named.flat_map(|(place, groups)| std::iter::once(&place.space).chain(groups));
+            let parts: Vec<&Draft> = std::iter::once(changes).chain(named).collect();
             self.write(&parts, now)
         })?;
-        self.hear(ahead.outcome(), &path)?;
+        for place in &places {
+            self.hear(place.ahead.outcome(), &place.path)?;
+        }
         if self.syncs_every_commit() {
             if self.unsynced.rows == said {
                 self.unsynced.rows = self.state.rows_named().len();
@@ -241,7 +279,28 @@ impl Store {
     }
 }
 
-fn check(attachment: &Attachment<'_>) -> Result<()> {
+/// Where the rows of an attachment go.
+struct Place {
+    bound: Bound,
+    first: u32,
+    /// Binds the space, if it is new.
+    space: Draft,
+    ahead: Ahead,
+    path: PathBuf,
+}
+
+/// Which ids changes speak of, and whether there is a record of them afterwards.
+fn coming(changes: &Draft) -> HashMap<&[u8], bool> {
+    let all = changes.changes().iter();
+    all.map(|change| (changes.id(change), change.op != Op::Delete))
+        .collect()
+}
+
+/// Whether an attachment can be meant.
+///
+/// # Errors
+/// `Invalid`.
+pub(in crate::store) fn check(attachment: &Attachment<'_>) -> Result<()> {
     check_dim(attachment.dim)?;
     if attachment.ids.is_empty() {
         return Err(Error::invalid("ids", "there must be at least one"));

@@ -65,11 +65,17 @@ impl Ids {
         self.spelled(number..number + 1).map(unspelled).collect()
     }
 
-    /// Whether all of them are records that may have an embedding.
+    /// Whether all of them are records that may have an embedding, once the changes that come with it are made: `coming`
+    /// knows whether there is a record of this id then, if they speak of it.
     ///
     /// # Errors
     /// `Invalid` names the first that is not.
-    pub(super) fn check(&self, state: &State, threads: usize) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        state: &State,
+        coming: impl Fn(&[u8]) -> Option<bool> + Sync,
+        threads: usize,
+    ) -> Result<()> {
         let tombstones = state.sieve(&Query {
             status: Some("tombstone".to_owned()),
             faces: true,
@@ -77,8 +83,13 @@ impl Ids {
         });
         let refusal = |id: &[u8], slot: Option<u32>| {
             let shown = || unspelled(id);
+            let coming = coming(id);
             if !is_searched(id) {
                 Some(format!("{:?} keeps the books, and is found by no search", shown()))
+            } else if coming == Some(true) {
+                None
+            } else if coming == Some(false) {
+                Some(format!("the record {:?} is deleted by the same change", shown()))
             } else if slot.is_none() {
                 Some(format!("there is no record {:?}", shown()))
             } else if slot.is_some_and(|slot| state.passes(&tombstones, slot)) {

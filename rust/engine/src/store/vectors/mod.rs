@@ -44,6 +44,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use ask::{Matrix, SpaceReport};
 pub use attach::Attachment;
+pub(super) use attach::check as check_attachment;
 pub use hunt::{Hunt, Neighbour, Question};
 pub use ids::Ids;
 

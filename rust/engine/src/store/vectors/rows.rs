@@ -34,7 +34,7 @@ const AT_ONCE_BYTES: usize = 192 * 1024;
 
 /// A sync that runs while other work is done: one at a time.
 pub(super) struct Ahead {
-    file: Arc<dyn DiskFile>,
+    pub(super) file: Arc<dyn DiskFile>,
     wanted: bool,
     runs: AtomicBool,
     failed: Mutex<Option<io::Error>>,
