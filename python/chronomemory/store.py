@@ -15,10 +15,10 @@ from typing import Any, Final, NoReturn
 
 from chronomemory import metrics, migrate, reembedding, search, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
-from chronomemory.asked import count, string, string_or_none
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
+from chronomemory.face.arguments import count, string, string_or_none
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import BatchConflict, Blocks, Memory, embedding_to_bytes, open_blocks, sync
-from chronomemory.blocks.embeddings import space_of
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.embedders import CallableEmbedder
 from living import angles
 
@@ -42,7 +42,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(blocks: Blocks)
 
 
 def test_each_model_has_a_space_of_its_own() -> None:
-    names = [space_of(model) for model in (None, "a", "a/b", "a-b", "x" * 99, "x" * 98)]
+    names = [SPACES.of(model) for model in (None, "a", "a/b", "a-b", "x" * 99, "x" * 98)]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 64 for name in names)
 
@@ -115,4 +115,4 @@ class TestABatchThatIsNotWritten:
         with blocks.connect() as conn:
             found = [sync.get_block(conn, block_id)["embedding"] for block_id in "abc"]
         assert found == [embedding_to_bytes([1.0, 0.0]), None, None]
-        assert blocks.store.embedding("block:b", space=space_of("m")) is None
+        assert blocks.store.embedding("block:b", space=SPACES.of("m")) is None

@@ -9,7 +9,7 @@ from typing import Any
 import chronomemory.blocks as face
 import pytest
 from chronomemory.blocks import Memory
-from chronomemory.blocks.result import Result
+from chronomemory.face.results import Result
 
 
 def two(memory: Memory) -> list[str]:

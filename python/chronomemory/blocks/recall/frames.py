@@ -1,4 +1,4 @@
-"""What does a stored frame ask for?"""
+"""What a stored frame asks for, and how it is rendered."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import FrameError
 from chronomemory.blocks.storage.config import MOST_RESULTS
 from chronomemory.blocks.storage.frames import get_frame, list_frames, upsert_frame
 from chronomemory.blocks.storage.seed import KNOWN_FRAMES, SEARCH_WINDOW_HOURS
 from chronomemory.blocks.types import CachePolicy, ScoringWeights
+from chronomemory.face.batch import Connection
 
 __all__ = [
     "EXPANSION",

@@ -1,35 +1,36 @@
-"""How is something found again? Recalled by a question, or rendered as a frame for a prompt."""
+"""Blocks that can be asked for: recalled by a question, or rendered as a frame for a prompt."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from chronomemory.asked import flag
-from chronomemory.blocks import embeddings
-from chronomemory.blocks.asking import TokenCounter
-from chronomemory.blocks.checks import (
-    check_budget,
-    check_count,
-    check_finite,
-    check_list,
-    check_text,
-    check_within,
-)
-from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
-from chronomemory.blocks.explain import explained
-from chronomemory.blocks.frames import Frame, define_frame, load_frame
-from chronomemory.blocks.kept import KeptFrames
-from chronomemory.blocks.linking import note_together
-from chronomemory.blocks.retrieval import Question, frame_of, recall
-from chronomemory.blocks.settled import Settled
+from chronomemory.blocks.life.asking import TokenCounter
+from chronomemory.blocks.life.linking import note_together
+from chronomemory.blocks.recall.explain import explained
+from chronomemory.blocks.recall.frames import Frame, define_frame, load_frame
+from chronomemory.blocks.recall.kept import KeptFrames
+from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
+from chronomemory.blocks.settings import Settled
 from chronomemory.blocks.storage.blocks import reinforce_blocks
 from chronomemory.blocks.storage.config import MOST_RESULTS
+from chronomemory.blocks.storage.frames import checked_budget
 from chronomemory.blocks.types import FrameResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
+from chronomemory.face.arguments import (
+    count,
+    finite,
+    flag,
+    string,
+    string_list,
+    within,
+)
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Seconds
 
 __all__ = ["Finding"]
 
@@ -40,7 +41,7 @@ class Finding(Settled):
     def __init__(
         self,
         blocks: Blocks,
-        seconds: Callable[[], float] = time.monotonic,
+        seconds: Seconds = time.monotonic,
         *,
         embedder: Embedder | None = None,
         token_counter: TokenCounter | None = None,
@@ -49,7 +50,7 @@ class Finding(Settled):
         inbox_threshold: int | None = None,
         prune_threshold: float | None = None,
     ) -> None:
-        self._exploration = check_finite("exploration", exploration, least=0.0)
+        self._exploration = finite("exploration", exploration, least=0.0)
         super().__init__(
             blocks,
             seconds,
@@ -76,17 +77,17 @@ class Finding(Settled):
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking."""
         if expansion is not None:
-            expansion = check_count("expansion", expansion, 0, MOST_RESULTS)
+            expansion = count("expansion", expansion, 0, MOST_RESULTS)
         diversify = flag("diversify", diversify)
         narrowed: dict[str, Any] = {}
         if tags is not None:
-            narrowed["tag_patterns"] = tuple(check_list("tags", tags))
+            narrowed["tag_patterns"] = tuple(string_list("tags", tags))
         if categories is not None:
-            narrowed["categories"] = tuple(check_list("categories", categories))
+            narrowed["categories"] = tuple(string_list("categories", categories))
         if min_confidence is not None:
-            narrowed["min_confidence"] = check_within("min_confidence", min_confidence)
+            narrowed["min_confidence"] = within("min_confidence", min_confidence)
         if window is not None:
-            narrowed["search_window"] = check_finite("window", window, least=0.0)
+            narrowed["search_window"] = finite("window", window, least=0.0)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
             asked = load_frame(conn, frame)
@@ -106,11 +107,11 @@ class Finding(Settled):
     ) -> FrameResult:
         """Return a rendered frame, and reinforce the blocks that are in it."""
         if query is not None:
-            check_text("query", query)
+            string("query", query)
         head, seq = self.blocks.store.head(), self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
             asked = load_frame(conn, name)
-        budget = asked.token_budget if token_budget is None else check_budget(token_budget)
+        budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
         counter = self._counter if token_counter is None else token_counter
         key = (name, query, top_k, budget, self._kept.name_of(token_counter))
         known = self._kept.get(key, head)
@@ -157,18 +158,16 @@ class Finding(Settled):
         return conn.events()
 
     def _vector(self, query: str | None) -> Vector | None:
-        if query is None or not check_text("query", query).strip():
+        if query is None or not string("query", query).strip():
             return None
-        return embeddings.of_query(self.blocks.store, query, self.embedder)
+        return SPACES.of_query(self.blocks.store, query, self.embedder)
 
     def _question(
         self, conn: Connection, vector: Vector | None, query: str | None, top_k: int | None
     ) -> Question:
         return Question(
             hours=self._clock.now(conn),
-            k=int(self._setting(conn, "top_k"))
-            if top_k is None
-            else check_count("top_k", top_k, 1, MOST_RESULTS),
+            k=int(self._setting(conn, "top_k")) if top_k is None else count("top_k", top_k, 1, MOST_RESULTS),
             model=self.embedder.model_name,
             vector=vector,
             text=query,

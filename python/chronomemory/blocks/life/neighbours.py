@@ -1,4 +1,4 @@
-"""Which active blocks are like a newcomer, also among those that others have made active just now?
+"""The active blocks that are like a newcomer, also those that others have made active just now.
 
 To find neighbours takes its time, so it is done before a batch begins. Every batch that makes blocks active
 leaves a mark: one that finds another mark than before looks at what has come since, and one that is overtaken
@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from chronomemory._core import nearest_blocks
-from chronomemory.blocks import embeddings
-from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import BLOCK, CONFIG, block_key, config_key, plain_id
 from chronomemory.embedders import Matrix
 from chronomemory.errors import HistoryUnavailable, LogCorrupted
+from chronomemory.face.batch import Connection
+from chronomemory.face.spaces import bytes_to_embedding, read
 from chronomemory.record import ChronoRecord
-from chronomemory.store import ChronoStore
+from chronomemory.vectors import HasEngine
 
 __all__ = ["Near", "Neighbours", "leave_mark", "unit_rows"]
 
@@ -51,13 +53,13 @@ def unit_rows(vectors: Matrix) -> npt.NDArray[np.float64]:
 class Neighbours:
     """The active neighbours of some vectors, as of the moment in which they were looked for."""
 
-    def __init__(self, store: ChronoStore, model: str, vectors: Matrix, least: float) -> None:
-        self._space = embeddings.space_of(model)
+    def __init__(self, blocks: Blocks, model: str, vectors: Matrix, least: float) -> None:
+        self._space = SPACES.of(model)
         self._vectors = vectors
         self._least = least
-        self._seq = store.wal_seq()
-        self._known = _mark(Connection(store, writable=False))
-        self._near = self._looked(store)
+        self._seq = blocks.store.wal_seq()
+        self._known = _mark(blocks.look())
+        self._near = self._looked(blocks.store)
 
     def caught_up(self, conn: Connection) -> Near:
         """Return them with those that have come since; the batch is in conflict with any that come now."""
@@ -81,7 +83,7 @@ class Neighbours:
             for at, near in enumerate(self._near)
         ]
 
-    def _looked(self, store: ChronoStore) -> Near:
+    def _looked(self, store: HasEngine) -> Near:
         dim = self._vectors.shape[1]
         return nearest_blocks(
             store.engine, self._space, self._vectors.tobytes(), dim, _NEIGHBOURS, self._least
@@ -97,9 +99,9 @@ class Neighbours:
             if record.data.get("space") != self._space:
                 continue
             try:
-                vector = embeddings.read(conn, record)
+                vector = read(conn, record)
             except LogCorrupted:  # a damaged row is never compared; verify tells of it
                 continue
             if vector is not None:
-                came[plain_id(record_id)] = embeddings.bytes_to_embedding(vector)
+                came[plain_id(record_id)] = bytes_to_embedding(vector)
         return came

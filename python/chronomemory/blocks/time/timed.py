@@ -1,4 +1,4 @@
-"""How does a memory keep its time? Sessions, in which hours pass, and an hour for every change."""
+"""Blocks with a clock: sessions, in which hours pass, and an hour for every change."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from chronomemory.blocks.checks import check_text
-from chronomemory.blocks.clock import Clock
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.sessions import end_session, start_session
+from chronomemory.blocks.time.clock import Clock
+from chronomemory.face.arguments import string
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Seconds
 from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Timed"]
@@ -25,7 +26,7 @@ Own = TypeVar("Own", bound="Timed")
 class Timed:
     """Blocks with a clock."""
 
-    def __init__(self, blocks: Blocks, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, blocks: Blocks, seconds: Seconds = time.monotonic) -> None:
         self.blocks = blocks
         self._clock = Clock(seconds)
         self._session: str | None = None
@@ -48,7 +49,7 @@ class Timed:
 
     def begin_session(self, task_type: str = "general") -> str:
         """Open a session, in which time passes, and return its id; one that is open here goes on."""
-        check_text("task_type", task_type)
+        string("task_type", task_type)
         with self._door:
             if self._session is not None:
                 return self._session
@@ -107,7 +108,7 @@ class Timed:
 
     def active_hours(self) -> float:
         """Return how late it is."""
-        return self._clock.now(Connection(self.blocks.store, writable=False))
+        return self._clock.now(self.blocks.look())
 
     def _hour(self) -> float:
         """Write the present hour down, before changes that depend on it, and return it."""

@@ -1,4 +1,4 @@
-"""How does a verb of the memory say what it did? In one line for people, and as a dict for JSON."""
+"""What a verb says it did: in one line for people, and as a dict for JSON."""
 
 from __future__ import annotations
 

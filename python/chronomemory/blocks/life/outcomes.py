@@ -1,4 +1,4 @@
-"""What does the memory learn from how things went?"""
+"""What the memory learns from how things went."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from chronomemory.blocks.checks import check_text, check_within, one_by_one
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import block_key
-from chronomemory.blocks.linking import LINKED_BLOCKS, join
-from chronomemory.blocks.result import Result, counted
+from chronomemory.blocks.life.linking import LINKED_BLOCKS, join
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, reinforce_blocks, tags_of
 from chronomemory.blocks.types import BlockStatus, DecayTier
 from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import string, unique_strings, within
+from chronomemory.face.batch import Connection
+from chronomemory.face.results import Result, counted
 
 __all__ = ["OutcomeResult", "outcome"]
 
@@ -48,9 +48,9 @@ def outcome(
     conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, source: str, hours: float
 ) -> OutcomeResult:
     """Tell blocks how it went: 1 is good, 0 is bad; ``weight`` is how much that says, ``source`` who."""
-    check_text("source", source)
-    signal = check_within("signal", signal)
-    weight = check_within("weight", weight, 0.0, _HEAVIEST_OUTCOME)
+    string("source", source)
+    signal = within("signal", signal)
+    weight = within("weight", weight, 0.0, _HEAVIEST_OUTCOME)
     if weight == 0.0:
         raise InvalidRecord(
             "weight: an outcome of weight 0 says nothing",
@@ -59,7 +59,7 @@ def outcome(
         )
     heard: dict[str, float] = {}
     unknown = []
-    for block_id in one_by_one(block_ids):
+    for block_id in unique_strings("ids", block_ids):
         record = conn.record(block_key(block_id))
         if record is None or record.status != BlockStatus.ACTIVE:
             unknown.append(block_id)

@@ -1,4 +1,4 @@
-"""What is let go so that the rest can be found?
+"""What is let go so that the rest can be found.
 
 First a look, which nobody has to wait for; then small batches, each of which looks again at what it lets go.
 """
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.graph import bridges
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, plain_id
-from chronomemory.blocks.learning import archive
-from chronomemory.blocks.result import Result, counted
+from chronomemory.blocks.life.bridges import bridges
+from chronomemory.blocks.life.learning import archive
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, tags_of
 from chronomemory.blocks.storage.edges import is_shown
 from chronomemory.blocks.storage.forming import FORMING, letting_go
 from chronomemory.blocks.types import BlockStatus, DecayTier
+from chronomemory.face.batch import Connection
+from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 
 __all__ = ["CurateResult", "curate"]

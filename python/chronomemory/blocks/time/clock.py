@@ -1,4 +1,4 @@
-"""How late is it, in active hours?
+"""The clock of active hours.
 
 Memory fades while it is used, not while it lies still: the clock runs during sessions only. What
 has passed of a session is written down with the changes that depend on it, once it is a few seconds,
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.storage.config import glimpse_total_active_hours, set_total_active_hours
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Seconds
 
 __all__ = ["Clock"]
 
@@ -26,7 +26,7 @@ _WORTH_WRITING_HOURS = 0.001
 class Clock:
     """The clock of one memory system: runs between ``start`` and ``stop``."""
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: Seconds = time.monotonic) -> None:
         self._seconds = seconds
         #: When the running session began, and how much of it is in the stored total.
         self._since: float | None = None

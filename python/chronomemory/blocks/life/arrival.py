@@ -1,4 +1,4 @@
-"""What becomes of a newcomer? It is known already, says something better, or finds its place beside others.
+"""What becomes of a newcomer: it is known already, says something better, or finds its place beside others.
 
 A batch minds only the blocks that it changes: a neighbour that is used meanwhile, or put away, makes a link
 that is a little weaker than it could be, or one that is not shown.
@@ -13,21 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from chronomemory.blocks import embeddings
-from chronomemory.blocks.asking import Answers, NoAnswer
-from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.curation import is_permanent
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.ids import block_key, contradiction_key, edge_key, plain_id
-from chronomemory.blocks.learning import archive
-from chronomemory.blocks.negation import one_denies
-from chronomemory.blocks.neighbours import Near, leave_mark, unit_rows
-from chronomemory.blocks.result import Result, counted
+from chronomemory.blocks.life.asking import BlockAnswers
+from chronomemory.blocks.life.curation import is_permanent
+from chronomemory.blocks.life.learning import archive
+from chronomemory.blocks.life.negation import one_denies
+from chronomemory.blocks.life.neighbours import Near, leave_mark, unit_rows
 from chronomemory.blocks.storage.blocks import learned_at, tags_of
 from chronomemory.blocks.storage.contradictions import new_contradiction
 from chronomemory.blocks.storage.edges import new_edge
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.embedders import Matrix
+from chronomemory.face.batch import Connection
+from chronomemory.face.models import NoAnswer
+from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 
 __all__ = ["Arrival", "ConsolidateResult", "least_cosine"]
@@ -72,7 +73,7 @@ class ConsolidateResult(Result):
         self.contradictions += other.contradictions
 
 
-def least_cosine(answers: Answers) -> float:
+def least_cosine(answers: BlockAnswers) -> float:
     """Return how alike a neighbour must be to be looked at."""
     return _JUDGED_FROM if answers.judges else _LINK_COSINE
 
@@ -84,7 +85,7 @@ class Arrival:
     conn: Connection
     hours: float
     model: str
-    answers: Answers
+    answers: BlockAnswers
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
 
     def run(
@@ -150,7 +151,7 @@ class Arrival:
         if "alignment" in analysed and not record.data.get("evidence"):
             patch["confidence"] = analysed["alignment"]
         self.conn.patch(record.id, patch)
-        embeddings.attach(self.conn, block_id, vector, self.model)
+        SPACES.attach(self.conn, record.id, vector, self.model)
         self.result.promoted.append(block_id)
         self._link(record, tags, {other: active[other] for other in ranked})
         self._judge(record, {other: active[other] for other in ranked})

@@ -1,11 +1,12 @@
-"""Which rendered frames can be given out again? Those that nothing was written since."""
+"""Rendered frames that can be given out again, since nothing was written meanwhile."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from chronomemory.blocks.types import FrameResult
+from chronomemory.face.moments import Seconds
 
 __all__ = ["KeptFrames"]
 
@@ -20,7 +21,7 @@ class KeptFrames:
     What showing a frame writes down is the exception: if nothing else came in between, ``follow`` says so.
     """
 
-    def __init__(self, seconds: Callable[[], float]) -> None:
+    def __init__(self, seconds: Seconds) -> None:
         self._seconds = seconds
         self._head: str | None = None
         self._frames: dict[Hashable, tuple[float, FrameResult]] = {}

@@ -1,4 +1,4 @@
-"""How do two blocks become linked, more strongly linked, and parted?"""
+"""How two blocks become linked, more strongly linked, and parted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from enum import Enum
 from itertools import combinations
 from typing import Any, Literal
 
-from chronomemory.blocks.checks import check_one_of, check_text, check_within
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import block_key, edge_key, plain_id
-from chronomemory.blocks.result import Result
 from chronomemory.blocks.storage.blocks import known_block
 from chronomemory.blocks.storage.edges import new_edge, reinforce_edges
 from chronomemory.blocks.storage.forming import FORMING, Room
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import one_of, string, within
+from chronomemory.face.batch import Connection
+from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -102,7 +102,7 @@ def connect(
     hours: float,
 ) -> ConnectResult:
     """Link two blocks; a link that is there is used once more, unless ``if_exists`` says otherwise."""
-    pair = Edge.canonical(check_text("source", source), check_text("target", target))
+    pair = Edge.canonical(string("source", source), string("target", target))
     if pair.from_id == pair.to_id:
         raise InvalidRecord(
             f"target: a block cannot be linked to itself, and {source!r} is both ends",
@@ -113,12 +113,12 @@ def connect(
     if not isinstance(relation, str | None):  # as it was called before there were relations
         relation, weight = None, relation if weight is None else weight
     if relation is not None:
-        said["relation"] = check_text("relation", relation, empty=False)
+        said["relation"] = string("relation", relation, empty=False)
     if note is not None:
-        said["note"] = check_text("note", note)
+        said["note"] = string("note", note)
     if weight is not None:
-        weight = check_within("weight", weight)
-    mode = check_one_of("if_exists", if_exists, _IfExists)
+        weight = within("weight", weight)
+    mode = one_of("if_exists", if_exists, _IfExists)
     for block_id in pair:
         if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
             raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
@@ -176,7 +176,7 @@ def join(conn: Connection, one: str, other: str, weight: float, *, hours: float)
 
 def disconnect(conn: Connection, source: str, target: str) -> DisconnectResult:
     """Take the link of two blocks away, also one that is still forming; say whether there was one."""
-    pair = Edge.canonical(check_text("source", source), check_text("target", target))
+    pair = Edge.canonical(string("source", source), string("target", target))
     known = conn.record(edge_key(*pair))
     if known is not None:
         conn.delete(known.id)

@@ -1,4 +1,4 @@
-"""How does something come into the memory, change, and leave it?"""
+"""How something comes into the memory, changes, and leaves it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from chronomemory._core import block_record
-from chronomemory.blocks.checks import check_list, check_text
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
@@ -16,7 +14,8 @@ from chronomemory.blocks.storage.contradictions import new_contradiction, open_c
 from chronomemory.blocks.storage.edges import SAID, new_edge, shown_edges
 from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier, Edge, ForgetResult, LearnResult
-from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import must, string, string_list
+from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
 __all__ = ["EDITED", "drafted", "edit", "forget", "learn", "return_to_inbox"]
@@ -49,9 +48,9 @@ def drafted(
 ) -> ChronoRecord:
     """Return the inbox block of something new."""
     if not isinstance(content, str) or not content.strip():
-        raise InvalidRecord("content: there must be something to learn", field="content")
-    check_text("content", content)
-    tags = [] if tags is None else check_list("tags", tags)
+        raise must("content", "be a text with something in it", content)
+    string("content", content)
+    tags = [] if tags is None else string_list("tags", tags)
     return new_block(
         content_hash(content),
         content,

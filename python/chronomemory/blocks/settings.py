@@ -1,4 +1,4 @@
-"""What holds for a memory until someone says otherwise? Its settings, and what every store begins with."""
+"""What holds for a memory until someone says otherwise: its settings, and what every store begins with."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from chronomemory.blocks.checks import check_count, check_within
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.config import MOST_RESULTS, get_number
 from chronomemory.blocks.storage.seed import seed_memory
-from chronomemory.blocks.timed import Timed
+from chronomemory.blocks.time.timed import Timed
+from chronomemory.face.arguments import count, within
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Seconds
 from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Settled"]
@@ -29,7 +30,7 @@ class Settled(Timed):
     def __init__(
         self,
         blocks: Blocks,
-        seconds: Callable[[], float] = time.monotonic,
+        seconds: Seconds = time.monotonic,
         *,
         top_k: int | None = None,
         inbox_threshold: int | None = None,
@@ -38,11 +39,11 @@ class Settled(Timed):
         super().__init__(blocks, seconds)
         self._settings: dict[str, float] = {}
         if top_k is not None:
-            self._settings["top_k"] = check_count("top_k", top_k, 1, MOST_RESULTS)
+            self._settings["top_k"] = count("top_k", top_k, 1, MOST_RESULTS)
         if inbox_threshold is not None:
-            self._settings["inbox_threshold"] = check_count("inbox_threshold", inbox_threshold, 1)
+            self._settings["inbox_threshold"] = count("inbox_threshold", inbox_threshold, 1, None)
         if prune_threshold is not None:
-            self._settings["prune_threshold"] = check_within("prune_threshold", prune_threshold)
+            self._settings["prune_threshold"] = within("prune_threshold", prune_threshold)
         self._is_seeded = False
 
     def _setting(self, conn: Connection, key: str) -> float:

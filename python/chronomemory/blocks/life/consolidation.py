@@ -1,4 +1,4 @@
-"""How does what was learned become part of the memory?
+"""Makes what was learned part of the memory.
 
 Each block of the inbox is embedded once, compared with what is active, linked, and promoted; or it turns out
 to be known already. Blocks are taken in small batches, each of them atomic, so an interrupted consolidation
@@ -13,17 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from chronomemory._core import block_records
-from chronomemory.blocks import embeddings
-from chronomemory.blocks.arrival import Arrival, ConsolidateResult, least_cosine
-from chronomemory.blocks.asking import Answers, NoAnswer, Unanswered
-from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.curation import CurateResult
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
-from chronomemory.blocks.neighbours import Neighbours
+from chronomemory.blocks.life.arrival import Arrival, ConsolidateResult, least_cosine
+from chronomemory.blocks.life.asking import BlockAnswers
+from chronomemory.blocks.life.curation import CurateResult
+from chronomemory.blocks.life.neighbours import Neighbours
 from chronomemory.embedders import Embedder, Matrix
 from chronomemory.embedders.protocol import as_matrix
+from chronomemory.face.batch import Connection
+from chronomemory.face.models import NoAnswer, Unanswered, rehearse
 from chronomemory.record import ChronoRecord
 from chronomemory.updates import CONFLICT_SECONDS
 
@@ -36,25 +37,6 @@ _EMBEDDED_BLOCKS, _TOGETHER = 500, 32
 Change = Callable[[Connection, float], object]
 
 
-def embedded(conn: Connection, records: Sequence[ChronoRecord], embedder: Embedder) -> Matrix:
-    """Return a vector for each block, embedding each text once; a vector of the same model is kept."""
-    rows: list[Any] = [None] * len(records)
-    wanted: dict[str, list[int]] = {}
-    for at, record in enumerate(records):
-        same_model = record.data.get("space") == embeddings.space_of(embedder.model_name)
-        known = embeddings.read(conn, record) if same_model else None
-        if known is None:
-            wanted.setdefault(record.data["content"], []).append(at)
-        else:
-            rows[at] = embeddings.bytes_to_embedding(known)
-    if wanted:
-        made = as_matrix(embedder.embed_batch(list(wanted)), len(wanted))
-        for row, places in zip(made, wanted.values(), strict=True):
-            for at in places:
-                rows[at] = row
-    return as_matrix(rows, len(records))
-
-
 @dataclass
 class Consolidation:
     """One walk through the inbox.
@@ -65,7 +47,7 @@ class Consolidation:
 
     blocks: Blocks
     embedder: Embedder
-    answers: Answers
+    answers: BlockAnswers
     write: Callable[[Callable[[Connection], ConsolidateResult], float], ConsolidateResult]
     hour: Callable[[], float]
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
@@ -83,7 +65,7 @@ class Consolidation:
             if not records:
                 break
             with self.blocks.connect() as conn:
-                vectors = embedded(conn, records, self.embedder)
+                vectors = SPACES.embedded(conn, records, _content, self.embedder)
             for start in range(0, len(records), _TOGETHER):
                 self._take(records[start : start + _TOGETHER], vectors[start : start + _TOGETHER])
                 self._check_that_some_succeed()
@@ -107,7 +89,7 @@ class Consolidation:
         model = self.embedder.model_name
         while True:
             hours = self.hour()
-            found = Neighbours(self.blocks.store, model, vectors, least_cosine(self.answers))
+            found = Neighbours(self.blocks, model, vectors, least_cosine(self.answers))
 
             def work(conn: Connection, hours: float = hours, found: Neighbours = found) -> ConsolidateResult:
                 if change is not None:
@@ -135,11 +117,15 @@ class Consolidation:
         """Put the questions of a batch, by one that is never written; what nobody answers is left out."""
         while True:
             try:
-                with self.answers.asking():
-                    work(Connection(self.blocks.store, writable=True))
+                rehearse(self.blocks, work, self.answers)
                 return
             except NoAnswer as nothing:
                 self.failed[nothing.about] = nothing.error
+
+
+def _content(record: ChronoRecord) -> str:
+    content: str = record.data["content"]
+    return content
 
 
 class DreamResult(NamedTuple):

@@ -1,4 +1,4 @@
-"""Does one of two texts deny what the other says? Words that deny say so, where vectors hardly do."""
+"""Tells whether one of two texts denies the other: words that deny say so, where vectors hardly do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a long text become blocks? By its paragraphs, the long ones by their sentences."""
+"""Makes blocks of a long text: by its paragraphs, the long ones by their sentences."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from chronomemory.asked import refuse
-from chronomemory.blocks.checks import check_count, check_list, check_text
-from chronomemory.blocks.result import Result, counted
+from chronomemory.face.arguments import count, function, string, string_list
+from chronomemory.face.results import Result, counted
 
 __all__ = ["CHUNK_WORDS", "Chunker", "LearnDocumentResult", "chunks"]
 
@@ -52,12 +51,10 @@ def chunks(text: str, size: int = CHUNK_WORDS, chunker: Chunker | None = None) -
     >>> chunks("# Tea\\n\\nAnna likes tea. She drinks it black.\\n\\nBob does not.")
     ['# Tea\\nAnna likes tea. She drinks it black.', 'Bob does not.']
     """
-    check_text("text", text)
-    check_count("chunk_size", size, 1)
+    string("text", text)
+    count("chunk_size", size, 1, None)
     if chunker is not None:
-        if not callable(chunker):
-            raise refuse(f"a {type(chunker).__name__} is not a function", "chunker")
-        return list(_together(check_list("chunker", chunker(text)), size))
+        return list(_together(string_list("chunker", function("chunker", chunker)(text)), size))
     return [piece for paragraph in _paragraphs(text) for piece in _of_paragraph(paragraph, size)]
 
 

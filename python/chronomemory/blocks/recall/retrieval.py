@@ -1,4 +1,4 @@
-"""How is a question put to the engine, and its answer into words?"""
+"""Puts a question to the engine, and its answer into words."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from chronomemory._core import fit_budget, recall_blocks
-from chronomemory.blocks.asking import TokenCounter
-from chronomemory.blocks.checks import check_count
-from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.embeddings import space_of
-from chronomemory.blocks.frames import Frame
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.life.asking import TokenCounter
+from chronomemory.blocks.recall.frames import Frame
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
 from chronomemory.embedders import Vector
+from chronomemory.face.arguments import count
+from chronomemory.face.batch import Connection
 
 __all__ = ["Question", "frame_of", "recall"]
 
@@ -56,7 +56,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "window": filters.search_window,
         "min_confidence": filters.min_confidence,
         "guarantees": list(frame.guarantees),
-        "space": space_of(question.model),
+        "space": SPACES.of(question.model),
         "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
         "text": question.text,
         "expansion": filters.expansion if question.expansion is None else question.expansion,
@@ -110,7 +110,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
     if question.counter is not None:
         blocks = [
-            replace(block, tokens=check_count("token_count", question.counter(block.content), 0))
+            replace(block, tokens=count("token_count", question.counter(block.content), most=None))
             for block in blocks
         ]
         fits = fit_budget(

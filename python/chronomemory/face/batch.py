@@ -1,7 +1,8 @@
-"""How does one atomic batch of changes see what it is about to write?
+"""One atomic batch of a face's changes: it sees what it is about to write, and minds what it has read.
 
-A connection reads the store through what it has not written yet. ``begin`` collects changes and
-writes them as one batch when its block ends, or none of them if the block raises.
+A connection reads the store through what it has not written yet. ``begin`` collects changes and writes them
+as one batch when its block ends, or none of them if the block raises. Every record that was read is watched:
+if another writer changes one of them first, nothing is written, and the batch can be run again.
 """
 
 from __future__ import annotations
@@ -9,27 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from chronomemory._core import block_count, block_record, block_records, bookmark, write_unless_changed
-from chronomemory.blocks.checks import check_within
-from chronomemory.blocks.errors import BatchConflict, IntegrityError
-from chronomemory.blocks.ids import FACE
-from chronomemory.errors import ChronoError, InvalidRecord, StoreLocked
+from chronomemory._core import bookmark, write_unless_changed
+from chronomemory.errors import ChronoError, StoreLocked
+from chronomemory.face.arguments import within
+from chronomemory.face.attachments import Attachments, Vector
+from chronomemory.face.declaration import Face
 from chronomemory.record import ChronoRecord
-from chronomemory.store import ChronoStore
+from chronomemory.vectors import HasEngine
 
-__all__ = ["Batch", "Connection", "Vector", "merged"]
-
-Vector = npt.NDArray[np.float32]
-
-_LOG = logging.getLogger("chronomemory.blocks")
+__all__ = ["Batch", "Connection", "merged"]
 
 #: How long a batch waits for another one of this process, and how often a task looks, in seconds.
 _PATIENCE_SECONDS = 5.0
@@ -50,18 +44,18 @@ def merged(value: Any, patch: Any) -> Any:
 
 
 class Connection:
-    """What the storage functions take as their first argument."""
+    """What the storage functions of a face take as their first argument."""
 
-    def __init__(self, store: ChronoStore, *, writable: bool, echo: bool = False) -> None:
+    def __init__(self, face: Face, store: HasEngine, *, writable: bool, echo: bool = False) -> None:
         self.store = store
+        self._face = face
         self._writable = writable
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
         self._since = bookmark(store.engine) if writable else ("", 0)
         self._watched: set[str] = set()
-        #: Embeddings by record, each with its space and model.
-        self._attached: dict[str, tuple[Vector, str, str]] = {}
+        self._attachments = Attachments()
 
     # Reading.
 
@@ -74,7 +68,7 @@ class Connection:
         """Return a record that the batch can do without: others may change it meanwhile."""
         found = self._seen.get(record_id)
         if found is None:
-            found = block_record(self.store.engine, record_id)
+            found = self._face.reader.record(self.store.engine, record_id)
         return None if found is None or found.status == "tombstone" else found
 
     def records(self, kind: str, *statuses: str, limit: int | None = None) -> list[ChronoRecord]:
@@ -82,10 +76,10 @@ class Connection:
 
         Of one status, no more than ``limit`` are fetched if nothing of the batch could come in between.
         """
-        engine = self.store.engine
+        engine, read = self.store.engine, self._face.reader.records
         asked: tuple[str | None, ...] = statuses or (None,)
         most = limit if len(statuses) == 1 and not self._seen else None
-        found = [record for status in asked for record in block_records(engine, kind, status, most)]
+        found = [record for status in asked for record in read(engine, kind, status, most)]
         if self._seen:
             found = [record for record in found if record.id not in self._seen]
             found += [record for record in self._seen.values() if record.kind == kind]
@@ -99,7 +93,7 @@ class Connection:
         """Return how many records of a kind have a status."""
         if any(record.kind == kind for record in self._seen.values()):
             return len(self.records(kind, status))
-        return block_count(self.store.engine, kind, status)
+        return self._face.reader.count(self.store.engine, kind, status)
 
     def events(self) -> int:
         """Return how many events the batch will be; several are announced by one more."""
@@ -123,9 +117,9 @@ class Connection:
         self._check_writable()
         known = self.record(record_id)
         if known is None:
-            raise IntegrityError(f"there is no record {record_id!r} to change", recovery="Check the id.")
+            raise self._face.missing(f"there is no record {record_id!r} to change", recovery="Check the id.")
         if "confidence" in patch:
-            patch = {**patch, "confidence": check_within("confidence", patch["confidence"])}
+            patch = {**patch, "confidence": within("confidence", patch["confidence"])}
         self._changes.append(("patch", (record_id, patch)))
         self._seen[record_id] = replace(
             known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}
@@ -140,72 +134,46 @@ class Connection:
             self._seen[record_id] = replace(known, status="tombstone")
 
     def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
-        """Give a record an embedding when the batch is written."""
+        """Give a record that this batch writes an embedding, when it is written."""
         self._check_writable()
-        self._attached[record_id] = (vector, space, model)
+        if record_id not in self._seen:
+            raise ChronoError(
+                f"the batch does not write {record_id!r}, so it can give it no embedding",
+                recovery="Put or patch the record first.",
+            )
+        self._attachments.add(record_id, vector, space, model)
 
     def attached(self, record_id: str) -> Vector | None:
         """Return the embedding that a record gets with this batch, or None."""
-        found = self._attached.get(record_id)
-        return None if found is None else found[0]
-
-    def _attach(self, ids: Iterable[str]) -> None:
-        """Write the embeddings of some records."""
-        of_space: dict[tuple[str, str, int], list[str]] = {}
-        for record_id in ids:
-            vector, space, model = self._attached[record_id]
-            of_space.setdefault((space, model, len(vector)), []).append(record_id)
-        for (space, model, _), members in of_space.items():
-            rows = np.stack([self._attached[record_id][0] for record_id in members])
-            self.store.attach_many(members, rows, space=space, model=model)
-
-    def _arriving(self) -> set[str]:
-        """Return the records that wait in the inbox, and have nothing yet that an embedding would replace."""
-        known = {space.name for space in self.store.spaces()}
-        arriving = set()
-        for record_id, (_, space, _) in self._attached.items():
-            found = self.store.engine.get(record_id)
-            waits = found is not None and found.status == "inbox"
-            if waits and (space not in known or self.store.embedding(record_id, space=space) is None):
-                arriving.add(record_id)
-        return arriving
-
-    def _check_spaces(self) -> None:
-        """Refuse vectors that their space cannot hold before anything is written."""
-        bound = {space.name: (space.model, space.dim) for space in self.store.spaces()}
-        for vector, space, model in self._attached.values():
-            known = bound.setdefault(space, (model, len(vector)))
-            # A space whose line was lost in a repair has no model until somebody names one.
-            if known not in ((model, len(vector)), ("", len(vector))):
-                raise InvalidRecord(
-                    f"embedding: {len(vector)} numbers of {model!r} do not fit {known[1]} of {known[0]!r}",
-                    field="embedding",
-                    recovery="Name the model: each has a space of its own.",
-                )
+        return self._attachments.get(record_id)
 
     def commit(self) -> None:
         """Write everything as one batch, unless another writer changed what this batch has looked at."""
         if not self._changes:
             return
-        arriving: set[str] = set()
-        if self._attached:
-            self._check_spaces()
-            # A block of the inbox gets its vector first: after a crash it waits with a vector that nobody
-            # looks at, and is not active without one. What has a vector keeps it until the batch is written.
-            arriving = self._arriving()
-            self._attach(arriving)
+        early: set[str] = set()
+        if self._attachments:
+            self._attachments.check(self.store)
+            # What nobody looks at yet gets its vector first: after a crash it waits with a vector, and is not
+            # searched without one. What has a vector keeps it until the batch is written.
+            early = self._attachments.arriving(self.store, self._is_unsearched)
+            self._attachments.write(self.store, early)
         watched = list(self._watched)
-        if write_unless_changed(self.store.engine, self._changes, FACE, self._since, watched) is None:
-            raise BatchConflict(
+        changes, face = self._changes, self._face
+        if write_unless_changed(self.store.engine, changes, face.name, self._since, watched) is None:
+            raise face.conflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
             )
-        self._attach(record_id for record_id in self._attached if record_id not in arriving)
+        self._attachments.write(self.store, [name for name in self._attachments if name not in early])
         if self._echo:
-            for verb, what in self._changes:
-                _LOG.info("%s %s", verb, what)
-        self._changes = []
-        self._seen = {}
+            log = logging.getLogger(f"chronomemory.{face.name}")
+            for verb, what in changes:
+                log.info("%s %s", verb, what)
+        self._changes, self._seen, self._attachments = [], {}, Attachments()
+
+    def _is_unsearched(self, record: ChronoRecord) -> bool:
+        return record.status in self._face.unsearched
 
     def _check_writable(self) -> None:
         if not self._writable:
@@ -215,7 +183,10 @@ class Connection:
 class Batch:
     """``with`` or ``async with``: one atomic batch, or one look at the store."""
 
-    def __init__(self, store: ChronoStore, turn: threading.Lock, *, writable: bool, echo: bool) -> None:
+    def __init__(
+        self, face: Face, store: HasEngine, turn: threading.Lock, *, writable: bool, echo: bool = False
+    ) -> None:
+        self._face = face
         self._store = store
         self._turn = turn
         self._writable = writable
@@ -261,7 +232,7 @@ class Batch:
 
     def _begin(self) -> Connection:
         try:
-            connection = Connection(self._store, writable=self._writable, echo=self._echo)
+            connection = Connection(self._face, self._store, writable=self._writable, echo=self._echo)
         except BaseException:
             if self._writable:
                 self._turn.release()

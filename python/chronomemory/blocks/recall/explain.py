@@ -1,4 +1,4 @@
-"""Why is a block where it is? The five parts of its score, drawn so that they can be seen."""
+"""Why a block is where it is: the five parts of its score, drawn so that they can be seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which blocks hold the graph of links together?"""
+"""The blocks that hold the graph of links together."""
 
 from __future__ import annotations
 
