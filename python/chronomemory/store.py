@@ -66,7 +66,7 @@ class ChronoStore(Door):
             ("verify", verify, _VERIFY),
         ):
             if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         # Absolute: a process that goes to another folder must not take its stores along.
         self.project_root = Path(project_root).absolute()
         self.recursion_depth: Final = count("recursion_depth", recursion_depth)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
 from chronomemory.embedders import LexicalEmbedder
-from chronomemory.face import batch
+from chronomemory.face import batch, models
+from chronomemory.face.models import Answers, Unanswered, run
 from toy import NOTE, SPACES, AwaitedNotebook, Notebook, NoteConflict, NoteMissing, note_key
 
 NOON = datetime(2026, 5, 18, 12, tzinfo=timezone.utc)
@@ -159,6 +160,18 @@ class TestAModel:
             notebook.write("a", "Ice is cold")
         assert notebook.notes.store.wal_seq() == 0
         notebook.close()
+
+    def test_answers_that_nobody_was_told_of_are_no_endless_loop(self, notebook: Notebook) -> None:
+        known, unknown = Answers(), Answers()
+        with pytest.raises(Unanswered, match="asks before it is written"):
+            run(notebook.notes, lambda _: unknown.answer(("mood", "x"), lambda: "calm"), known)
+
+    def test_of_very_many_answers_the_oldest_are_let_go(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(models, "_MOST_ANSWERS", 2)
+        kept = models.KeptAnswers()
+        for text in "abc":
+            kept.keep(("mood", text), text)
+        assert [kept.get(("mood", text)) for text in "abc"] == [None, "b", "c"]
 
 
 class TestASpace:

@@ -14,10 +14,9 @@ NOON = datetime(2026, 5, 18, 12, tzinfo=timezone.utc)
 def test_moments_are_instants() -> None:
     elsewhere = NOON.astimezone(timezone(timedelta(hours=2)))
     assert moments.micros("at", NOON) == moments.micros("at", elsewhere) == 1_779_105_600_000_000
-    assert (
-        moments.read("at", "2026-05-18T14:00:00+02:00") == NOON == moments.read("at", "2026-05-18T12:00:00Z")
-    )
-    assert moments.read("at", moments.now()) <= moments.utc_now()
+    for text in ("2026-05-18T14:00:00+02:00", "2026-05-18T12:00:00Z"):
+        assert moments.parse_instant("at", text) == NOON
+    assert moments.parse_instant("at", moments.now()) <= moments.utc_now()
 
 
 @pytest.mark.parametrize(
@@ -40,4 +39,4 @@ def test_what_names_no_moment_is_refused(given: object, reason: str) -> None:
 @pytest.mark.parametrize("text", ["", "noon", "2026-05-18T12:00:00", "2026-02-30T00:00:00Z", "Z"])
 def test_a_text_that_names_no_moment_is_refused(text: str) -> None:
     with pytest.raises(InvalidRecord, match=r"^at must .+, got '"):
-        moments.read("at", text)
+        moments.parse_instant("at", text)

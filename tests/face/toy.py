@@ -21,7 +21,7 @@ from chronomemory.face.handle import Handle, open_handle
 from chronomemory.face.models import Answers, KeptAnswers, run
 from chronomemory.face.moments import Moments, utc_now
 from chronomemory.face.results import Result
-from chronomemory.face.spaces import Spaces, read
+from chronomemory.face.spaces import Spaces, embedding_of
 
 NOTE = "episode"
 
@@ -127,7 +127,7 @@ class Notebook:
         """Return the bytes of a note's embedding, or None."""
         with self.notes.connect() as conn:
             found = conn.record(note_key(name))
-            return None if found is None else read(conn, found)
+            return None if found is None else embedding_of(conn, found)
 
 
 class AwaitedNotebook(Awaited[Notebook]):

@@ -30,6 +30,11 @@ Question = tuple[str, ...]
 class Unanswered(Exception):  # noqa: N818 (nothing went wrong)
     """A batch needs an answer that is not there yet."""
 
+    def __init__(self, answers: Answers) -> None:
+        super().__init__("a question was put in a batch; face.models.run asks before it is written")
+        #: Who could give it, if someone asked.
+        self.answers = answers
+
 
 class NoAnswer(Exception):  # noqa: N818 (it carries the error)
     """A question was put, and all that came back is an error."""
@@ -83,7 +88,7 @@ class Answers:
         if question not in self._given:
             known = self._kept.get(question)
             if known is None and not self._may_ask:
-                raise Unanswered
+                raise Unanswered(self)
             self._given[question] = self._asked(question, ask) if known is None else known
         answer: T = self._given[question]
         return answer
@@ -114,7 +119,9 @@ def run(
     while True:
         try:
             return handle.run(work, patience=patience)
-        except Unanswered:
+        except Unanswered as question:
+            if question.answers is not answers:  # to go on would be to go on for ever
+                raise
             try:
                 rehearse(handle, work, answers)
             except NoAnswer as nothing:

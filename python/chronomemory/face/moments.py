@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from chronomemory.face.arguments import must, string
 
-__all__ = ["EPOCH", "Moments", "Seconds", "instant", "micros", "now", "read", "utc_now"]
+__all__ = ["EPOCH", "Moments", "Seconds", "instant", "micros", "now", "parse_instant", "utc_now"]
 
 #: A clock that tells moments, and one that only tells how much time has passed.
 Moments: TypeAlias = Callable[[], datetime]
@@ -44,10 +44,10 @@ def micros(field: str, given: object) -> int:
     return (instant(field, given) - EPOCH) // timedelta(microseconds=1)
 
 
-def read(field: str, given: object) -> datetime:
+def parse_instant(field: str, given: object) -> datetime:
     """Take a moment that is written down as ISO 8601, with its time zone.
 
-    >>> read("at", "2026-05-18T09:00:00Z") == read("at", "2026-05-18T11:00:00+02:00")
+    >>> parse_instant("at", "2026-05-18T09:00:00Z") == parse_instant("at", "2026-05-18T11:00:00+02:00")
     True
     """
     text = string(field, given)

@@ -22,9 +22,11 @@ from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine, embedding, spaces
 
-__all__ = ["Spaces", "bytes_to_embedding", "embedding_to_bytes", "has_embedding", "read"]
+__all__ = ["Spaces", "bytes_to_embedding", "embedding_of", "embedding_to_bytes", "has_embedding"]
 
-_LONGEST_MODEL_LETTERS = 40
+#: How much of a model stands in the name of its space, and what the engine takes for a name at most.
+_LONGEST_MODEL_LETTERS, _LONGEST_NAME_LETTERS = 40, 64
+_DIGEST_DIGITS = 12
 
 
 def embedding_to_bytes(vec: npt.ArrayLike) -> bytes:
@@ -46,7 +48,7 @@ def has_embedding(record: ChronoRecord) -> bool:
     return "space" in record.data
 
 
-def read(conn: Connection, record: ChronoRecord) -> bytes | None:
+def embedding_of(conn: Connection, record: ChronoRecord) -> bytes | None:
     """Return the bytes of a record's embedding, exactly as they were given, or None."""
     if not has_embedding(record):
         return None
@@ -75,11 +77,13 @@ class Spaces:
         if model is None:
             return self.name
         plain = re.sub(r"[^A-Za-z0-9._-]", "-", model)
-        if plain == model and len(plain) <= _LONGEST_MODEL_LETTERS:
+        room = _LONGEST_NAME_LETTERS - len(self.name) - len(".-") - _DIGEST_DIGITS
+        most = min(_LONGEST_MODEL_LETTERS, room)
+        if plain == model and len(plain) <= most:
             return f"{self.name}.{plain}"
         # Two models must not share a space because their names look alike.
-        digest = hashlib.sha256(model.encode("utf-8")).hexdigest()[:12]
-        return f"{self.name}.{plain[:_LONGEST_MODEL_LETTERS]}-{digest}"
+        digest = hashlib.sha256(model.encode("utf-8")).hexdigest()[:_DIGEST_DIGITS]
+        return f"{self.name}.{plain[:most]}-{digest}"
 
     def attach(self, conn: Connection, record_id: str, vector: npt.ArrayLike, model: str | None) -> None:
         """Give a record its embedding, as part of the batch."""
@@ -102,7 +106,7 @@ class Spaces:
         wanted: dict[str, list[int]] = {}
         for at, record in enumerate(records):
             same_model = record.data.get("space") == self.of(embedder.model_name)
-            known = read(conn, record) if same_model else None
+            known = embedding_of(conn, record) if same_model else None
             if known is None:
                 wanted.setdefault(text(record), []).append(at)
             else:

@@ -19,7 +19,7 @@ from chronomemory.blocks.ids import BLOCK, CONFIG, block_key, config_key, plain_
 from chronomemory.embedders import Matrix
 from chronomemory.errors import HistoryUnavailable, LogCorrupted
 from chronomemory.face.batch import Connection
-from chronomemory.face.spaces import bytes_to_embedding, read
+from chronomemory.face.spaces import bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine
 
@@ -99,7 +99,7 @@ class Neighbours:
             if record.data.get("space") != self._space:
                 continue
             try:
-                vector = read(conn, record)
+                vector = embedding_of(conn, record)
             except LogCorrupted:  # a damaged row is never compared; verify tells of it
                 continue
             if vector is not None:

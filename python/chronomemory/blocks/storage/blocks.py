@@ -23,7 +23,7 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
-from chronomemory.face.spaces import has_embedding, read
+from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -138,7 +138,7 @@ def block_dict(record: ChronoRecord, conn: Connection | None = None) -> dict[str
         "last_session_id": data.get("last_session_id"),
     }
     if conn is not None:
-        block["embedding"] = read(conn, record)
+        block["embedding"] = embedding_of(conn, record)
     return block
 
 
