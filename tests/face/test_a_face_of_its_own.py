@@ -81,6 +81,13 @@ class TestABatch:
         with pytest.raises(Exception, match="does not write"), notebook.notes.begin() as conn:
             conn.attach(note_key("a"), LexicalEmbedder().embed("x"), "notes", "m")
 
+    def test_what_is_deleted_in_the_same_batch_gets_no_embedding(self, notebook: Notebook) -> None:
+        notebook.write("a", "Ice is cold")
+        with notebook.notes.begin() as conn:
+            SPACES.attach(conn, note_key("a"), [1.0, 0.0], "other")
+            conn.delete(note_key("a"))
+        assert [space.name for space in notebook.notes.store.spaces()] == ["notes.lexical-384-v1"]
+
 
 class TestConflicts:
     def test_it_is_run_again_and_no_update_is_lost(self, tmp_path: Path) -> None:
@@ -212,6 +219,12 @@ class TestTheAwaitedTwin:
             assert inspect.signature(twin) == inspect.signature(plain)
             assert twin.__doc__ == plain.__doc__
             assert twin.__qualname__ == f"AwaitedNotebook.{name}"
+
+    def test_another_door_may_offer_it_under_another_name(self) -> None:
+        class Other(AwaitedNotebook):
+            note = AwaitedNotebook.write
+
+        assert Other.note.__qualname__ == "AwaitedNotebook.write"
 
     def test_it_does_the_same_and_other_tasks_go_on(self, tmp_path: Path) -> None:
         going_on = threading.Event()

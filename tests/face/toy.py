@@ -19,7 +19,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.declaration import Face
 from chronomemory.face.handle import Handle, open_handle
 from chronomemory.face.models import Answers, KeptAnswers, run
-from chronomemory.face.moments import Moments, utc_now
+from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result
 from chronomemory.face.spaces import Spaces, embedding_of
 
@@ -71,7 +71,7 @@ class Notebook:
         *,
         embedder: Embedder,
         mood: Callable[[str], str],
-        now: Moments = utc_now,
+        now: Now = utc_now,
     ) -> None:
         self.notes = open_handle(Notes, place)
         self._embedder, self._mood, self._now = embedder, mood, now

@@ -32,6 +32,10 @@ class Attachments:
         """Carry an embedding for a record, in place of one that is carried already."""
         self._pending[record_id] = (vector, space, model)
 
+    def drop(self, record_id: str) -> None:
+        """Carry no embedding for a record any more."""
+        self._pending.pop(record_id, None)
+
     def get(self, record_id: str) -> Vector | None:
         """Return the embedding that is carried for a record, or None."""
         found = self._pending.get(record_id)

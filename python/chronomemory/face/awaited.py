@@ -57,6 +57,8 @@ class Awaited(Generic[Plain]):
                 # Errors and help name the door that was used.
                 verb.__name__, verb.__qualname__ = name, f"{cls.__qualname__}.{name}"
                 verb.__module__ = cls.__module__
+                # Once: another door may offer the same twin under a name of its own.
+                delattr(verb, _IS_TWIN)
 
 
 _IS_TWIN = "__awaited_verb__"

@@ -132,6 +132,7 @@ class Connection:
         if known is not None:
             self._changes.append(("delete", record_id))
             self._seen[record_id] = replace(known, status="tombstone")
+            self._attachments.drop(record_id)
 
     def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
         """Give a record that this batch writes an embedding, when it is written."""

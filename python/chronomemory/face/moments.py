@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from chronomemory.face.arguments import must, string
 
-__all__ = ["EPOCH", "Moments", "Seconds", "instant", "micros", "now", "parse_instant", "utc_now"]
+__all__ = ["EPOCH", "Now", "Seconds", "instant", "micros", "now", "parse_instant", "utc_now"]
 
 #: A clock that tells moments, and one that only tells how much time has passed.
-Moments: TypeAlias = Callable[[], datetime]
+Now: TypeAlias = Callable[[], datetime]
 Seconds: TypeAlias = Callable[[], float]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
