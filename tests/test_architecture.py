@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 ENGINE = ROOT / "rust" / "engine" / "src"
 PACKAGE = ROOT / "python" / "chronomemory"
+#: The floor below the faces, and the faces that stand on it.
+GROUND = PACKAGE / "face"
+FACES = [PACKAGE / name for name in ("blocks", "episodes", "graph", "pages") if (PACKAGE / name).is_dir()]
 
 #: Where code lives, and what its files end with.
 CODE = ("rust", "python", "tests", "benches", "tools")
@@ -81,8 +84,10 @@ class TestThePage:
         there = {room_of(path) for path in ENGINE.rglob("*.rs")} - {"lib"}
         assert sorted(rooms()) == sorted(there)
 
-    def test_every_module_of_the_front_hall_is_named(self) -> None:
-        modules = [name_of(path) for path in PACKAGE.glob("*.py") if not path.name.startswith("__")]
+    @pytest.mark.parametrize("pattern", ["*.py", "face/*.py", "blocks/**/*.py"])
+    def test_every_module_of_the_hall_the_ground_and_the_faces_is_named(self, pattern: str) -> None:
+        modules = [name_of(path) for path in PACKAGE.glob(pattern) if not path.name.startswith("__")]
+        assert modules
         assert [name for name in modules if name not in paths_in_text()] == []
 
 
@@ -151,13 +156,23 @@ class TestPython:
     def test_modules_import_only_those_above_them_in_the_page(self) -> None:
         order = [path for path in paths_in_text() if path.startswith("python/chronomemory/")]
         order = [path for path in order if not path.endswith(".pyi")]
-        for path in PACKAGE.glob("*.py"):
-            if path.name.startswith("__"):
-                continue
-            known = {module_of(other) for other in PACKAGE.glob("*.py")} - {"chronomemory"}
+        listed = [path for folder in (PACKAGE, GROUND, *FACES) for path in folder.rglob("*.py")]
+        listed = [path for path in listed if name_of(path) in order]
+        known = {module_of(path) for path in listed}
+        for path in listed:
             used = imported(ast.parse(path.read_text(encoding="utf-8")), known)
             below = [f"python/{name.replace('.', '/')}.py" for name in used]
             assert [name for name in below if order.index(name) >= order.index(name_of(path))] == []
+
+    def test_the_ground_knows_no_face_and_no_face_another(self) -> None:
+        faces = {folder.name for folder in FACES}
+        for folder in (GROUND, *FACES):
+            others = {f"chronomemory.{name}" for name in (faces | {"cli"}) - {folder.name}}
+            for path in folder.rglob("*.py"):
+                files = {module_of(other) for other in PACKAGE.rglob("*.py")}
+                used = imported(ast.parse(path.read_text(encoding="utf-8")), files)
+                found = [name for name in used if ".".join(name.split(".")[:2]) in others]
+                assert found == [], name_of(path)
 
     def test_a_circle_is_seen(self) -> None:
         assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
@@ -180,9 +195,17 @@ class TestEveryFile:
         lengths = {name_of(path): len(path.read_bytes().splitlines()) for path in code_files(*CODE)}
         assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE_LINES} == {}
 
-    def test_each_opens_with_the_question_it_answers(self) -> None:
-        opening = re.compile(r'\A(//! |""")[^\n]*\?')
+    def test_each_opens_with_one_sentence_or_the_question_it_answers(self) -> None:
+        opening = re.compile(r'\A(//! |""")[^\n]*(\?|\.("""|\n))')
         files = code_files("rust/engine/src", "rust/python/src", "python")
         files = [path for path in files if path.suffix != ".pyi"]
         assert len(files) > 50
         assert [name_of(path) for path in files if not opening.match(path.read_text(encoding="utf-8"))] == []
+
+    @pytest.mark.parametrize("folder", [GROUND, *FACES], ids=name_of)
+    def test_the_ground_and_the_faces_open_with_a_statement(self, folder: Path) -> None:
+        """The questions stand in ARCHITECTURE.md."""
+        opened = {
+            name_of(path): path.read_text(encoding="utf-8").splitlines()[0] for path in folder.rglob("*.py")
+        }
+        assert [name for name, line in opened.items() if "?" in line] == []

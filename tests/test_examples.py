@@ -7,14 +7,32 @@ from types import ModuleType
 
 import pytest
 from chronomemory import deps, record, store
-from chronomemory.blocks import engine, explain, graph, ids, memory, system, types
+from chronomemory.blocks import engine, ids, memory, system, types
+from chronomemory.blocks.life import bridges, documents, negation
+from chronomemory.blocks.recall import explain, frames
+from chronomemory.blocks.storage import secrets, tags
 from chronomemory.embedders import calling, lexical
+from chronomemory.face import arguments, awaited, moments, results, spaces
 
-BLOCKS = [engine, explain, graph, ids, memory, system, types]
+FACE = [arguments, awaited, moments, results, spaces]
+BLOCKS = [
+    engine,
+    ids,
+    memory,
+    system,
+    types,
+    bridges,
+    documents,
+    negation,
+    explain,
+    frames,
+    secrets,
+    tags,
+]
 
 
 @pytest.mark.parametrize(
-    "module", [record, deps, store, *BLOCKS, calling, lexical], ids=lambda module: module.__name__
+    "module", [record, deps, store, *FACE, *BLOCKS, calling, lexical], ids=lambda module: module.__name__
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:
     result = doctest.testmod(module)

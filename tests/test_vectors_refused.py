@@ -38,7 +38,10 @@ def test_others_do_not_wait_for_one_who_was_refused(bound: Path, refused: dict[s
 
 
 def test_a_string_is_no_list_of_ids(bound: Path) -> None:
-    with ChronoStore(bound) as store, pytest.raises(InvalidRecord, match="no list of ids"):
+    with (
+        ChronoStore(bound) as store,
+        pytest.raises(InvalidRecord, match=r"^ids must be a list of ids, got 'AB'"),
+    ):
         store.attach_many("AB", np.eye(2, dtype=np.float32))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import string
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
@@ -70,8 +70,7 @@ class DepGraph:
         """Add an edge; one that is already there, here and in the store, changes nothing."""
         _check_types((edge_type,))
         for name, value in (("from_id", from_id), ("to_id", to_id)):
-            if not isinstance(value, str) or not value:
-                raise InvalidRecord(f"an edge needs a non-empty {name}", field=name)
+            string(name, value, empty=False)
         edge = DependencyEdge(from_id, to_id, edge_type)
         if self._store is not None:
             run(self._store, lambda look: _add(look, edge))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from itertools import count
 from typing import Any
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import count, string
 from chronomemory.record import ChronoRecord, words
 from chronomemory.types import Readable, Writable
 
@@ -32,7 +32,7 @@ def record_token_metric(
     claims_rejected: int = 0,
 ) -> ChronoRecord:
     """Write down what one task cost; return the record as it was written."""
-    _check_name("task_id", task_id)
+    string("task_id", task_id, empty=False)
     counted = {
         "context_tokens": context_tokens,
         "input_tokens": input_tokens,
@@ -42,13 +42,12 @@ def record_token_metric(
         "duplicates_blocked": duplicates_blocked,
         "claims_rejected": claims_rejected,
     }
-    for name, value in counted.items():
-        _check_count(name, value)
+    counted = {name: count(name, value, most=None) for name, value in counted.items()}
     data = {
         "task_id": task_id,
         **counted,
         "success": bool(success),
-        "total_tokens": context_tokens + input_tokens + output_tokens,
+        "total_tokens": sum(counted[f"{name}_tokens"] for name in ("context", "input", "output")),
     }
     record = ChronoRecord(
         id=f"METRIC-{task_id}-{_now_ms()}",
@@ -93,8 +92,8 @@ def record_skill_run(
     store: Writable, skill_id: str, success: bool, tokens_used: int, output: Any
 ) -> ChronoRecord:
     """Write down one run of a skill; a failed one is believed half."""
-    _check_name("skill_id", skill_id)
-    _check_count("tokens_used", tokens_used)
+    string("skill_id", skill_id, empty=False)
+    tokens_used = count("tokens_used", tokens_used, most=None)
     record = ChronoRecord(
         id=f"SKILLRUN-{skill_id}-{_now_ms()}",
         kind="skill_run",
@@ -113,7 +112,7 @@ def record_skill_run(
 def _write_under_free_id(store: Writable, record: ChronoRecord) -> ChronoRecord:
     """Write under the record's id or, if that is taken, under the first free one with a number."""
     wanted = record.id
-    for number in count(1):
+    for number in itertools.count(1):
         record.id = wanted if number == 1 else f"{wanted}-{number}"
         if store.insert(record) is not None:
             break
@@ -122,16 +121,6 @@ def _write_under_free_id(store: Writable, record: ChronoRecord) -> ChronoRecord:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _check_name(field: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
-        raise InvalidRecord(f"{field} must be a non-empty string", field=field)
-
-
-def _check_count(field: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InvalidRecord(f"{field} must be a whole number of at least 0", field=field)
 
 
 def _activation(words_or_text: object) -> frozenset[str]:

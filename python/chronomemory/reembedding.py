@@ -12,8 +12,8 @@ from chronomemory._core import attach as attach_rows
 from chronomemory._core import bookmark
 from chronomemory._core import embedding as row_of
 from chronomemory._core import matrix as rows_of
-from chronomemory.asked import Floats, flag, function, refuse, string, string_or_none
 from chronomemory.errors import EmbeddingMismatch, InvalidRecord, LogCorrupted, UnknownSpace, WriteConflict
+from chronomemory.face.arguments import Floats, flag, function, refuse, string, string_or_none
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Progress
 from chronomemory.updates import again_if_changed

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from chronomemory.asked import refuse, string
 from chronomemory.deps import DepGraph
+from chronomemory.face.arguments import string
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
@@ -70,8 +70,7 @@ def invalidate(
     store is followed. What another process writes meanwhile to one of the records is kept: all is
     read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
     """
-    if not string("id", record_id):
-        raise refuse("it must not be empty", "id")
+    string("id", record_id, empty=False)
     string("reason", reason)
 
     def work(look: Look) -> RollbackReport:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.asked import LAST_SEQ, count, flag, number, refuse, string_or_none, strings
+from chronomemory.face.arguments import LAST_SEQ, count, flag, must, number, refuse, string_or_none, strings
+from chronomemory.face.moments import micros
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
 from chronomemory.view import warn_of_stamps
 
 __all__ = ["Hit", "choose_search_fields", "search"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
@@ -79,8 +79,7 @@ def search(
     """
     if text is None and vector is None:
         raise ValueError("a search needs a text or a vector")
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= LAST_SEQ:
-        raise ValueError(f"limit must be from 0 to 2^63 - 1, not {limit!r}")
+    limit = count("limit", limit)
     any_kind = kind is None or (isinstance(kind, str) and not kind)
     kinds = [] if any_kind else strings("kind", kind)
     wanted: dict[str, Any] = {
@@ -92,8 +91,8 @@ def search(
         "status": string_or_none("status", status),
         "min_confidence": number("min_confidence", min_confidence),
         "tags": strings("tags", tags),
-        "since_us": _micros("since", since),
-        "until_us": _micros("until", until),
+        "since_us": None if since is None else micros("since", since),
+        "until_us": None if until is None else micros("until", until),
         # To the engine no kinds are all of them. The rest of the question is looked at all the same.
         "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
@@ -125,7 +124,7 @@ def choose_search_fields(
     data: dict[str, Any] = {}
     if text is not None:
         if not isinstance(text, Mapping):
-            raise refuse(f"a {type(text).__name__} gives no weights", "text")
+            raise must("text", "be a mapping of paths to weights", text)
         for path, weight in text.items():
             if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= 100:
                 raise refuse(
@@ -142,25 +141,15 @@ def choose_search_fields(
 def _paths(field: str, given: Iterable[str]) -> list[str]:
     paths = strings(field, given)
     if "" in paths:
-        raise refuse("no field has an empty path", field)
+        raise must(field, "not have an empty path", "")
     return paths
-
-
-def _micros(name: str, moment: datetime | None) -> int | None:
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime):
-        raise refuse(f"a {type(moment).__name__} is not a datetime", name)
-    if moment.utcoffset() is None:
-        raise ValueError(f"{name}={moment!r}: a datetime needs a time zone, e.g. timezone.utc")
-    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _then(engine: Engine, when: int | datetime) -> EngineView:
     if isinstance(when, datetime):
-        moment = _micros("as_of", when)
-        warn_of_stamps("as_of", engine, moment or 0)
+        moment = micros("as_of", when)
+        warn_of_stamps("as_of", engine, moment)
         return engine.as_of(ts_us=moment)
     if isinstance(when, bool) or not isinstance(when, int):
-        raise refuse(f"a {type(when).__name__} is neither a seq nor a datetime", "as_of")
+        raise must("as_of", "be a seq or a datetime", when)
     return engine.as_of(seq=count("as_of", min(when, LAST_SEQ)))

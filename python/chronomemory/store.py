@@ -15,10 +15,10 @@ from typing import Any, Final, NoReturn
 
 from chronomemory import metrics, migrate, reembedding, search, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
-from chronomemory.asked import count, string, string_or_none
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
+from chronomemory.face.arguments import count, string, string_or_none
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
@@ -66,7 +66,7 @@ class ChronoStore(Door):
             ("verify", verify, _VERIFY),
         ):
             if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         # Absolute: a process that goes to another folder must not take its stores along.
         self.project_root = Path(project_root).absolute()
         self.recursion_depth: Final = count("recursion_depth", recursion_depth)

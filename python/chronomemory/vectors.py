@@ -24,18 +24,19 @@ from chronomemory._core import embedding as row_of
 from chronomemory._core import matrix as rows_of
 from chronomemory._core import nearest as nearest_rows
 from chronomemory._core import spaces as known_spaces
-from chronomemory.asked import (
+from chronomemory.errors import LogCorrupted
+from chronomemory.face.arguments import (
     Floats,
     count,
     flag,
     floats,
+    must,
     number,
     refuse,
     string,
     string_or_none,
     strings,
 )
-from chronomemory.errors import InvalidRecord, LogCorrupted
 from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
 
@@ -130,7 +131,7 @@ def attach_many(
     Other writers wait until all of it is written. Attach a very large matrix in parts if that is too long.
     """
     if isinstance(record_ids, str):
-        raise InvalidRecord("ids: one string is no list of ids", field="ids")
+        raise must("ids", "be a list of ids", record_ids)
     ids, rows = strings("ids", record_ids), float_rows(vectors, (2,))
     if len(ids) != len(rows):
         raise refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
@@ -269,7 +270,7 @@ def nearest(
     """
     queries = floats("vector", vector, (1, 2))
     if isinstance(among, str):
-        raise refuse("one string is no list of ids", "among")
+        raise must("among", "be a list of ids", among)
     found = nearest_rows(
         store.engine,
         np.atleast_2d(queries),

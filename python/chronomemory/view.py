@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.asked import LAST_SEQ, count, flag, number, string, string_or_none
+from chronomemory.face.arguments import LAST_SEQ, count, flag, number, string, string_or_none
+from chronomemory.face.moments import EPOCH, micros
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 
 __all__ = ["StoreView", "look_back", "query_terms", "warn_of_stamps"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: Clocks of machines that share a store differ by so much without anyone minding.
 _CLOCKS_DIFFER_US = 2_000_000
 
@@ -45,9 +45,7 @@ def look_back(engine: Engine, when: int | datetime) -> StoreView:
     A datetime without a time zone names no moment and is refused.
     """
     if isinstance(when, datetime):
-        if when.utcoffset() is None:
-            raise ValueError(f"as_of({when!r}): a datetime needs a time zone, e.g. timezone.utc")
-        moment = (when - _EPOCH) // timedelta(microseconds=1)
+        moment = micros("as_of", when)
         warn_of_stamps("as_of", engine, moment)
         return StoreView(engine.as_of(ts_us=moment))
     if not isinstance(when, int) or isinstance(when, bool):
@@ -59,7 +57,7 @@ def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int =
     """Warn whoever asks by time where times say little: a clock was ahead once, and stamps never go back."""
     latest, now = engine.latest_us(), time.time_ns() // 1000
     if latest is not None and latest > now + _CLOCKS_DIFFER_US and moment_us < latest:
-        ahead = (_EPOCH + timedelta(microseconds=latest)).isoformat(timespec="seconds")
+        ahead = (EPOCH + timedelta(microseconds=latest)).isoformat(timespec="seconds")
         warnings.warn(
             f"{asked}: the latest events carry {ahead}, which is ahead of this machine's clock: one was "
             "wrong when they were written. Stamps never go back, so all events since then carry it too; "

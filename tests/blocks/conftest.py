@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from chronomemory.blocks import Blocks, Memory, open_test_blocks, sync
-from chronomemory.blocks.connection import Connection
 from chronomemory.embedders import CallableEmbedder
+from chronomemory.face.batch import Connection
 from living import Time, angles
 
 

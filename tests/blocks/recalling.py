@@ -11,8 +11,8 @@ import reference
 from chronomemory import ChronoStore
 from chronomemory._core import recall_blocks
 from chronomemory.blocks import Blocks, ScoredBlock, sync
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import block_key
+from chronomemory.face.batch import Connection
 
 #: The text that records of this face, and those beside them, have in the default fields.
 WEIGHTS = {**bm25.WEIGHTS, "data.name": 2, "data.category": 1, "data.description": 1, "data.reason": 1}

@@ -10,7 +10,8 @@ from pathlib import Path
 import chronomemory.blocks as face
 import pytest
 from chronomemory import ChronoError, ChronoStore, StoreLocked
-from chronomemory.blocks import BatchConflict, Blocks, IntegrityError, connection, open_blocks, sync
+from chronomemory.blocks import BatchConflict, Blocks, IntegrityError, open_blocks, sync
+from chronomemory.face import batch as connection
 
 
 def add(conn: connection.Connection, block_id: str) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory.blocks import BatchConflict, Memory, MemorySystem, connection, sync
+from chronomemory.blocks import BatchConflict, Memory, MemorySystem, sync
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
+from chronomemory.face import batch as connection
 from living import Time
 
 KNOWN = "Deploys run from the main branch"

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory.blocks import Memory, MemorySystem, connection, content_hash, sync
-from chronomemory.blocks.neighbours import Neighbours, leave_mark
+from chronomemory.blocks import Memory, MemorySystem, content_hash, sync
+from chronomemory.blocks.life.neighbours import Neighbours, leave_mark
 from chronomemory.embedders import CallableEmbedder
 from chronomemory.embedders.protocol import as_matrix
+from chronomemory.face import batch as connection
 from living import angles
 
 ANGLES = CallableEmbedder("angles", angles)
@@ -77,7 +78,7 @@ class TestAnotherProcess:
     def test_a_compaction_in_between_hides_nothing(self, tmp_path: Path, keep_history: bool) -> None:
         with Memory(tmp_path, embedder=ANGLES) as mine, Memory(tmp_path) as yours:
             vectors = as_matrix(angles(["Fact 0", "Fact 180"]), 2)
-            found = Neighbours(mine.blocks.store, "angles", vectors, 0.5)
+            found = Neighbours(mine.blocks, "angles", vectors, 0.5)
             arrive(yours, "Fact 40")
             yours.blocks.store.compact(keep_history=keep_history)
             with mine.blocks.connect() as conn:

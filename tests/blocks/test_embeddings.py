@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import BatchConflict, Blocks, Memory, embedding_to_bytes, open_blocks, sync
-from chronomemory.blocks.embeddings import space_of
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.embedders import CallableEmbedder
 from living import angles
 
@@ -41,10 +41,11 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(blocks: Blocks)
     assert blocks.store.wal_seq() == before
 
 
-def test_each_model_has_a_space_of_its_own() -> None:
-    names = [space_of(model) for model in (None, "a", "a/b", "a-b", "x" * 99, "x" * 98)]
-    assert len(set(names)) == len(names)
-    assert all(len(name) <= 64 for name in names)
+def test_names_of_spaces_on_disk_stay_what_they_are() -> None:
+    """A name that changes would hide the vectors of every store that has been written."""
+    assert SPACES.of("x" * 40) == "blocks." + "x" * 40
+    assert SPACES.of("BAAI/bge-small-en-v1.5") == "blocks.BAAI-bge-small-en-v1.5-fd820408beaf"
+    assert SPACES.of("x" * 41) == "blocks." + "x" * 40 + "-3164596df4fd"
 
 
 def test_vectors_of_another_model_are_not_compared(blocks: Blocks) -> None:
@@ -115,4 +116,4 @@ class TestABatchThatIsNotWritten:
         with blocks.connect() as conn:
             found = [sync.get_block(conn, block_id)["embedding"] for block_id in "abc"]
         assert found == [embedding_to_bytes([1.0, 0.0]), None, None]
-        assert blocks.store.embedding("block:b", space=space_of("m")) is None
+        assert blocks.store.embedding("block:b", space=SPACES.of("m")) is None

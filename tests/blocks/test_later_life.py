@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from chronomemory import ChronoRecord, InvalidRecord
 from chronomemory.blocks import Blocks, IntegrityError, Memory, content_hash, open_test_blocks, survey, sync
-from chronomemory.blocks.curation import freshness
+from chronomemory.blocks.life.curation import freshness
 from chronomemory.embedders import CallableEmbedder
 from living import Time, angles, block
 

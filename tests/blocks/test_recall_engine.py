@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference
 from chronomemory.blocks import open_test_blocks, sync
-from chronomemory.blocks.connection import Connection
+from chronomemory.face.batch import Connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recalling import assert_agrees, write_memory

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chronomemory.blocks import Memory, open_blocks, sync
-from chronomemory.blocks.connection import Connection
+from chronomemory.face.batch import Connection
 from living import Time
 
 WORDS = (

@@ -21,7 +21,7 @@ from chronomemory.blocks import (
     log_normalise_reinforcement,
     sync,
 )
-from chronomemory.blocks.connection import Connection
+from chronomemory.face.batch import Connection
 
 COLUMNS = {
     "id", "content", "category", "source", "created_at", "status", "archive_reason", "confidence",

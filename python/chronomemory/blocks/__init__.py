@@ -1,11 +1,7 @@
-"""What does the blocks face offer? Blocks, tags, links, contradictions, sessions and retrieval frames."""
+"""The blocks face: blocks, tags, links, contradictions, sessions and retrieval frames."""
 
 from __future__ import annotations
 
-from chronomemory.blocks.consolidation import ConsolidateResult, DreamResult
-from chronomemory.blocks.curation import CurateResult
-from chronomemory.blocks.documents import LearnDocumentResult
-from chronomemory.blocks.embeddings import bytes_to_embedding, embedding_to_bytes
 from chronomemory.blocks.engine import (
     Blocks,
     create_engine,
@@ -14,11 +10,13 @@ from chronomemory.blocks.engine import (
     open_test_blocks,
 )
 from chronomemory.blocks.errors import BatchConflict, ConfigError, FrameError, IntegrityError
-from chronomemory.blocks.frames import Frame, FrameFilters
 from chronomemory.blocks.ids import content_hash
-from chronomemory.blocks.linking import ConnectResult, DisconnectResult
+from chronomemory.blocks.life.consolidation import ConsolidateResult, DreamResult
+from chronomemory.blocks.life.curation import CurateResult
+from chronomemory.blocks.life.documents import LearnDocumentResult
+from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult
+from chronomemory.blocks.life.outcomes import OutcomeResult
 from chronomemory.blocks.memory import Memory, MemoryStatus
-from chronomemory.blocks.outcomes import OutcomeResult
 from chronomemory.blocks.queries import (
     add_tags,
     block_exists,
@@ -54,6 +52,7 @@ from chronomemory.blocks.queries import (
     update_block_status,
     upsert_frame,
 )
+from chronomemory.blocks.recall.frames import Frame, FrameFilters
 from chronomemory.blocks.system import MemorySystem
 from chronomemory.blocks.types import (
     ArchiveReason,
@@ -69,6 +68,7 @@ from chronomemory.blocks.types import (
     ScoringWeights,
     log_normalise_reinforcement,
 )
+from chronomemory.face.spaces import bytes_to_embedding, embedding_to_bytes
 
 __all__ = [
     "ArchiveReason",

@@ -1,4 +1,4 @@
-"""What may a configuration say of a memory, and where may it be written?
+"""What a configuration may say of a memory, and where it may be written.
 
 A dict, an object with ``model_dump()``, or a file (``.json``, ``.toml``), in sections. Nothing in it is
 secret: keys of services stay in environment variables, which it may name.

@@ -1,4 +1,4 @@
-"""What can go wrong with blocks, beside what can go wrong with any store?"""
+"""What can go wrong with blocks, beside what can go wrong with any store."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What should an agent know to use the memory? One card for each verb, to be put into a prompt."""
+"""What an agent should know to use the memory: one card for each verb, to be put into a prompt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chronomemory.asked import string_or_none
+from chronomemory.face.arguments import string_or_none
 
 __all__ = ["guide"]
 

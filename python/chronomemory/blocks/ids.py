@@ -1,4 +1,4 @@
-"""What are blocks and all around them called in the log?
+"""What blocks and all around them are called in the log.
 
 Every id of this face begins with one of its prefixes, and the kind of a record is its prefix.
 """

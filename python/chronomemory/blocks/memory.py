@@ -1,31 +1,32 @@
-"""How does a script live with a memory of blocks? Learn, consolidate, recall, and tell how it went."""
+"""A memory of blocks for scripts: learn, consolidate, recall, and tell how it went."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from chronomemory.asked import flag
-from chronomemory.blocks.asking import Analyser, Answers, Judge, KeptAnswers, TokenCounter
-from chronomemory.blocks.checks import check_count, check_text
 from chronomemory.blocks.configuration import Config, Place, configured
-from chronomemory.blocks.connection import Connection
-from chronomemory.blocks.consolidation import ConsolidateResult, Consolidation, DreamResult
-from chronomemory.blocks.curation import CurateResult, curate
-from chronomemory.blocks.documents import CHUNK_WORDS, Chunker, LearnDocumentResult, chunks
 from chronomemory.blocks.engine import Blocks, open_blocks
-from chronomemory.blocks.finding import Finding
 from chronomemory.blocks.guide import guide
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
-from chronomemory.blocks.learning import DUPLICATE, EDITED, drafted, edit, forget, learn
-from chronomemory.blocks.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
-from chronomemory.blocks.outcomes import OutcomeResult, outcome
+from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, TokenCounter
+from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult
+from chronomemory.blocks.life.curation import CurateResult, curate
+from chronomemory.blocks.life.documents import CHUNK_WORDS, Chunker, LearnDocumentResult, chunks
+from chronomemory.blocks.life.learning import DUPLICATE, EDITED, drafted, edit, forget, learn
+from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
+from chronomemory.blocks.life.outcomes import OutcomeResult, outcome
+from chronomemory.blocks.recall.finding import Finding
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.survey import MemoryStatus, listed, survey
 from chronomemory.blocks.types import BlockStatus, ForgetResult, LearnResult
 from chronomemory.embedders import Embedder
 from chronomemory.event import WalEvent
+from chronomemory.face.arguments import count, flag, string
+from chronomemory.face.batch import Connection
+from chronomemory.face.models import KeptAnswers
+from chronomemory.face.moments import Seconds
 
 __all__ = ["Memory", "MemoryStatus"]
 
@@ -54,7 +55,7 @@ class Memory(Finding):
         top_k: int | None = None,
         inbox_threshold: int | None = None,
         prune_threshold: float | None = None,
-        seconds: Callable[[], float] = time.monotonic,
+        seconds: Seconds = time.monotonic,
     ) -> None:
         blocks = place if isinstance(place, Blocks) else open_blocks(place)
         try:
@@ -180,12 +181,12 @@ class Memory(Finding):
         With ``skip_llm`` neither analyser nor judge is asked.
         """
         if limit is not None:
-            limit = check_count("limit", limit, 0)
+            limit = count("limit", limit, most=None)
         return self._consolidation(flag("skip_llm", skip_llm)).run(limit)
 
     def _consolidation(self, skip_llm: bool = False) -> Consolidation:
         analyser, judge = (None, None) if skip_llm else (self._analyser, self._judge)
-        answers = Answers(analyser, judge, self._counter, self._answers)
+        answers = BlockAnswers(analyser, judge, self._counter, self._answers)
         return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour)
 
     @property
@@ -208,7 +209,7 @@ class Memory(Finding):
             return edit(conn, block_id, content, hours=hours, session_id=self._session)
 
         with self.blocks.connect() as conn:
-            old = conn.record(block_key(check_text("block_id", block_id)))
+            old = conn.record(block_key(string("block_id", block_id)))
         if old is None or old.status != BlockStatus.ACTIVE or "self/constitutional" not in tags_of(old):
             return self._write(lambda conn: change(conn, self._clock.tick(conn)))
         category, source = old.data["category"], old.data["source"]
@@ -294,4 +295,4 @@ class Memory(Finding):
 
     def history(self, block_id: str) -> list[WalEvent]:
         """Return every event of a block, oldest first."""
-        return self.blocks.store.history(block_key(check_text("block_id", block_id)))
+        return self.blocks.store.history(block_key(string("block_id", block_id)))

@@ -1,4 +1,4 @@
-"""How does the graph of blocks look? As one page that needs nothing but a browser."""
+"""The graph of blocks as one page that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from importlib import resources
 from typing import Any
 
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
 from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.face.batch import Connection
 
 __all__ = ["graph_data", "graph_page"]
 

@@ -1,12 +1,9 @@
-"""Which storage functions are there for tasks? Those of ``sync``, awaited; each takes microseconds."""
+"""The storage functions for tasks: those of ``sync``, awaited; each takes microseconds."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
-
 from chronomemory.blocks import sync
+from chronomemory.face.awaited import awaited
 
 __all__ = [
     "add_tags",
@@ -43,20 +40,6 @@ __all__ = [
     "update_block_status",
     "upsert_frame",
 ]
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Return the same function as a coroutine function."""
-
-    @functools.wraps(function)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return function(*args, **kwargs)
-
-    return call
-
 
 add_tags = awaited(sync.add_tags)
 block_exists = awaited(sync.block_exists)

@@ -1,4 +1,4 @@
-"""What is in a memory, and what could be done next?"""
+"""What is in a memory, and what could be done next."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from itertools import islice
 from typing import Any
 
 from chronomemory._core import block_contradictions, block_links
-from chronomemory.asked import LAST_SEQ
-from chronomemory.blocks.checks import check_count, check_one_of, check_text
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
-from chronomemory.blocks.result import Result, counted
 from chronomemory.blocks.storage.blocks import block_dict, tags_of
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.storage.tags import like
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.blocks.unusable import unusable
+from chronomemory.face.arguments import count, one_of, string
+from chronomemory.face.batch import Connection
+from chronomemory.face.results import Result, counted
 
 __all__ = ["MemoryStatus", "listed", "survey"]
 
@@ -94,10 +93,10 @@ def listed(
 ) -> list[dict[str, Any]]:
     """Return blocks as dicts with their tags, in the order in which they came."""
     if limit is not None:
-        limit = check_count("limit", limit, 0, LAST_SEQ)
+        limit = count("limit", limit)
     if tag is not None:
-        check_text("tag", tag)
-    wanted = (check_one_of("status", status, BlockStatus).value,) if status else ()
+        string("tag", tag)
+    wanted = (one_of("status", status, BlockStatus).value,) if status else ()
     every = category is None and tag is None
     found = (
         record

@@ -1,8 +1,7 @@
-"""Which storage functions are there for scripts? The same names as in the package, without ``await``."""
+"""The storage functions for scripts: the same names as in the package, without ``await``."""
 
 from __future__ import annotations
 
-from chronomemory.blocks.embeddings import bytes_to_embedding, embedding_to_bytes
 from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.storage.blocks import (
     block_exists,
@@ -38,6 +37,7 @@ from chronomemory.blocks.storage.frames import get_frame, list_frames, upsert_fr
 from chronomemory.blocks.storage.seed import seed_builtin_data
 from chronomemory.blocks.storage.sessions import end_session, get_active_session, start_session
 from chronomemory.blocks.storage.tags import add_tags, get_blocks_by_tag_pattern, get_tags, remove_tags
+from chronomemory.face.spaces import bytes_to_embedding, embedding_to_bytes
 
 __all__ = [
     "add_tags",

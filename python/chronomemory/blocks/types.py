@@ -1,4 +1,4 @@
-"""Which shapes does the blocks face hand out?"""
+"""The shapes that the blocks face hands out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from chronomemory.blocks.result import Result, counted
 from chronomemory.errors import InvalidRecord
+from chronomemory.face.results import Result, counted
 
 __all__ = [
     "ArchiveReason",

@@ -1,10 +1,11 @@
-"""What lies under an id of this face that no verb can use, and why?
+"""What lies under an id of this face and no verb can use, and why.
 
 The engine knows the shapes. What a frame or a setting says inside its texts is known here, where it is read.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,11 +13,11 @@ from pydantic import ValidationError
 
 from chronomemory._core import block_misfits, block_records
 from chronomemory.blocks.errors import FrameError
-from chronomemory.blocks.frames import frame_of
 from chronomemory.blocks.ids import CONFIG, FRAME, config_key, frame_key, plain_id
+from chronomemory.blocks.recall.frames import frame_of
 from chronomemory.blocks.storage.config import check_setting
 from chronomemory.errors import InvalidRecord
-from chronomemory.store import ChronoStore
+from chronomemory.vectors import HasEngine
 
 __all__ = ["check_saying", "unusable"]
 
@@ -24,7 +25,7 @@ __all__ = ["check_saying", "unusable"]
 _FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
 
 
-def unusable(store: ChronoStore) -> list[tuple[str, str, str]]:
+def unusable(store: HasEngine) -> list[tuple[str, str, str]]:
     """Return every record of the face that is left out of all answers: id, field, reason."""
     found = block_misfits(store.engine)
     for kind in (CONFIG, FRAME):
@@ -32,7 +33,7 @@ def unusable(store: ChronoStore) -> list[tuple[str, str, str]]:
             try:
                 check_saying(record.id, record.data)
             except InvalidRecord as error:
-                reason = str(error).removeprefix(f"{error.field}: ")
+                reason = re.sub(f"^{re.escape(str(error.field))}:? ", "", str(error))
                 found.append((record.id, error.field or "data", reason))
     return found
 

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
-from chronomemory.blocks.explain import bar, shares
-from chronomemory.blocks.frames import load_frame
 from chronomemory.blocks.page import graph_data, graph_page
+from chronomemory.blocks.recall.explain import bar, shares
+from chronomemory.blocks.recall.frames import load_frame
 from chronomemory.cli.options import HERE, AsJson, Project, share, text
 from chronomemory.cli.output import Output, clean, counted, spelled
 from chronomemory.cli.session import RefusedError, session

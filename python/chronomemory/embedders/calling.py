@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from chronomemory.asked import refuse
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
+from chronomemory.face.arguments import must
 
 __all__ = ["CallableEmbedder"]
 
@@ -20,7 +20,7 @@ class CallableEmbedder:
 
     def __init__(self, model_name: str, function: Callable[[list[str]], object]) -> None:
         if not model_name:
-            raise refuse("vectors are kept under the name of their model, so it needs one", "model_name")
+            raise must("model_name", "not be empty: vectors are kept under it", model_name)
         self._name = model_name
         self._function = function
 

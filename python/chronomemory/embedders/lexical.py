@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from chronomemory.asked import refuse
 from chronomemory.embedders.protocol import Matrix, Vector
+from chronomemory.face.arguments import must
 
 __all__ = ["LexicalEmbedder"]
 
@@ -59,7 +59,7 @@ class LexicalEmbedder:
 
     def __init__(self, dim: int = 384) -> None:
         if dim < 1:
-            raise refuse(f"{dim} is not at least 1", "dim")
+            raise must("dim", "be at least 1", dim)
         self.dim = dim
 
     @property

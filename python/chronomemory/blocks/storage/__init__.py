@@ -1,1 +1,1 @@
-"""Which named functions read and change blocks? One file a table; results are plain dicts and scalars."""
+"""The named functions that read and change blocks: one file a table, results are plain dicts and scalars."""

@@ -1,29 +1,29 @@
-"""How are blocks read and changed?"""
+"""Reads and changes blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timezone
 from typing import Any
 
 import numpy.typing as npt
 
-from chronomemory.blocks import embeddings
-from chronomemory.blocks.checks import (
-    check_count,
-    check_finite,
-    check_one_of,
-    check_tag,
-    check_text,
-    check_within,
-    one_by_one,
-)
-from chronomemory.blocks.connection import Connection
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus
 from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import (
+    count,
+    finite,
+    one_of,
+    string,
+    unique_strings,
+    within,
+)
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import now
+from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -43,11 +43,6 @@ __all__ = [
 
 DEFAULT_CONFIDENCE = 0.50
 DEFAULT_LAMBDA = 0.01
-
-
-def now() -> str:
-    """Return the present moment as ISO 8601, in UTC."""
-    return datetime.now(timezone.utc).isoformat()
 
 
 def new_block(
@@ -70,17 +65,17 @@ def new_block(
         ("category", category),
         ("source", source),
     ):
-        check_text(name, value, empty=name != "block_id")
+        string(name, value, empty=name != "block_id")
     data: dict[str, Any] = {
         "content": content,
         "category": category,
         "source": source,
         "created_at": now(),
-        "decay_lambda": check_finite("decay_lambda", decay_lambda, least=0.0),
-        "last_reinforced_at": check_finite("last_reinforced_at", last_reinforced_at),
-        "learned_at": check_finite("last_reinforced_at", last_reinforced_at),
+        "decay_lambda": finite("decay_lambda", decay_lambda, least=0.0),
+        "last_reinforced_at": finite("last_reinforced_at", last_reinforced_at),
+        "learned_at": finite("last_reinforced_at", last_reinforced_at),
     }
-    names = {check_tag(tag): True for tag in one_by_one(tags, "tags")}
+    names = dict.fromkeys(unique_strings("tags", tags, empty=False), True)
     if names:
         data["tags"] = names
     if session_id is not None:
@@ -88,8 +83,8 @@ def new_block(
     return ChronoRecord(
         id=block_key(block_id),
         kind=BLOCK,
-        status=check_one_of("status", status, BlockStatus).value,
-        confidence=check_within("confidence", confidence),
+        status=one_of("status", status, BlockStatus).value,
+        confidence=within("confidence", confidence),
         data=data,
     )
 
@@ -143,7 +138,7 @@ def block_dict(record: ChronoRecord, conn: Connection | None = None) -> dict[str
         "last_session_id": data.get("last_session_id"),
     }
     if conn is not None:
-        block["embedding"] = embeddings.read(conn, record)
+        block["embedding"] = embedding_of(conn, record)
     return block
 
 
@@ -188,14 +183,14 @@ def get_active_blocks_with_embeddings(
 ) -> list[dict[str, Any]]:
     """Return the active blocks that have an embedding, with it."""
     found = _active(conn, min_last_reinforced_at)
-    return [block_dict(record, conn) for record in found if embeddings.has_embedding(record)]
+    return [block_dict(record, conn) for record in found if has_embedding(record)]
 
 
 def _active(conn: Connection, cut_off: float | None) -> list[ChronoRecord]:
     found = conn.records(BLOCK, "active")
     if cut_off is None:
         return found
-    check_finite("min_last_reinforced_at", cut_off)
+    finite("min_last_reinforced_at", cut_off)
     return [record for record in found if record.data.get("last_reinforced_at", 0.0) > cut_off]
 
 
@@ -214,10 +209,10 @@ def update_block_status(
 ) -> None:
     """Move a block to another status; only an archived one has a reason."""
     known_block(conn, block_id)
-    status = check_one_of("status", status, BlockStatus).value
+    status = one_of("status", status, BlockStatus).value
     reason = None
     if archive_reason is not None:
-        reason = check_one_of("archive_reason", archive_reason, ArchiveReason).value
+        reason = one_of("archive_reason", archive_reason, ArchiveReason).value
     if reason is not None and status != "archived":
         raise InvalidRecord("archive_reason: only an archived block has one", field="archive_reason")
     conn.patch(block_key(block_id), {"status": status, "data": {"archive_reason": reason}})
@@ -247,27 +242,27 @@ def update_block_scoring(
         ("decay_lambda", decay_lambda, 0.0),
     ):
         if value is not None:
-            data[name] = check_finite(name, value, least=least)
+            data[name] = finite(name, value, least=least)
     if embedding_model is not None:
-        data["embedding_model"] = check_text("embedding_model", embedding_model)
+        data["embedding_model"] = string("embedding_model", embedding_model)
     if token_count is not None:
-        data["token_count"] = check_count("token_count", token_count, 0)
+        data["token_count"] = count("token_count", token_count, most=None)
     if data:
         patch["data"] = data
     if patch:
         conn.patch(block_key(block_id), patch)
     if embedding is not None:
         model = embedding_model if embedding_model is not None else known.data.get("embedding_model")
-        embeddings.attach(conn, block_id, embedding, model)
+        SPACES.attach(conn, block_key(block_id), embedding, model)
 
 
 def reinforce_blocks(conn: Connection, block_ids: list[str], current_active_hours: float) -> None:
     """Count one more use of each block, at this hour; hours never go back, unknown ids are passed over."""
-    hours = check_finite("current_active_hours", current_active_hours)
-    for block_id in one_by_one(block_ids):
+    hours = finite("current_active_hours", current_active_hours)
+    for block_id in unique_strings("ids", block_ids):
         record = conn.record(block_key(block_id))
         if record is not None:
             data = record.data
             last = max(hours, data.get("last_reinforced_at", 0.0))
-            count = data.get("reinforcement_count", 0) + 1
-            conn.patch(record.id, {"data": {"reinforcement_count": count, "last_reinforced_at": last}})
+            uses = data.get("reinforcement_count", 0) + 1
+            conn.patch(record.id, {"data": {"reinforcement_count": uses, "last_reinforced_at": last}})

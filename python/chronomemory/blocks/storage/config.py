@@ -1,14 +1,14 @@
-"""How are settings read and changed, and how far has the clock of active hours come?"""
+"""Reads and changes settings, among them how far the clock of active hours has come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from chronomemory.blocks.checks import check_count, check_finite, check_text, check_within
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import CONFIG, config_key
 from chronomemory.blocks.storage.secrets import looks_secret
 from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import count, finite, must, string, within
+from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -33,10 +33,10 @@ MOST_RESULTS = 10_000
 
 #: The settings that are numbers, and which numbers they may be.
 _NUMBERS: dict[str, Callable[[str], float]] = {
-    TOTAL_ACTIVE_HOURS: lambda value: check_finite(TOTAL_ACTIVE_HOURS, float(value), least=0.0),
-    "prune_threshold": lambda value: check_within("prune_threshold", float(value)),
-    "top_k": lambda value: check_count("top_k", int(value), 1, MOST_RESULTS),
-    "inbox_threshold": lambda value: check_count("inbox_threshold", int(value), 1),
+    TOTAL_ACTIVE_HOURS: lambda value: finite(TOTAL_ACTIVE_HOURS, float(value), least=0.0),
+    "prune_threshold": lambda value: within("prune_threshold", float(value)),
+    "top_k": lambda value: count("top_k", int(value), 1, MOST_RESULTS),
+    "inbox_threshold": lambda value: count("inbox_threshold", int(value), 1, None),
 }
 
 
@@ -67,11 +67,7 @@ def _number(key: str, value: str) -> float:
     except InvalidRecord:
         raise
     except ValueError:
-        raise InvalidRecord(
-            f"{key}: {value!r} is not a number that it may be",
-            field=key,
-            recovery=f"Set it to a number such as {_DEFAULTS[key]}.",
-        ) from None
+        raise must(key, f"be a number, such as {_DEFAULTS[key]}", value) from None
 
 
 def set_config(conn: Connection, key: str, value: str) -> None:
@@ -82,8 +78,8 @@ def set_config(conn: Connection, key: str, value: str) -> None:
 
 def check_setting(key: str, value: str) -> None:
     """Refuse a setting that must not be written."""
-    check_text("key", key, empty=False)
-    check_text("value", value)
+    string("key", key, empty=False)
+    string("value", value)
     if looks_secret(key, value):
         raise InvalidRecord(
             f"key: {key!r} looks like a secret, and the log keeps everything",
@@ -107,4 +103,4 @@ def glimpse_total_active_hours(conn: Connection) -> float:
 
 def set_total_active_hours(conn: Connection, hours: float) -> None:
     """Set the clock of active hours."""
-    set_config(conn, TOTAL_ACTIVE_HOURS, repr(check_finite("hours", hours, least=0.0)))
+    set_config(conn, TOTAL_ACTIVE_HOURS, repr(finite("hours", hours, least=0.0)))

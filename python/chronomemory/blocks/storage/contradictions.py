@@ -1,17 +1,17 @@
-"""How are contradictions between blocks read and changed?"""
+"""Reads and changes contradictions between blocks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from chronomemory._core import block_contradictions
-from chronomemory.blocks.checks import check_text, check_within, one_by_one
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
-from chronomemory.blocks.storage.blocks import now
 from chronomemory.blocks.storage.edges import check_pair
 from chronomemory.blocks.types import BlockStatus, Edge
+from chronomemory.face.arguments import string, unique_strings, within
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
 
 __all__ = ["get_contradictions_for_blocks", "insert_contradiction", "resolve_contradiction"]
@@ -38,7 +38,7 @@ def new_contradiction(block_a_id: str, block_b_id: str, score: float) -> ChronoR
     data = {
         "block_a_id": block_a_id,
         "block_b_id": block_b_id,
-        "score": check_within("score", score),
+        "score": within("score", score),
         "created_at": now(),
     }
     return ChronoRecord(id=contradiction_key(block_a_id, block_b_id), kind=CONTRADICTION, data=data)
@@ -63,7 +63,7 @@ def get_contradictions_for_blocks(conn: Connection, block_ids: list[str]) -> lis
 
 def open_contradictions(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
     """Return the records behind them; those of archived blocks are hidden."""
-    wanted = set(one_by_one(block_ids))
+    wanted = set(unique_strings("ids", block_ids))
     pairs = block_contradictions(conn.store.engine, list(wanted))
     keys = {contradiction_key(*pair) for pair in pairs}
     keys |= {
@@ -82,7 +82,7 @@ def _is_open(conn: Connection, record: ChronoRecord) -> bool:
 
 def resolve_contradiction(conn: Connection, block_a_id: str, block_b_id: str) -> None:
     """Settle a contradiction, its blocks in either order; IntegrityError if there is none."""
-    pair = Edge.canonical(check_text("block_a_id", block_a_id), check_text("block_b_id", block_b_id))
+    pair = Edge.canonical(string("block_a_id", block_a_id), string("block_b_id", block_b_id))
     key = contradiction_key(*pair)
     if conn.record(key) is None:
         raise IntegrityError(

@@ -1,4 +1,4 @@
-"""How are the links between blocks read and changed?
+"""Reads and changes the links between blocks.
 
 A link is shown while neither of its blocks is archived. One that is still *forming* was seen in too
 few sessions to count.
@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from chronomemory._core import block_links
-from chronomemory.blocks.checks import check_finite, check_list, check_text, check_within, one_by_one
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import EDGE, block_key, edge_key
-from chronomemory.blocks.storage.blocks import known_block, now
+from chronomemory.blocks.storage.blocks import known_block
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import finite, must, string, string_list, unique_strings, within
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -37,7 +38,7 @@ SAID = ("relation", "note")
 
 def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -> None:
     """Refuse a pair in the wrong order, or of blocks that are not there."""
-    if not check_text(names[0], one) < check_text(names[1], other):
+    if not string(names[0], one) < string(names[1], other):
         raise InvalidRecord(
             f"{names[0]}: {one!r} must sort before {other!r}",
             field=names[0],
@@ -60,7 +61,7 @@ def new_edge(
     from_id: str, to_id: str, weight: float, *, last_active_hours: float | None = None
 ) -> ChronoRecord:
     """Return the record of a link that was never used; a weight beyond one could outweigh all others."""
-    weight = check_within("weight", weight)
+    weight = within("weight", weight)
     data: dict[str, Any] = {"from_id": from_id, "to_id": to_id, "weight": weight, "created_at": now()}
     if last_active_hours is not None:
         data["last_active_hours"] = last_active_hours
@@ -82,7 +83,7 @@ def edge_dict(record: ChronoRecord) -> dict[str, Any]:
 
 def shown_edges(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
     """Return the links of these blocks whose ends are not archived, each once, in order of their ids."""
-    wanted = set(one_by_one(block_ids))
+    wanted = set(unique_strings("ids", block_ids))
     keys = {edge_key(*pair) for pair in block_links(conn.store.engine, list(wanted))}
     keys |= {
         record.id
@@ -122,18 +123,18 @@ def reinforce_edges(
             continue
         data: dict[str, Any] = {"reinforcement_count": record.data.get("reinforcement_count", 0) + 1}
         if current_active_hours is not None:
-            data["last_active_hours"] = check_finite("current_active_hours", current_active_hours)
+            data["last_active_hours"] = finite("current_active_hours", current_active_hours)
         conn.patch(record.id, {"data": data})
 
 
 def _checked_pairs(edge_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return pairs of ids each once, or refuse what is none."""
     if isinstance(edge_pairs, str | bytes) or not isinstance(edge_pairs, Iterable):
-        raise InvalidRecord(f"edge_pairs: a list is needed, not {edge_pairs!r}", field="edge_pairs")
-    pairs = [check_list("edge_pairs", pair) for pair in edge_pairs]
+        raise must("edge_pairs", "be a list of pairs of ids", edge_pairs)
+    pairs = [string_list("edge_pairs", pair) for pair in edge_pairs]
     for pair in pairs:
         if len(pair) != 2:
-            raise InvalidRecord(f"edge_pairs: {pair!r} is no pair", field="edge_pairs")
+            raise must("edge_pairs", "be a list of pairs of ids", str(pair))
     return list(dict.fromkeys((one, other) for one, other in pairs))
 
 
@@ -144,7 +145,7 @@ def edge_strength(record: ChronoRecord) -> float:
 
 def get_weighted_degree(conn: Connection, block_ids: list[str]) -> dict[str, float]:
     """Return how strongly each block is linked; 0.0 for one without links."""
-    degrees = dict.fromkeys(one_by_one(block_ids), 0.0)
+    degrees = dict.fromkeys(unique_strings("ids", block_ids), 0.0)
     for record in shown_edges(conn, list(degrees)):
         for name in ("from_id", "to_id"):
             end = record.data[name]

@@ -1,4 +1,4 @@
-"""Which links are only forming? Blocks that were shown together in too few sessions for a link that counts.
+"""Links that are only forming: blocks that were shown together in too few sessions for a link that counts.
 
 Most pairs are never seen again. So a block has few of these links at a time, they go away with it, and
 curation takes away what was not seen for long.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chronomemory._core import blocks_forming
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, edge_key
 from chronomemory.blocks.types import BlockStatus, Edge
+from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
 __all__ = ["FORMING", "MOST_OF_A_BLOCK", "Room", "drop_forming", "forming_links", "letting_go"]

@@ -1,16 +1,19 @@
-"""How are frames read and changed? They are data: weights, filters, guarantees, template, budget, cache."""
+"""Reads and changes frames as data: weights, filters, guarantees, template, budget, cache."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from chronomemory.blocks.checks import check_budget, check_text
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import FRAME, frame_key, plain_id
-from chronomemory.blocks.storage.blocks import now
+from chronomemory.face.arguments import count, string
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
 
-__all__ = ["get_frame", "list_frames", "upsert_frame"]
+__all__ = ["checked_budget", "get_frame", "list_frames", "upsert_frame"]
+
+#: More than any model reads; the engine counts no further than this without losing ones.
+_MOST_TOKENS = 2**53
 
 _COLUMNS = (
     "weights_json",
@@ -22,6 +25,11 @@ _COLUMNS = (
     "source",
     "created_at",
 )
+
+
+def checked_budget(tokens: int) -> int:
+    """Return how many tokens a frame may have, or refuse it."""
+    return count("token_budget", tokens, 0, _MOST_TOKENS)
 
 
 def get_frame(conn: Connection, name: str) -> dict[str, Any] | None:
@@ -47,19 +55,19 @@ def upsert_frame(
     source: str,
 ) -> None:
     """Write a frame, in place of one with its name; when it was first written is kept."""
-    check_text("name", name, empty=False)
+    string("name", name, empty=False)
     known = conn.record(frame_key(name))
     data: dict[str, Any] = {
-        "weights_json": check_text("weights_json", weights_json),
-        "filters_json": check_text("filters_json", filters_json),
-        "guarantees_json": check_text("guarantees_json", guarantees_json),
-        "template": check_text("template", template),
-        "token_budget": check_budget(token_budget),
-        "source": check_text("source", source),
+        "weights_json": string("weights_json", weights_json),
+        "filters_json": string("filters_json", filters_json),
+        "guarantees_json": string("guarantees_json", guarantees_json),
+        "template": string("template", template),
+        "token_budget": checked_budget(token_budget),
+        "source": string("source", source),
         "created_at": known.data["created_at"] if known is not None else now(),
     }
     if cache_json is not None:
-        data["cache_json"] = check_text("cache_json", cache_json)
+        data["cache_json"] = string("cache_json", cache_json)
     conn.put(ChronoRecord(id=frame_key(name), kind=FRAME, data=data))
 
 

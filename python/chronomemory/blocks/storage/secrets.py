@@ -1,4 +1,4 @@
-"""Does a setting look like a secret? A log that is never rewritten is no place for one.
+"""Tells settings that look like secrets: a log that is never rewritten is no place for one.
 
 It knows names that only secrets have, and the shapes of keys that their makers made recognisable. It cannot
 know a password that looks like a word.

@@ -1,14 +1,14 @@
-"""What does a store of blocks begin with?"""
+"""What a store of blocks begins with."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import config_key, frame_key
 from chronomemory.blocks.storage.config import DEFAULT_CONFIG, get_config, set_config
 from chronomemory.blocks.storage.frames import get_frame, upsert_frame
+from chronomemory.face.batch import Connection
 
 __all__ = ["BUILTIN_FRAMES", "KNOWN_FRAMES", "seed_builtin_data", "seed_memory"]
 

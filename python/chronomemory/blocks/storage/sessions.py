@@ -1,15 +1,15 @@
-"""How are sessions read and changed?"""
+"""Reads and changes sessions."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from chronomemory.blocks.checks import check_finite, check_text
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import SESSION, plain_id, session_key
-from chronomemory.blocks.storage.blocks import now
+from chronomemory.face.arguments import finite, string
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
 
 __all__ = ["end_session", "get_active_session", "start_session"]
@@ -24,13 +24,13 @@ def start_session(
     conn: Connection, *, session_id: str, task_type: str = "general", start_active_hours: float
 ) -> None:
     """Write down that a session began; IntegrityError if the id is taken."""
-    check_text("session_id", session_id, empty=False)
+    string("session_id", session_id, empty=False)
     if conn.record(session_key(session_id)) is not None:
         raise IntegrityError(f"there is a session {session_id!r} already", recovery="Use another id.")
     data = {
-        "task_type": check_text("task_type", task_type),
+        "task_type": string("task_type", task_type),
         "started_at": now(),
-        "start_active_hours": check_finite("start_active_hours", start_active_hours),
+        "start_active_hours": finite("start_active_hours", start_active_hours),
     }
     conn.put(ChronoRecord(id=session_key(session_id), kind=SESSION, status=OPEN, data=data))
 

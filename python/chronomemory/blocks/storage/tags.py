@@ -1,4 +1,4 @@
-"""How are the tags of blocks read and changed?"""
+"""Reads and changes the tags of blocks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from chronomemory._core import block_record, blocks_tagged
-from chronomemory.blocks.checks import check_tag, check_text, one_by_one
-from chronomemory.blocks.connection import Connection
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.blocks import known_block, tags_of
 from chronomemory.blocks.types import DecayTier
+from chronomemory.face.arguments import string, unique_strings
+from chronomemory.face.batch import Connection
 
 __all__ = ["add_tags", "get_blocks_by_tag_pattern", "get_tags", "like", "remove_tags"]
 
@@ -33,7 +33,7 @@ def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     """
     data = known_block(conn, block_id).data
     has = data.get("tags", {})
-    new = {tag: True for tag in map(check_tag, one_by_one(tags, "tags")) if tag not in has}
+    new = {tag: True for tag in unique_strings("tags", tags, empty=False) if tag not in has}
     if not new:
         return
     patch: dict[str, Any] = {"tags": new}
@@ -52,7 +52,7 @@ def get_tags(conn: Connection, block_id: str) -> list[str]:
 
 def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
     """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
-    check_text("pattern", pattern)
+    string("pattern", pattern)
     pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
     found = {block_id for block_id in blocks_tagged(conn.store.engine, pattern) if block_id not in pending}
     found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
@@ -62,6 +62,6 @@ def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
 def remove_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     """Take tags from a block; those it does not have are passed over."""
     has = known_block(conn, block_id).data.get("tags", {})
-    gone = {tag: None for tag in one_by_one(tags, "tags") if tag in has}
+    gone = {tag: None for tag in unique_strings("tags", tags) if tag in has}
     if gone:
         conn.patch(block_key(block_id), {"data": {"tags": gone}})

@@ -1,0 +1,40 @@
+"""What the ground must know of blocks: how they are read, their errors, and the spaces of their vectors."""
+
+from __future__ import annotations
+
+from chronomemory._core import Engine, block_count, block_record, block_records
+from chronomemory.blocks.errors import BatchConflict, IntegrityError
+from chronomemory.blocks.ids import FACE
+from chronomemory.blocks.types import BlockStatus
+from chronomemory.face.declaration import Face
+from chronomemory.face.spaces import Spaces
+from chronomemory.record import ChronoRecord
+
+__all__ = ["BLOCKS", "SPACES"]
+
+
+class _Reader:
+    """Reads what this face would have written: the engine leaves out what another hand put there."""
+
+    def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None."""
+        return block_record(engine, record_id)
+
+    def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order."""
+        return block_records(engine, kind, status, limit)
+
+    def count(self, engine: Engine, kind: str, status: str) -> int:
+        """Return how many there are."""
+        return block_count(engine, kind, status)
+
+
+BLOCKS = Face(
+    name=FACE,
+    reader=_Reader(),
+    conflict=BatchConflict,
+    missing=IntegrityError,
+    unsearched=frozenset({BlockStatus.INBOX.value}),
+)
+
+SPACES = Spaces(FACE)

@@ -1,0 +1,1 @@
+"""The life of a block: how it comes in, finds its place, proves itself and fades."""

@@ -1,0 +1,221 @@
+"""How two blocks become linked, more strongly linked, and parted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations
+from typing import Any, Literal
+
+from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.ids import block_key, edge_key, plain_id
+from chronomemory.blocks.storage.blocks import known_block
+from chronomemory.blocks.storage.edges import new_edge, reinforce_edges
+from chronomemory.blocks.storage.forming import FORMING, Room
+from chronomemory.blocks.types import BlockStatus, Edge
+from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import one_of, string, within
+from chronomemory.face.batch import Connection
+from chronomemory.face.results import Result
+from chronomemory.record import ChronoRecord
+
+__all__ = [
+    "CO_RETRIEVAL_SESSIONS",
+    "LINKED_BLOCKS",
+    "ConnectResult",
+    "DisconnectResult",
+    "IfExists",
+    "connect",
+    "disconnect",
+    "join",
+    "note_together",
+]
+
+#: What to do if two blocks are linked already.
+IfExists = Literal["reinforce", "update", "skip", "error"]
+
+#: How strongly blocks are linked that someone linked by hand.
+_LINK_WEIGHT = 0.65
+#: How much of what a link lacks to one it gains when it proves right again.
+_STRENGTHENED = 0.1
+#: The first so many blocks are linked to each other: 190 links, where 300 blocks would have 45,000.
+LINKED_BLOCKS = 20
+#: Blocks that were shown together in so many sessions are linked, and how strongly.
+CO_RETRIEVAL_SESSIONS, CO_RETRIEVAL_WEIGHT = 3, 0.55
+
+
+class _IfExists(str, Enum):
+    REINFORCE = "reinforce"
+    UPDATE = "update"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectResult(Result):
+    """A link as it is now, and what was done: created, reinforced, updated or skipped. True if it is new."""
+
+    source_id: str
+    target_id: str
+    weight: float
+    action: str
+    relation: str | None = None
+    note: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.action == "created"
+
+    @property
+    def summary(self) -> str:
+        """Which blocks, and what was done."""
+        how = "" if self.relation is None else f" ({self.relation})"
+        return f"Link {self.source_id} – {self.target_id}{how}: {self.action}, weight {self.weight:.2f}."
+
+
+@dataclass(frozen=True, slots=True)
+class DisconnectResult(Result):
+    """What became of a link: removed, or not_found. True if there was one."""
+
+    source_id: str
+    target_id: str
+    action: str
+
+    def __bool__(self) -> bool:
+        return self.action == "removed"
+
+    @property
+    def summary(self) -> str:
+        """Which blocks, and what was done."""
+        return f"Link {self.source_id} – {self.target_id}: {self.action.replace('_', ' ')}."
+
+
+def connect(
+    conn: Connection,
+    source: str,
+    target: str,
+    relation: str | float | None = None,
+    *,
+    weight: float | None = None,
+    note: str | None = None,
+    if_exists: IfExists = "reinforce",
+    hours: float,
+) -> ConnectResult:
+    """Link two blocks; a link that is there is used once more, unless ``if_exists`` says otherwise."""
+    pair = Edge.canonical(string("source", source), string("target", target))
+    if pair.from_id == pair.to_id:
+        raise InvalidRecord(
+            f"target: a block cannot be linked to itself, and {source!r} is both ends",
+            field="target",
+            recovery="Name two different blocks.",
+        )
+    said: dict[str, Any] = {}
+    if not isinstance(relation, str | None):  # as it was called before there were relations
+        relation, weight = None, relation if weight is None else weight
+    if relation is not None:
+        said["relation"] = string("relation", relation, empty=False)
+    if note is not None:
+        said["note"] = string("note", note)
+    if weight is not None:
+        weight = within("weight", weight)
+    mode = one_of("if_exists", if_exists, _IfExists)
+    for block_id in pair:
+        if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
+            raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
+    known = conn.record(edge_key(*pair))
+    if known is None or known.status == FORMING:
+        link = new_edge(*pair, _LINK_WEIGHT if weight is None else weight, last_active_hours=hours)
+        link.data |= said
+        conn.put(link)
+        return _told(link, "created")
+    if mode is _IfExists.SKIP:
+        return _told(known, "skipped")
+    if mode is _IfExists.ERROR:
+        raise IntegrityError(
+            f"{source!r} and {target!r} are linked already",
+            recovery='Give if_exists="reinforce", "update" or "skip".',
+        )
+    if mode is _IfExists.UPDATE:
+        changed = said if weight is None else {**said, "weight": weight}
+        conn.patch(known.id, {"data": {**changed, "last_active_hours": hours}})
+        return _told(conn.record(known.id) or known, "updated")
+    told = known.data.get("relation")
+    if relation is not None and told is not None and told != relation:
+        raise IntegrityError(
+            f"{source!r} and {target!r} are linked as {told!r}, not as {relation!r}",
+            recovery='Give if_exists="update" to call the link otherwise, or leave relation out.',
+        )
+    reinforce_edges(conn, [pair], hours)
+    if said:
+        conn.patch(known.id, {"data": said})
+    return _told(conn.record(known.id) or known, "reinforced")
+
+
+def _told(link: ChronoRecord, action: str) -> ConnectResult:
+    data = link.data
+    return ConnectResult(
+        data["from_id"], data["to_id"], data["weight"], action, data.get("relation"), data.get("note")
+    )
+
+
+def join(conn: Connection, one: str, other: str, weight: float, *, hours: float) -> None:
+    """Link two active blocks that proved right together, or strengthen their link."""
+    pair = Edge.canonical(one, other)
+    known = conn.record(edge_key(*pair))
+    if known is None or known.status == FORMING:
+        conn.put(new_edge(*pair, weight, last_active_hours=hours))
+        return
+    held = known.data["weight"]
+    data = {
+        "weight": min(1.0, held + _STRENGTHENED * (1.0 - held)),
+        "reinforcement_count": known.data.get("reinforcement_count", 0) + 1,
+        "last_active_hours": hours,
+    }
+    conn.patch(known.id, {"data": data})
+
+
+def disconnect(conn: Connection, source: str, target: str) -> DisconnectResult:
+    """Take the link of two blocks away, also one that is still forming; say whether there was one."""
+    pair = Edge.canonical(string("source", source), string("target", target))
+    known = conn.record(edge_key(*pair))
+    if known is not None:
+        conn.delete(known.id)
+    was_shown = known is not None and known.status != FORMING
+    return DisconnectResult(*pair, "removed" if was_shown else "not_found")
+
+
+def note_together(
+    conn: Connection, block_ids: Sequence[str], session_id: str | None, *, hours: float
+) -> None:
+    """Take note that the first blocks were shown together: links are used, three sessions make a new one."""
+    shown = (conn.record(block_key(block_id)) for block_id in block_ids[:LINKED_BLOCKS])
+    # One that was put away since has no links any more, and gets none.
+    active = {plain_id(block.id) for block in shown if block and block.status == BlockStatus.ACTIVE}
+    room = None if session_id is None else Room(conn, session_id)
+    for pair in combinations(sorted(active), 2):
+        known = conn.record(edge_key(*pair))
+        if known is not None and known.status != FORMING:
+            reinforce_edges(conn, [pair], hours)
+        elif room is not None and session_id is not None:
+            _form(conn, Edge(*pair), known, room, session_id, hours)
+
+
+def _form(
+    conn: Connection, pair: Edge, known: ChronoRecord | None, room: Room, session_id: str, hours: float
+) -> None:
+    """Count a session in which two blocks were shown together."""
+    sessions = {} if known is None else known.data["sessions"]
+    if session_id in sessions:
+        return
+    if known is not None and len(sessions) + 1 >= CO_RETRIEVAL_SESSIONS:
+        conn.put(new_edge(*pair, CO_RETRIEVAL_WEIGHT, last_active_hours=hours))
+        room.left(known)
+    elif known is not None:
+        conn.patch(known.id, {"data": {"sessions": {session_id: True}, "last_active_hours": hours}})
+        room.taken(conn.record(known.id) or known)
+    elif room.make(pair):
+        forming = new_edge(*pair, 0.0, last_active_hours=hours)
+        forming.status = FORMING
+        forming.data["sessions"] = {session_id: True}
+        conn.put(forming)
+        room.taken(forming)

@@ -1,0 +1,175 @@
+"""Blocks that can be asked for: recalled by a question, or rendered as a frame for a prompt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.life.asking import TokenCounter
+from chronomemory.blocks.life.linking import note_together
+from chronomemory.blocks.recall.explain import explained
+from chronomemory.blocks.recall.frames import Frame, define_frame, load_frame
+from chronomemory.blocks.recall.kept import KeptFrames
+from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
+from chronomemory.blocks.settings import Settled
+from chronomemory.blocks.storage.blocks import reinforce_blocks
+from chronomemory.blocks.storage.config import MOST_RESULTS
+from chronomemory.blocks.storage.frames import checked_budget
+from chronomemory.blocks.types import FrameResult, ScoredBlock
+from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
+from chronomemory.face.arguments import (
+    count,
+    finite,
+    flag,
+    string,
+    string_list,
+    within,
+)
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Seconds
+
+__all__ = ["Finding"]
+
+
+class Finding(Settled):
+    """Blocks that can be asked for: with an embedder for questions, and the frames that were shown last."""
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        seconds: Seconds = time.monotonic,
+        *,
+        embedder: Embedder | None = None,
+        token_counter: TokenCounter | None = None,
+        exploration: float = 0.0,
+        top_k: int | None = None,
+        inbox_threshold: int | None = None,
+        prune_threshold: float | None = None,
+    ) -> None:
+        self._exploration = finite("exploration", exploration, least=0.0)
+        super().__init__(
+            blocks,
+            seconds,
+            top_k=top_k,
+            inbox_threshold=inbox_threshold,
+            prune_threshold=prune_threshold,
+        )
+        self.embedder: Embedder = embedder if embedder is not None else LexicalEmbedder()
+        self._counter = token_counter
+        self._kept = KeptFrames(seconds)
+
+    def recall(
+        self,
+        query: str | None = None,
+        *,
+        top_k: int | None = None,
+        frame: str = "attention",
+        tags: Sequence[str] | None = None,
+        categories: Sequence[str] | None = None,
+        min_confidence: float | None = None,
+        window: float | None = None,
+        diversify: bool = False,
+        expansion: int | None = None,
+    ) -> list[ScoredBlock]:
+        """Return the blocks that matter here, the best first; nothing is changed by asking."""
+        if expansion is not None:
+            expansion = count("expansion", expansion, 0, MOST_RESULTS)
+        diversify = flag("diversify", diversify)
+        narrowed: dict[str, Any] = {}
+        if tags is not None:
+            narrowed["tag_patterns"] = tuple(string_list("tags", tags))
+        if categories is not None:
+            narrowed["categories"] = tuple(string_list("categories", categories))
+        if min_confidence is not None:
+            narrowed["min_confidence"] = within("min_confidence", min_confidence)
+        if window is not None:
+            narrowed["search_window"] = finite("window", window, least=0.0)
+        vector = self._vector(query)
+        with self.blocks.connect() as conn:
+            asked = load_frame(conn, frame)
+            asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
+            question = self._question(conn, vector, query, top_k)
+            return recall(conn, asked, replace(question, diversify=diversify, expansion=expansion))
+
+    def frame(
+        self,
+        name: str,
+        query: str | None = None,
+        *,
+        top_k: int | None = None,
+        token_budget: int | None = None,
+        token_counter: TokenCounter | None = None,
+        explain: bool = False,
+    ) -> FrameResult:
+        """Return a rendered frame, and reinforce the blocks that are in it."""
+        if query is not None:
+            string("query", query)
+        head, seq = self.blocks.store.head(), self.blocks.store.wal_seq()
+        with self.blocks.connect() as conn:
+            asked = load_frame(conn, name)
+        budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
+        counter = self._counter if token_counter is None else token_counter
+        key = (name, query, top_k, budget, self._kept.name_of(token_counter))
+        known = self._kept.get(key, head)
+        if known is not None:
+            return self._told(replace(known, cached=True), explain)
+        vector = self._vector(query)
+        with self.blocks.connect() as conn:
+            question = self._question(conn, vector, query, top_k)
+            result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
+        shown = [block.id for block in result.blocks]
+        written = self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0
+        after = self._head_after(head, seq, written)
+        if after is not None:
+            self._kept.follow(head, after)
+            if asked.cache is not None:
+                self._kept.keep(key, result, after, asked.cache.ttl_seconds)
+        return self._told(result, explain)
+
+    def _head_after(self, head: str, seq: int, events: int) -> str | None:
+        """Return the head if nothing but these events followed the former one, or None."""
+        store = self.blocks.store
+        if not events:
+            return head if store.head() == head else None
+        if store.wal_seq() != seq + events:
+            return None
+        # Numbers alone prove nothing: a restore sets them back.
+        own = store.replay(from_seq=seq + 1)
+        return own[-1].hash if len(own) == events and own[0].prev_hash == head else None
+
+    def define_frame(self, frame: Frame) -> None:
+        """Write a frame of one's own: it works like a built-in one."""
+        self._write(lambda conn: define_frame(conn, frame))
+
+    def _told(self, result: FrameResult, explain: bool) -> FrameResult:
+        if not explain or result.weights is None:
+            return result
+        return replace(result, explanation=explained(result.blocks, result.weights))
+
+    def _reinforce(self, conn: Connection, shown: list[str]) -> int:
+        """Take note of what was shown, and return how many events that is."""
+        hours = self._clock.tick(conn)
+        reinforce_blocks(conn, shown, hours)
+        note_together(conn, shown, self._session, hours=hours)
+        return conn.events()
+
+    def _vector(self, query: str | None) -> Vector | None:
+        if query is None or not string("query", query).strip():
+            return None
+        return SPACES.of_query(self.blocks.store, query, self.embedder)
+
+    def _question(
+        self, conn: Connection, vector: Vector | None, query: str | None, top_k: int | None
+    ) -> Question:
+        return Question(
+            hours=self._clock.now(conn),
+            k=int(self._setting(conn, "top_k")) if top_k is None else count("top_k", top_k, 1, MOST_RESULTS),
+            model=self.embedder.model_name,
+            vector=vector,
+            text=query,
+            exploration=self._exploration,
+        )

@@ -1,0 +1,136 @@
+"""Puts a question to the engine, and its answer into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chronomemory._core import fit_budget, recall_blocks
+from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.life.asking import TokenCounter
+from chronomemory.blocks.recall.frames import Frame
+from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
+from chronomemory.embedders import Vector
+from chronomemory.face.arguments import count
+from chronomemory.face.batch import Connection
+
+__all__ = ["Question", "frame_of", "recall"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a memory, beside what its frame says."""
+
+    hours: float
+    k: int
+    model: str | None = None
+    vector: Vector | None = None
+    text: str | None = None
+    #: How many blocks may come in by a link; None leaves it to the frame.
+    expansion: int | None = None
+    diversify: bool = False
+    exploration: float = 0.0
+    budget: int | None = None
+    counter: TokenCounter | None = None
+
+
+def _weights(frame: Frame, question: Question) -> ScoringWeights:
+    """Return what counts: without a query not similarity."""
+    return frame.weights if question.vector is not None else frame.weights.without_similarity()
+
+
+def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
+    filters = frame.filters
+    vector = question.vector
+    return {
+        "hours": question.hours,
+        "k": question.k,
+        "weights": frame.weights.as_tuple(),
+        "tag_patterns": list(filters.tag_patterns),
+        "categories": list(filters.categories),
+        "window": filters.search_window,
+        "min_confidence": filters.min_confidence,
+        "guarantees": list(frame.guarantees),
+        "space": SPACES.of(question.model),
+        "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
+        "text": question.text,
+        "expansion": filters.expansion if question.expansion is None else question.expansion,
+        "diversify": question.diversify,
+        "exploration": question.exploration,
+        "frame": whole,
+        "budget": None if question.counter is not None else question.budget,
+    }
+
+
+def _scored(conn: Connection, row: tuple[Any, ...]) -> ScoredBlock | None:
+    block_id, score, components, tokens, expanded, guaranteed = row
+    record = conn.record(block_key(block_id))
+    if record is None:
+        return None
+    similarity, confidence, recency, centrality, reinforcement = components
+    return ScoredBlock(
+        id=block_id,
+        content=record.data["content"],
+        tags=tags_of(record),
+        category=record.data["category"],
+        score=score,
+        similarity=similarity,
+        confidence=confidence,
+        recency=recency,
+        centrality=centrality,
+        reinforcement=reinforcement,
+        tokens=tokens,
+        was_expanded=expanded,
+        guaranteed=guaranteed,
+    )
+
+
+def _results(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> list[ScoredBlock]:
+    found = (_scored(conn, row) for row in rows)
+    return [block for block in found if block is not None]
+
+
+def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
+    """Return the blocks that matter, at most ``k``; nothing is changed by it."""
+    _weights(frame, question)  # a question that cannot be answered is refused here too
+    told = recall_blocks(conn.store.engine, _asked(frame, question, whole=False))
+    return _results(conn, told["results"])
+
+
+def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
+    """Return a rendered frame: guarantees first, then contradictions, then the budget."""
+    weights = _weights(frame, question)
+    told = recall_blocks(conn.store.engine, _asked(frame, question, whole=True))
+    blocks = _results(conn, told["results"])
+    dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
+    if question.counter is not None:
+        blocks = [
+            replace(block, tokens=count("token_count", question.counter(block.content), most=None))
+            for block in blocks
+        ]
+        fits = fit_budget(
+            [block.tokens for block in blocks], [block.guaranteed for block in blocks], question.budget
+        )
+        dropped += [Dropped(block.id, "budget") for block, fit in zip(blocks, fits, strict=True) if not fit]
+        blocks = [block for block, fit in zip(blocks, fits, strict=True) if fit]
+    warnings = [
+        f"{one} and {other} are both guaranteed and contradict each other" for one, other in told["clashes"]
+    ]
+    result = FrameResult(
+        frame=frame.name,
+        text=frame.render([block.content for block in blocks], question.text),
+        blocks=tuple(blocks),
+        guaranteed=tuple(block.id for block in blocks if block.guaranteed),
+        dropped=tuple(dropped),
+        tokens=sum(block.tokens for block in blocks),
+        token_budget=question.budget,
+        weights=weights,
+    )
+    if result.overflow:
+        warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")
+    return replace(result, warnings=tuple(warnings))

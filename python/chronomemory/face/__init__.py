@@ -1,0 +1,1 @@
+"""The ground under the faces: what every face needs and none of them owns."""

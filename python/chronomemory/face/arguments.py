@@ -1,0 +1,244 @@
+"""Validates the arguments of public calls.
+
+Hints tell a type checker; these tell everyone else, by the name of the argument and with the value that was
+given, before anything is looked at or written. Each takes the name and the value, and returns the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from enum import Enum
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from chronomemory.errors import InvalidRecord
+
+__all__ = [
+    "LAST_SEQ",
+    "Floats",
+    "count",
+    "finite",
+    "flag",
+    "floats",
+    "function",
+    "must",
+    "number",
+    "one_of",
+    "refuse",
+    "string",
+    "string_list",
+    "string_or_none",
+    "strings",
+    "unique_strings",
+    "within",
+]
+
+Floats = npt.NDArray[np.float32]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Choice = TypeVar("_Choice", bound=Enum)
+
+#: The greatest whole number that the engine counts to.
+LAST_SEQ = 2**63 - 1
+#: What an array of numbers may be made of.
+_NUMBERS = "fiu"
+#: So much of a value is shown.
+_SHOWN_LETTERS = 60
+
+
+def refuse(reason: str, field: str) -> InvalidRecord:
+    """Say which field is refused, and why."""
+    return _refused(f"{field}: {reason}", field)
+
+
+def must(field: str, need: str, given: object) -> InvalidRecord:
+    """Say what a field must be or have, and what was given.
+
+    >>> print(must("k", "be at least 0", -1))
+    k must be at least 0, got -1
+    """
+    return _refused(f"{field} must {need}, got {_shown(given)}", field)
+
+
+def _refused(message: str, field: str) -> InvalidRecord:
+    return InvalidRecord(message, field=field, recovery="Correct the value and write it again.")
+
+
+def _shown(given: object) -> str:
+    """Return a value if it can be shown in a line, else what kind of thing it is."""
+    if isinstance(given, Integral) and abs(int(given)) > 10**_SHOWN_LETTERS:
+        return "a number that is too long to show"  # Python spells none of more than 4,300 digits
+    if given is None or isinstance(given, str | bytes | Real):
+        spelled = repr(given.item() if isinstance(given, np.generic) else given)
+        return spelled if len(spelled) <= _SHOWN_LETTERS else spelled[: _SHOWN_LETTERS - 1] + "…"
+    return type(given).__name__
+
+
+# Texts.
+
+
+def string(field: str, given: object, *, empty: bool = True) -> str:
+    """Take a string that UTF-8 can carry; with ``empty=False`` there must be something in it."""
+    if not isinstance(given, str):
+        raise must(field, "be a string", given)
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise refuse(f"the character at {error.start} is half of a surrogate pair", field) from None
+    if not empty and not given:
+        raise must(field, "not be empty", given)
+    return given
+
+
+def string_or_none(field: str, given: object) -> str | None:
+    """Take the same, or None."""
+    return None if given is None else string(field, given)
+
+
+def strings(field: str, given: object) -> list[str]:
+    """Take strings, of which one alone stands for itself."""
+    if isinstance(given, str):
+        return [string(field, given)]
+    if not isinstance(given, Iterable):
+        raise must(field, "be a list of strings", given)
+    many = list(given)
+    try:
+        # All at once: a million ids would take a sixth of a second one by one.
+        "".join(many).encode()
+    except (TypeError, UnicodeEncodeError):
+        return [string(field, one) for one in many]
+    return many
+
+
+def string_list(field: str, given: object, *, empty: bool = True) -> list[str]:
+    """Take several strings; a lone one is refused, since it would be taken apart into its letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise must(field, "be a list of strings", given)
+    return [string(field, one, empty=empty) for one in given]
+
+
+def unique_strings(field: str, given: object, *, empty: bool = True) -> list[str]:
+    """Take several strings, each once, in the order in which they were given."""
+    return list(dict.fromkeys(string_list(field, given, empty=empty)))
+
+
+def one_of(field: str, given: object, choices: type[_Choice]) -> _Choice:
+    """Take a word that stands for one of several things."""
+    try:
+        return choices(given)
+    except ValueError:
+        known = ", ".join(str(choice.value) for choice in choices)
+        raise must(field, f"be one of {known}", given) from None
+
+
+# Numbers.
+
+
+def number(field: str, given: object) -> float:
+    """Take a number, an infinite one too; not a number is none."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise must(field, "be a number", given)
+    try:
+        value = float(given)
+    except OverflowError as error:
+        raise must(field, "fit a float", given) from error
+    if math.isnan(value):
+        raise must(field, "be a number", given)
+    return value
+
+
+def finite(field: str, given: object, *, least: float = -math.inf) -> float:
+    """Take a number that JSON can carry."""
+    try:
+        is_number = isinstance(given, Real) and not isinstance(given, bool)  # those of NumPy too
+        value = float(given) if is_number else math.nan  # type: ignore[arg-type]
+    except OverflowError:  # a whole number beyond all floats
+        value = math.inf
+    if not math.isfinite(value):
+        raise must(field, "be a finite number", given)
+    if value < least:
+        raise must(field, f"be at least {least:g}", given)
+    return value
+
+
+def within(field: str, given: object, least: float = 0.0, most: float = 1.0) -> float:
+    """Take a number between two others, or one of them."""
+    value = finite(field, given)
+    if not least <= value <= most:
+        raise must(field, f"be from {least:g} to {most:g}", given)
+    return value
+
+
+def count(field: str, given: object, least: int = 0, most: int | None = LAST_SEQ) -> int:
+    """Take a whole number that is not too small and not too large."""
+    if isinstance(given, bool) or not isinstance(given, Integral):
+        raise must(field, "be a whole number", given)
+    value = int(given)
+    if value < least:
+        raise must(field, f"be at least {least}", value)
+    if most is not None and value > most:
+        raise must(field, f"be at most {most}", value)
+    return value
+
+
+def flag(field: str, given: object) -> bool:
+    """Take yes or no."""
+    if not isinstance(given, bool | np.bool_):
+        raise must(field, "be True or False", given)
+    return bool(given)
+
+
+def function(field: str, given: _Function) -> _Function:
+    """Take what can be called."""
+    if not callable(given):
+        raise must(field, "be a function", given)
+    return given
+
+
+# Arrays.
+
+
+def floats(field: str, given: object, dimensions: tuple[int, ...]) -> Floats:
+    """Take numbers as an array that the engine can read where it lies; none may become infinite by that."""
+    array = _array(field, given)
+    if array.dtype.kind not in _NUMBERS:
+        raise refuse(f"an array of {array.dtype} holds no numbers", field)
+    if array.ndim not in dimensions:
+        raise refuse(f"{array.ndim} dimensions are not {' or '.join(map(str, dimensions))}", field)
+    with np.errstate(over="ignore"):
+        rows: Floats = np.require(array, np.float32, ["C_CONTIGUOUS", "ALIGNED"])
+    if rows is not array and not np.array_equal(np.isfinite(array), np.isfinite(rows)):
+        raise refuse("a number is too large for float32", field)
+    return rows
+
+
+def _array(field: str, given: object) -> npt.NDArray[Any]:
+    _refuse_masked(field, given)
+    try:
+        array = np.asarray(given)
+        if array.dtype == object and array.ndim > 0:
+            # As NumPy reads a list of the same: whole numbers, or the rows that a table keeps in a column.
+            _refuse_masked(field, listed := array.tolist())
+            array = np.asarray(listed)
+        if array.dtype != object:
+            return array
+        for one in array.flat:
+            # NumPy would cast these too, but None to "not a number" and a text to what it spells.
+            if isinstance(one, bool) or not isinstance(one, Real | Decimal):
+                raise refuse(f"a {type(one).__name__} is not a number", field)
+        return array.astype(np.float64)
+    except InvalidRecord:
+        raise
+    except (OverflowError, ValueError) as error:
+        raise refuse(f"not an array of numbers: {error}", field) from error
+
+
+def _refuse_masked(field: str, given: object) -> None:
+    """Masks are lost in an array of another kind, and what they hide would pass for numbers."""
+    for one in given if isinstance(given, list | tuple) else (given,):
+        if isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one):
+            raise refuse("some of the numbers are masked", field)

@@ -1,0 +1,246 @@
+"""One atomic batch of a face's changes: it sees what it is about to write, and minds what it has read.
+
+A connection reads the store through what it has not written yet. ``begin`` collects changes and writes them
+as one batch when its block ends, or none of them if the block raises. Every record that was read is watched:
+if another writer changes one of them first, nothing is written, and the batch can be run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal
+
+from chronomemory._core import bookmark, write_unless_changed
+from chronomemory.errors import ChronoError, StoreLocked
+from chronomemory.face.arguments import within
+from chronomemory.face.attachments import Attachments, Vector
+from chronomemory.face.declaration import Face
+from chronomemory.record import ChronoRecord
+from chronomemory.vectors import HasEngine
+
+__all__ = ["Batch", "Connection", "merged"]
+
+#: How long a batch waits for another one of this process, and how often a task looks, in seconds.
+_PATIENCE_SECONDS = 5.0
+_LOOK_SECONDS = 0.001
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """Apply an RFC 7396 merge patch, as the engine does."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(value) if isinstance(value, dict) else {}
+    for name, part in patch.items():
+        if part is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), part)
+    return result
+
+
+class Connection:
+    """What the storage functions of a face take as their first argument."""
+
+    def __init__(self, face: Face, store: HasEngine, *, writable: bool, echo: bool = False) -> None:
+        self.store = store
+        self._face = face
+        self._writable = writable
+        self._echo = echo
+        self._changes: list[tuple[str, Any]] = []
+        self._seen: dict[str, ChronoRecord] = {}
+        self._since = bookmark(store.engine) if writable else ("", 0)
+        self._watched: set[str] = set()
+        self._attachments = Attachments()
+
+    # Reading.
+
+    def record(self, record_id: str) -> ChronoRecord | None:
+        """Return a record as it will be, or None; a deleted one is None too. It must stay so."""
+        self._watched.add(record_id)
+        return self.glimpse(record_id)
+
+    def glimpse(self, record_id: str) -> ChronoRecord | None:
+        """Return a record that the batch can do without: others may change it meanwhile."""
+        found = self._seen.get(record_id)
+        if found is None:
+            found = self._face.reader.record(self.store.engine, record_id)
+        return None if found is None or found.status == "tombstone" else found
+
+    def records(self, kind: str, *statuses: str, limit: int | None = None) -> list[ChronoRecord]:
+        """Return the records of a kind and of these statuses, or of all, in insertion order.
+
+        Of one status, no more than ``limit`` are fetched if nothing of the batch could come in between.
+        """
+        engine, read = self.store.engine, self._face.reader.records
+        asked: tuple[str | None, ...] = statuses or (None,)
+        most = limit if len(statuses) == 1 and not self._seen else None
+        found = [record for status in asked for record in read(engine, kind, status, most)]
+        if self._seen:
+            found = [record for record in found if record.id not in self._seen]
+            found += [record for record in self._seen.values() if record.kind == kind]
+        return [
+            record
+            for record in found
+            if record.status != "tombstone" and record.status in (statuses or (record.status,))
+        ][:limit]
+
+    def count(self, kind: str, status: str) -> int:
+        """Return how many records of a kind have a status."""
+        if any(record.kind == kind for record in self._seen.values()):
+            return len(self.records(kind, status))
+        return self._face.reader.count(self.store.engine, kind, status)
+
+    def events(self) -> int:
+        """Return how many events the batch will be; several are announced by one more."""
+        return len(self._changes) + (len(self._changes) > 1)
+
+    def pending(self, kind: str) -> Iterator[ChronoRecord]:
+        """Yield the records of a kind that this batch has touched, deleted ones too."""
+        yield from (record for record in self._seen.values() if record.kind == kind)
+
+    # Writing.
+
+    def put(self, record: ChronoRecord) -> None:
+        """Write a whole record."""
+        self._check_writable()
+        self._watched.add(record.id)
+        self._changes.append(("upsert", record))
+        self._seen[record.id] = record
+
+    def patch(self, record_id: str, patch: dict[str, Any]) -> None:
+        """Change some fields of a record; None takes a field away."""
+        self._check_writable()
+        known = self.record(record_id)
+        if known is None:
+            raise self._face.missing(f"there is no record {record_id!r} to change", recovery="Check the id.")
+        if "confidence" in patch:
+            patch = {**patch, "confidence": within("confidence", patch["confidence"])}
+        self._changes.append(("patch", (record_id, patch)))
+        self._seen[record_id] = replace(
+            known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}
+        )
+
+    def delete(self, record_id: str) -> None:
+        """Take a record away; the log keeps it."""
+        self._check_writable()
+        known = self.record(record_id)
+        if known is not None:
+            self._changes.append(("delete", record_id))
+            self._seen[record_id] = replace(known, status="tombstone")
+            self._attachments.drop(record_id)
+
+    def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
+        """Give a record that this batch writes an embedding, when it is written."""
+        self._check_writable()
+        if record_id not in self._seen:
+            raise ChronoError(
+                f"the batch does not write {record_id!r}, so it can give it no embedding",
+                recovery="Put or patch the record first.",
+            )
+        self._attachments.add(record_id, vector, space, model)
+
+    def attached(self, record_id: str) -> Vector | None:
+        """Return the embedding that a record gets with this batch, or None."""
+        return self._attachments.get(record_id)
+
+    def commit(self) -> None:
+        """Write everything as one batch, unless another writer changed what this batch has looked at."""
+        if not self._changes:
+            return
+        if self._attachments:
+            self._attachments.check(self.store)
+        watched, attachments = list(self._watched), self._attachments.by_space()
+        changes, face = self._changes, self._face
+        engine, since = self.store.engine, self._since
+        if write_unless_changed(engine, changes, face.name, since, watched, attachments) is None:
+            raise face.conflict(
+                "another writer changed what this batch has read; nothing was written",
+                recovery="Run the batch again: it will see what the other one wrote.",
+            )
+        if self._echo:
+            log = logging.getLogger(f"chronomemory.{face.name}")
+            for verb, what in changes:
+                log.info("%s %s", verb, what)
+        self._changes, self._seen, self._attachments = [], {}, Attachments()
+
+    def _check_writable(self) -> None:
+        if not self._writable:
+            raise ChronoError("this connection only reads", recovery="Use begin() to write.")
+
+
+class Batch:
+    """``with`` or ``async with``: one atomic batch, or one look at the store."""
+
+    def __init__(
+        self, face: Face, store: HasEngine, turn: threading.Lock, *, writable: bool, echo: bool = False
+    ) -> None:
+        self._face = face
+        self._store = store
+        self._turn = turn
+        self._writable = writable
+        self._echo = echo
+        self._open: list[Connection] = []
+
+    def __enter__(self) -> Connection:
+        if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):
+            raise _another_batch()
+        return self._begin()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Literal[False]:
+        connection = self._open.pop()
+        try:
+            if error is None and self._writable:
+                connection.commit()
+        finally:
+            self._end(connection)
+        return False
+
+    async def __aenter__(self) -> Connection:
+        waited = 0.0
+        # Polled, since a thread that waits for the lock would keep it if its task were cancelled.
+        while self._writable and not self._turn.acquire(blocking=False):
+            if waited > _PATIENCE_SECONDS:
+                raise _another_batch()
+            await asyncio.sleep(_LOOK_SECONDS)
+            waited += _LOOK_SECONDS
+        return self._begin()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Literal[False]:
+        return self.__exit__(kind, error, trace)
+
+    def _begin(self) -> Connection:
+        try:
+            connection = Connection(self._face, self._store, writable=self._writable, echo=self._echo)
+        except BaseException:
+            if self._writable:
+                self._turn.release()
+            raise
+        self._open.append(connection)
+        return connection
+
+    def _end(self, connection: Connection) -> None:
+        connection._writable = False
+        if self._writable:
+            self._turn.release()
+
+
+def _another_batch() -> StoreLocked:
+    return StoreLocked(
+        "another batch of this process is open",
+        recovery="End it first; one batch is open at a time.",
+    )

@@ -1,0 +1,65 @@
+"""What a face declares of itself: its name, how its records are read, and its errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from chronomemory._core import Engine
+from chronomemory.errors import ChronoError, WriteConflict
+from chronomemory.record import ChronoRecord
+
+__all__ = ["Face", "PrefixReader", "Reader"]
+
+
+class Reader(Protocol):
+    """How the records of a face are read from an engine."""
+
+    def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None."""
+
+    def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order."""
+
+    def count(self, engine: Engine, kind: str, status: str) -> int:
+        """Return how many there are."""
+
+
+class PrefixReader:
+    """Reads the records whose prefix is their kind; plain records of the same kind are none of a face's."""
+
+    def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None."""
+        return engine.get(record_id)
+
+    def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order."""
+        found = engine.query(kind=kind, status=status, limit=limit)
+        own = [record for record in found if record.id.startswith(f"{kind}:")]
+        if limit is not None and len(own) < len(found):
+            # Plain records took some of the places.
+            return self.records(engine, kind, status, None)[:limit]
+        return own
+
+    def count(self, engine: Engine, kind: str, status: str) -> int:
+        """Return how many there are."""
+        return sum(
+            number
+            for its_kind, its_status, of_face, number in engine.tally()
+            if of_face and its_kind == kind and its_status == status
+        )
+
+
+@dataclass(frozen=True)
+class Face:
+    """A face as the ground knows it."""
+
+    #: As the engine lists it, with the prefixes that only this face may write.
+    name: str
+    reader: Reader = field(default_factory=PrefixReader)
+    #: Raised when another writer came in between, and when a record that is to be changed is not there.
+    conflict: type[WriteConflict] = WriteConflict
+    missing: type[ChronoError] = ChronoError
+    #: The statuses of records that no search compares by their embedding yet: these get it before the batch
+    #: is written, so that a crash in between leaves a vector too many, and never one too few.
+    unsearched: frozenset[str] = frozenset()

@@ -1,0 +1,113 @@
+"""A face's hold on a store: it begins batches, runs them again after a conflict, and lets go."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from chronomemory.face.batch import Batch, Connection
+from chronomemory.face.declaration import Face
+from chronomemory.store import ChronoStore
+from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
+
+__all__ = ["Handle", "open_handle", "open_test_handle"]
+
+#: Where a folder is memory, on systems that have such a place.
+_MEMORY_FOLDER = Path("/dev/shm")
+
+T = TypeVar("T")
+Own = TypeVar("Own", bound="Handle")
+
+
+class Handle:
+    """The records of one face in one project; a face makes it its own with a class that has ``face``.
+
+    ``begin`` and ``connect`` work with ``with`` and with ``async with``.
+    """
+
+    face: ClassVar[Face]
+
+    def __init__(self, store: ChronoStore, *, owned: bool, echo: bool = False) -> None:
+        self.store = store
+        self._owned = owned
+        self._echo = echo
+        self._turn = threading.Lock()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def begin(self) -> Batch:
+        """Return one atomic batch: all of it is written when its block ends, or nothing if it raises."""
+        return Batch(self.face, self.store, self._turn, writable=True, echo=self._echo)
+
+    def connect(self) -> Batch:
+        """Return a look at the store."""
+        return Batch(self.face, self.store, self._turn, writable=False)
+
+    def look(self) -> Connection:
+        """Return a look at the store that needs no block around it."""
+        return Connection(self.face, self.store, writable=False)
+
+    def run(self, work: Callable[[Connection], T], *, patience: float = CONFLICT_SECONDS) -> T:
+        """Run a batch, again if another writer came in between, and return what it returned."""
+
+        def attempt() -> T:
+            with self.begin() as conn:
+                return work(conn)
+
+        return again_if_changed(attempt, patience=patience)
+
+    def rehearse(self, work: Callable[[Connection], T]) -> T:
+        """Run a batch that is never written, and return what it returned; no lock is held meanwhile."""
+        return work(Connection(self.face, self.store, writable=True))
+
+    def close(self) -> None:
+        """Let go of the store, if it was opened here; closing twice is fine."""
+        if self._owned:
+            self.store.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    async def dispose(self) -> None:
+        """Let go of the store, as ``close`` does."""
+        self.close()
+
+    def __enter__(self: Own) -> Own:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self: Own) -> Own:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.store!r}>"
+
+
+def open_handle(
+    kind: type[Own], place: str | os.PathLike[str] | ChronoStore, *, echo: bool = False, **options: Any
+) -> Own:
+    """Open a project folder, with options of ``ChronoStore``, or stand on a store that is there."""
+    if isinstance(place, ChronoStore):
+        return kind(place, owned=False, echo=echo)
+    return kind(ChronoStore(place, **options), owned=True, echo=echo)
+
+
+def open_test_handle(kind: type[Own]) -> Own:
+    """Open one that is gone when it is closed, in memory where the system has a folder for that."""
+    memory = _MEMORY_FOLDER if _MEMORY_FOLDER.is_dir() and os.access(_MEMORY_FOLDER, os.W_OK) else None
+    folder = tempfile.TemporaryDirectory(prefix="chronomemory-", dir=memory)
+    head_file = Path(folder.name) / "head"
+    handle = kind(ChronoStore(folder.name, durability="off", head_file=head_file), owned=True)
+    handle._folder = folder
+    # At exit the latest comes first: the store is let go before its folder is taken away.
+    weakref.finalize(handle, handle.store.close)
+    return handle

@@ -1,0 +1,59 @@
+"""Moments in time: how they are told, taken from a caller and compared, and the clocks that a face is given.
+
+A face takes its clock as an argument, with one of these as the default, so that any run can be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import TypeAlias
+
+from chronomemory.face.arguments import must, string
+
+__all__ = ["EPOCH", "Now", "Seconds", "instant", "micros", "now", "parse_instant", "utc_now"]
+
+#: A clock that tells moments, and one that only tells how much time has passed.
+Now: TypeAlias = Callable[[], datetime]
+Seconds: TypeAlias = Callable[[], float]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def utc_now() -> datetime:
+    """Return the present moment, in UTC."""
+    return datetime.now(timezone.utc)
+
+
+def now() -> str:
+    """Return the present moment as ISO 8601, in UTC."""
+    return utc_now().isoformat()
+
+
+def instant(field: str, given: object) -> datetime:
+    """Take a datetime that names a moment: one without a time zone does not."""
+    if not isinstance(given, datetime):
+        raise must(field, "be a datetime", given)
+    if given.utcoffset() is None:
+        raise must(field, "have a time zone, such as timezone.utc", str(given))
+    return given
+
+
+def micros(field: str, given: object) -> int:
+    """Take the same, and return it as the engine counts: in microseconds since 1970."""
+    return (instant(field, given) - EPOCH) // timedelta(microseconds=1)
+
+
+def parse_instant(field: str, given: object) -> datetime:
+    """Take a moment that is written down as ISO 8601, with its time zone.
+
+    >>> parse_instant("at", "2026-05-18T09:00:00Z") == parse_instant("at", "2026-05-18T11:00:00+02:00")
+    True
+    """
+    text = string(field, given)
+    try:
+        # Python 3.10 reads no Z.
+        moment = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        raise must(field, "be a moment in ISO 8601", given) from None
+    return instant(field, moment)

@@ -1,0 +1,48 @@
+"""What a verb says it did: in one line for people, and as a dict for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+__all__ = ["Result", "counted", "plain"]
+
+
+class Result:
+    """What a verb returns: ``summary`` is one line, ``str()`` gives it, ``to_dict()`` has all the fields."""
+
+    __slots__ = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON can carry it."""
+        own: Any = self
+        return {item.name: plain(getattr(self, item.name)) for item in fields(own)}
+
+    def __str__(self) -> str:
+        return self.summary
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can carry it, with what it holds."""
+    if isinstance(value, Result):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "block"), counted(2, "block")
+    ('1 block', '2 blocks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

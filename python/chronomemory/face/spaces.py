@@ -1,0 +1,143 @@
+"""Which vector space a face uses: one for each model, so that no two models are ever compared.
+
+A record that has an embedding says in which space it lies (``data.space``). Vectors are made before a batch
+begins, and written with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chronomemory.embedders import Embedder, Matrix, Vector
+from chronomemory.embedders.protocol import as_matrix
+from chronomemory.errors import InvalidRecord, UnknownSpace
+from chronomemory.face.batch import Connection
+from chronomemory.record import ChronoRecord
+from chronomemory.vectors import HasEngine, embedding, spaces
+
+__all__ = ["Spaces", "bytes_to_embedding", "embedding_of", "embedding_to_bytes", "has_embedding"]
+
+#: How much of a model stands in the name of its space, and what the engine takes for a name at most.
+_LONGEST_MODEL_LETTERS, _LONGEST_NAME_LETTERS = 40, 64
+_DIGEST_DIGITS = 12
+
+
+def embedding_to_bytes(vec: npt.ArrayLike) -> bytes:
+    """Return a vector as little-endian float32 bytes."""
+    return np.ascontiguousarray(vec, dtype="<f4").tobytes()
+
+
+def bytes_to_embedding(data: bytes) -> Vector:
+    """Return the vector that bytes hold; it cannot be written to.
+
+    >>> bytes_to_embedding(embedding_to_bytes([1.0, 0.5])).tolist()
+    [1.0, 0.5]
+    """
+    return np.frombuffer(data, dtype=np.float32)
+
+
+def has_embedding(record: ChronoRecord) -> bool:
+    """Say whether a record has an embedding."""
+    return "space" in record.data
+
+
+def embedding_of(conn: Connection, record: ChronoRecord) -> bytes | None:
+    """Return the bytes of a record's embedding, exactly as they were given, or None."""
+    if not has_embedding(record):
+        return None
+    pending = conn.attached(record.id)
+    if pending is not None:
+        return pending.tobytes()
+    try:
+        found = embedding(conn.store, record.id, space=record.data["space"])
+    except UnknownSpace:
+        return None
+    return None if found is None else found.tobytes()
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """The spaces of a face; its name is that of the space of vectors whose model nobody named."""
+
+    name: str
+
+    def of(self, model: str | None) -> str:
+        """Return the name of the space that holds the vectors of a model.
+
+        >>> Spaces("blocks").of("lexical-384-v1"), Spaces("blocks").of(None)
+        ('blocks.lexical-384-v1', 'blocks')
+        """
+        if model is None:
+            return self.name
+        plain = re.sub(r"[^A-Za-z0-9._-]", "-", model)
+        room = _LONGEST_NAME_LETTERS - len(self.name) - len(".-") - _DIGEST_DIGITS
+        most = min(_LONGEST_MODEL_LETTERS, room)
+        if plain == model and len(plain) <= most:
+            return f"{self.name}.{plain}"
+        # Two models must not share a space because their names look alike.
+        digest = hashlib.sha256(model.encode("utf-8")).hexdigest()[:_DIGEST_DIGITS]
+        return f"{self.name}.{plain[:most]}-{digest}"
+
+    def attach(self, conn: Connection, record_id: str, vector: npt.ArrayLike, model: str | None) -> None:
+        """Give a record its embedding, as part of the batch."""
+        space, values = self.of(model), _checked(vector)
+        conn.patch(record_id, {"data": {"space": space}})
+        conn.attach(record_id, values, space, model or self.name)
+
+    def embedded(
+        self,
+        conn: Connection,
+        records: Sequence[ChronoRecord],
+        text: Callable[[ChronoRecord], str],
+        embedder: Embedder,
+    ) -> Matrix:
+        """Return a vector for each record, embedding each text once; a vector of the same model is kept.
+
+        Embedding takes long: this is for a connection that only reads.
+        """
+        rows: list[Any] = [None] * len(records)
+        wanted: dict[str, list[int]] = {}
+        for at, record in enumerate(records):
+            same_model = record.data.get("space") == self.of(embedder.model_name)
+            known = embedding_of(conn, record) if same_model else None
+            if known is None:
+                wanted.setdefault(text(record), []).append(at)
+            else:
+                rows[at] = bytes_to_embedding(known)
+        if wanted:
+            made = as_matrix(embedder.embed_batch(list(wanted)), len(wanted))
+            for row, places in zip(made, wanted.values(), strict=True):
+                for at in places:
+                    rows[at] = row
+        return as_matrix(rows, len(records))
+
+    def of_query(self, store: HasEngine, text: str, embedder: Embedder) -> Vector:
+        """Return the vector of a question, which must fit those of the records that it is compared with."""
+        vector = _checked(embedder.embed(text))
+        space = self.of(embedder.model_name)
+        known = next((known.dim for known in spaces(store) if known.name == space), len(vector))
+        if known != len(vector):
+            raise InvalidRecord(
+                f"embedding: {len(vector)} numbers for a query do not fit {known} of {embedder.model_name!r}",
+                field="embedding",
+                recovery="Use the embedder that what is searched was embedded with.",
+            )
+        return vector
+
+
+def _checked(vector: npt.ArrayLike) -> Vector:
+    """Return a vector as the space will hold it, or refuse what is none."""
+    try:
+        row: Vector = as_matrix(np.asarray(vector)[np.newaxis], 1)[0]
+    except ValueError as fault:
+        raise InvalidRecord(
+            f"embedding: one row of finite numbers is needed: {fault}", field="embedding"
+        ) from None
+    return row
