@@ -5,7 +5,6 @@ from __future__ import annotations
 from chronomemory._core import Engine, block_count, block_record, block_records
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
-from chronomemory.blocks.types import BlockStatus
 from chronomemory.face.declaration import Face
 from chronomemory.face.spaces import Spaces
 from chronomemory.record import ChronoRecord
@@ -34,7 +33,6 @@ BLOCKS = Face(
     reader=_Reader(),
     conflict=BatchConflict,
     missing=IntegrityError,
-    unsearched=frozenset({BlockStatus.INBOX.value}),
 )
 
 SPACES = Spaces(FACE)

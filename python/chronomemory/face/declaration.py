@@ -60,6 +60,3 @@ class Face:
     #: Raised when another writer came in between, and when a record that is to be changed is not there.
     conflict: type[WriteConflict] = WriteConflict
     missing: type[ChronoError] = ChronoError
-    #: The statuses of records that no search compares by their embedding yet: these get it before the batch
-    #: is written, so that a crash in between leaves a vector too many, and never one too few.
-    unsearched: frozenset[str] = frozenset()

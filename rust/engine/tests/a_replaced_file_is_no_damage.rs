@@ -12,7 +12,8 @@ use chronomemory::disk::{CrashDisk, Disk};
 use chronomemory::error::Error;
 use chronomemory::options::{Durability, Options};
 use chronomemory::store::{Question, Search, Shared, Store};
-use scenario::{Action, DIM, START, attach_to, draft, fresh_disk, layout, open, vector};
+use scenario::embedded::{DIM, attach_to, vector};
+use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// Another process compacts right before rows are opened for the first time.
 #[derive(Clone)]

@@ -11,7 +11,8 @@ use around::{Around, Twist};
 use chronomemory::disk::{Access, CrashDisk, Disk};
 use chronomemory::options::{Durability, Options};
 use chronomemory::store::{Question, Shared, Standing, Store};
-use scenario::{Action, DIM, START, attach_to, draft, fresh_disk, layout, open, vector};
+use scenario::embedded::{DIM, attach_to, vector};
+use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// Another process compacts, so many times, right before a file of this kind is opened.
 #[derive(Clone)]

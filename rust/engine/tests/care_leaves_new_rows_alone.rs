@@ -9,7 +9,8 @@ use chronomemory::error::Result;
 use chronomemory::layout::Layout;
 use chronomemory::options::Durability;
 use chronomemory::store::{self, Attachment, Store, Turns};
-use scenario::{Action, DIM, START, draft, fresh_disk, layout, open, vector};
+use scenario::embedded::{DIM, vector};
+use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// Another process does something before one of the turns.
 struct Beside<'a> {

@@ -7,7 +7,8 @@ use chronomemory::error::Error;
 use chronomemory::options::Durability;
 use chronomemory::state::Query;
 use chronomemory::store::{Question, Store};
-use scenario::{Action, DIM, START, attach_to, draft, fresh_disk, layout, open, vector};
+use scenario::embedded::{DIM, attach_to, vector};
+use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::error::Result<()> {
     attach_to(store, &[id.to_owned()], n, START)
