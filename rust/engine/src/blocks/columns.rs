@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 
-use super::fields::{characters, members, number, plain, quoted};
+use super::fields::{characters, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::Meaning;
 use super::names::Names;
 use super::shape::{Head, Misfit};
+use crate::json::members;
 use crate::state::{Life, State};
 
 /// What the face writes where a record does not say otherwise.
