@@ -100,6 +100,24 @@ class TestTheEngine:
         source = "use crate::{disk::{Disk, DiskFile}, error::Error}; // crate::json\nlet x = crate::wal::y();"
         assert used_rooms(source) == {"disk", "error", "wal"}
 
+    def test_unsafe_code_is_where_the_page_says(self) -> None:
+        """Four places, and nowhere in the doorway; whoever adds one says so on the page."""
+        code = [*ENGINE.rglob("*.rs"), *(ROOT / "rust" / "python").rglob("*.rs")]
+        word = re.compile(r"\bunsafe\b|\bunsafe_code\b")
+        found = {
+            path.relative_to(ROOT).as_posix()
+            for path in code
+            if word.search(without_comments(path.read_text(encoding="utf-8")))
+        }
+        places = re.search(
+            r"`[^`]*/disk/map.rs` maps.*?Unsafe code is denied everywhere else", PAGE, re.DOTALL
+        )
+        assert places is not None
+        named = re.findall(r"`(rust/[^`]+)`", places[0])
+        assert len(named) == 4
+        assert [path for path in sorted(found) if not any(path.startswith(name) for name in named)] == []
+        assert [name for name in named if not any(path.startswith(name) for path in found)] == []
+
     def test_it_is_pure(self) -> None:
         """No Python, no environment, no clock, no printing: all of that comes in through arguments."""
         assert "pyo3" not in (ROOT / "rust" / "engine" / "Cargo.toml").read_text(encoding="utf-8")
