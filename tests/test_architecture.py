@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,36 @@ def used_rooms(source: str) -> set[str]:
         flat = re.sub(r"\{[^{}]*\}", "", group)
         used |= {part.strip().split("::")[0] for part in flat.split(",") if part.strip()}
     return used
+
+
+#: Stores that are tests: logs that old releases and other tools wrote.
+KEPT_STORES = ("tests/blocks/data/", "tests/compat/", "tests/corpus/")
+
+
+def stores_among(paths: list[str]) -> list[str]:
+    """The paths that lie in a store, or are one's log or rows, those that tests keep aside."""
+    in_store = re.compile(r"(^|/)\.chronomemory/|(^|/)events\.wal$|\.f32$")
+    return [path for path in paths if in_store.search(path) and not path.startswith(KEPT_STORES)]
+
+
+class TestTheTree:
+    def test_no_store_is_tracked(self) -> None:
+        """The memory of whoever works on this tree is no part of it."""
+        if not (ROOT / ".git").exists():
+            pytest.skip("this is no checkout")
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+        paths = listed.split("\0")
+        assert "ARCHITECTURE.md" in paths
+        assert stores_among(paths) == []
+
+    def test_a_store_is_seen(self) -> None:
+        tracked = [".chronomemory/events.wal", "docs/.chronomemory/synced", "benches/x.f32", "a/events.wal"]
+        assert (
+            stores_among([*tracked, "python/chronomemory/store.py", "tests/corpus/logs/events.wal"])
+            == tracked
+        )
 
 
 class TestThePage:
