@@ -1,6 +1,6 @@
 """What does the machine allow? Two things no log can do without: SHA-256 and write(2).
 
-SHA-256 of the same lines on all cores is measured by ``rust/engine/examples/sha_limit.rs``: the
+SHA-256 of the same lines on all cores is measured by ``rust/engine/benches/probes/sha_limit.rs``: the
 engine's own SHA-256 on native threads, lines found beforehand, nothing but hashing timed. hashlib
 would set a softer limit: a call costs about as much as hashing a line does, and below 2048 bytes
 it keeps the GIL, so that threads do not help it.
@@ -8,18 +8,16 @@ it keeps the GIL, so that threads do not help it.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
 
-__all__ = ["ShaLimit", "write_lines"]
+from benches.probes import built
 
-_ROOT = Path(__file__).parent.parent
+__all__ = ["ShaLimit", "write_lines"]
 
 
 class ShaLimit:
@@ -27,7 +25,11 @@ class ShaLimit:
 
     def __init__(self, log: Path) -> None:
         self._process = subprocess.Popen(
-            [_built(), os.fspath(log)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [built("sha_limit"), os.fspath(log)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
         )
 
     def seconds(self, lines: int) -> float:
@@ -46,20 +48,6 @@ class ShaLimit:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.communicate()
-
-
-@cache
-def _built() -> str:
-    command = ["cargo", "build", "--release", "--package", "chronomemory", "--example", "sha_limit"]
-    told = subprocess.run(
-        [*command, "--quiet", "--message-format=json"],
-        cwd=_ROOT,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    artifacts = (json.loads(line) for line in told.stdout.splitlines())
-    return next(str(artifact["executable"]) for artifact in artifacts if artifact.get("executable"))
 
 
 def write_lines(lines: Sequence[bytes], path: Path) -> float:

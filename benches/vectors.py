@@ -5,7 +5,7 @@ turns, so that a busy machine is busy for all of them. Each is given two threads
 calls in a row; the first is not counted: it pays for the caches and threads of the neighbour, which may
 keep a core busy for milliseconds after its work is done. *Ours* is a store as any caller opens it. What it
 costs to score every float, and to read the bytes of the companion once, tells
-``rust/engine/examples/vector_scan.rs``, in a process that measures itself.
+``rust/engine/benches/probes/vector_scan.rs``, in a process that measures itself.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from chronomemory import ChronoRecord, ChronoStore  # noqa: E402
 from usearch.index import MetricKind  # noqa: E402
 from usearch.index import search as usearch  # noqa: E402
 
+from benches.probes import built  # noqa: E402
+
 SHAPES = ["10000x384", "100000x384", "1000000x384", "100000x1536"]
 BATCH = 64
 K = 10
@@ -43,7 +45,6 @@ NEAR = 1e-5
 #: Who is no exact peer.
 APART = {"reading the companion", "usearch i8 (not exact)"}
 
-_ROOT = Path(__file__).parent.parent
 Floats = Any
 Timed = Callable[[int], tuple[float, list[int]]]
 
@@ -54,21 +55,9 @@ class Engine:
     def __init__(self, folder: Path, rows: Floats, queries: Floats) -> None:
         rows.tofile(folder / "rows")
         queries.tofile(folder / "queries")
-        build = [
-            "cargo",
-            "build",
-            "--release",
-            "--quiet",
-            "--package",
-            "chronomemory",
-            "--example",
-            "vector_scan",
-        ]
-        subprocess.run(build, cwd=_ROOT, check=True)
-        target = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))
         words = [folder / "rows", rows.shape[1], folder / "queries", K, THREADS]
         self._process = subprocess.Popen(
-            [target / "release" / "examples" / "vector_scan", *map(str, words)],
+            [built("vector_scan"), *map(str, words)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

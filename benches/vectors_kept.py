@@ -2,7 +2,7 @@
 
 ``python -m benches.vectors_kept [ROWS]`` prints a table. Adding takes turns with writing the same bytes to a
 plain file and syncing them. Rows that are all alike defeat every bound: there a search is held against
-scoring every float, which ``rust/engine/examples/vector_scan.rs`` does.
+scoring every float, which ``rust/engine/benches/probes/vector_scan.rs`` does.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,36 @@ def used_rooms(source: str) -> set[str]:
     return used
 
 
+#: Stores that are tests: logs that old releases and other tools wrote.
+KEPT_STORES = ("tests/blocks/data/", "tests/compat/", "tests/corpus/")
+
+
+def stores_among(paths: list[str]) -> list[str]:
+    """The paths that lie in a store, or are one's log or rows, those that tests keep aside."""
+    in_store = re.compile(r"(^|/)\.chronomemory/|(^|/)events\.wal$|\.f32$")
+    return [path for path in paths if in_store.search(path) and not path.startswith(KEPT_STORES)]
+
+
+class TestTheTree:
+    def test_no_store_is_tracked(self) -> None:
+        """The memory of whoever works on this tree is no part of it."""
+        if not (ROOT / ".git").exists():
+            pytest.skip("this is no checkout")
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+        paths = listed.split("\0")
+        assert "ARCHITECTURE.md" in paths
+        assert stores_among(paths) == []
+
+    def test_a_store_is_seen(self) -> None:
+        tracked = [".chronomemory/events.wal", "docs/.chronomemory/synced", "benches/x.f32", "a/events.wal"]
+        assert (
+            stores_among([*tracked, "python/chronomemory/store.py", "tests/corpus/logs/events.wal"])
+            == tracked
+        )
+
+
 class TestThePage:
     def test_every_path_exists(self) -> None:
         paths = paths_in_text()
@@ -104,6 +135,24 @@ class TestTheEngine:
     def test_groups_of_names_are_seen(self) -> None:
         source = "use crate::{disk::{Disk, DiskFile}, error::Error}; // crate::json\nlet x = crate::wal::y();"
         assert used_rooms(source) == {"disk", "error", "wal"}
+
+    def test_unsafe_code_is_where_the_page_says(self) -> None:
+        """Four places, and nowhere in the doorway; whoever adds one says so on the page."""
+        code = [*ENGINE.rglob("*.rs"), *(ROOT / "rust" / "python").rglob("*.rs")]
+        word = re.compile(r"\bunsafe\b|\bunsafe_code\b")
+        found = {
+            path.relative_to(ROOT).as_posix()
+            for path in code
+            if word.search(without_comments(path.read_text(encoding="utf-8")))
+        }
+        places = re.search(
+            r"`[^`]*/disk/map.rs` maps.*?Unsafe code is denied everywhere else", PAGE, re.DOTALL
+        )
+        assert places is not None
+        named = re.findall(r"`(rust/[^`]+)`", places[0])
+        assert len(named) == 4
+        assert [path for path in sorted(found) if not any(path.startswith(name) for name in named)] == []
+        assert [name for name in named if not any(path.startswith(name) for path in found)] == []
 
     def test_it_is_pure(self) -> None:
         """No Python, no environment, no clock, no printing: all of that comes in through arguments."""

@@ -2,7 +2,7 @@
 
 use chronomemory::error::Error;
 use chronomemory::event::draft_value::defaults;
-use chronomemory::json::{Int, Value};
+use chronomemory::json::{Cursor, Int, Quoted, Value};
 use chronomemory::memory::Refused;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,46 +18,51 @@ const CHECKED_BYTES: usize = 64 * 1024;
 /// What Python's objects take for each byte of canonical JSON, and more: an empty list has two bytes there.
 const OBJECT_BYTES: usize = 48;
 
-/// Reads canonical JSON, which the engine has proven: anything else is a fault of the engine's.
+/// Makes objects of canonical JSON, which the engine has proven: anything else is a fault of the engine's.
 struct Reader<'a, 'py> {
     py: Python<'py>,
-    bytes: &'a [u8],
-    at: usize,
+    cursor: Cursor<'a>,
 }
 
 fn broken() -> PyErr {
     PyValueError::new_err("the engine handed out a record that is not canonical JSON")
 }
 
-impl<'py> Reader<'_, 'py> {
-    fn peek(&self) -> PyResult<u8> {
-        self.bytes.get(self.at).copied().ok_or_else(broken)
+impl<'a, 'py> Reader<'a, 'py> {
+    /// What stands behind the opening brace of an object.
+    fn opened(py: Python<'py>, object: &'a [u8]) -> PyResult<Self> {
+        let mut cursor = Cursor::new(object);
+        cursor.pass(b"{").ok_or_else(broken)?;
+        Ok(Self { py, cursor })
     }
 
     fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        match self.peek()? {
-            b'"' => Ok(self.string()?.into_any()),
-            b'{' => Ok(self.dict()?.into_any()),
-            b'[' => Ok(self.list()?.into_any()),
-            b't' => self.word(4, PyBool::new(self.py, true).to_owned().into_any()),
-            b'f' => self.word(5, PyBool::new(self.py, false).to_owned().into_any()),
-            b'n' => self.word(4, self.py.None().into_bound(self.py)),
-            _ => self.number(),
+        match self.cursor.peek().ok_or_else(broken)? {
+            b'"' => {
+                let text = self.cursor.string().ok_or_else(broken)?;
+                Ok(self.string(text)?.into_any())
+            }
+            b'{' => {
+                self.cursor.pass(b"{");
+                Ok(self.dict()?.into_any())
+            }
+            b'[' => {
+                self.cursor.pass(b"[");
+                Ok(self.list()?.into_any())
+            }
+            first => {
+                let text = self.cursor.scalar().ok_or_else(broken)?;
+                match first {
+                    b't' | b'f' => Ok(PyBool::new(self.py, first == b't').to_owned().into_any()),
+                    b'n' => Ok(self.py.None().into_bound(self.py)),
+                    _ => self.number(text),
+                }
+            }
         }
     }
 
-    fn word(&mut self, length: usize, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.at += length;
-        Ok(value)
-    }
-
-    fn number(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let start = self.at;
-        let is_part = |b: &u8| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e');
-        while self.bytes.get(self.at).is_some_and(is_part) {
-            self.at += 1;
-        }
-        let text = std::str::from_utf8(&self.bytes[start..self.at]).map_err(|_| broken())?;
+    fn number(&self, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let text = std::str::from_utf8(text).map_err(|_| broken())?;
         if text.bytes().any(|b| matches!(b, b'.' | b'e')) {
             let number: f64 = text.parse().map_err(|_| broken())?;
             return Ok(PyFloat::new(self.py, number).into_any());
@@ -68,87 +73,54 @@ impl<'py> Reader<'_, 'py> {
         }
     }
 
-    /// The bytes of a string between its quotes, and whether they hold escapes.
-    fn quoted(&mut self) -> PyResult<(&[u8], bool)> {
-        let start = self.at + 1;
-        let mut at = start;
-        let mut escaped = false;
-        loop {
-            match self.bytes.get(at) {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    at += 2;
-                }
-                Some(_) => at += 1,
-                None => return Err(broken()),
-            }
+    fn string(&self, text: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+        if text.is_escaped {
+            let meant = text.text().ok_or_else(broken)?;
+            return Ok(PyString::new(self.py, &meant));
         }
-        self.at = at + 1;
-        Ok((&self.bytes[start..at], escaped))
+        PyString::from_bytes(self.py, text.inner)
     }
 
-    fn string(&mut self) -> PyResult<Bound<'py, PyString>> {
-        let py = self.py;
-        let start = self.at;
-        let (text, escaped) = self.quoted()?;
-        if !escaped {
-            return PyString::from_bytes(py, text);
-        }
-        let whole = &self.bytes[start..self.at];
-        match chronomemory::json::parse(whole) {
-            Ok(Value::Str(text)) => PyString::from_bytes(py, text.as_bytes()),
-            _ => Err(broken()),
-        }
-    }
-
+    /// The elements of an array whose bracket was passed.
     fn list(&mut self) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(self.py);
-        self.at += 1;
-        while self.peek()? != b']' {
+        while self.cursor.has_more(b']').ok_or_else(broken)? {
             list.append(self.value()?)?;
-            if self.peek()? == b',' {
-                self.at += 1;
-            }
         }
-        self.at += 1;
         Ok(list)
     }
 
+    /// The next key of an object whose brace was passed; `None` behind the last member.
+    fn key(&mut self) -> PyResult<Option<Quoted<'a>>> {
+        if !self.cursor.has_more(b'}').ok_or_else(broken)? {
+            return Ok(None);
+        }
+        self.cursor.key().map(Some).ok_or_else(broken)
+    }
+
+    /// The members of an object whose brace was passed.
     fn dict(&mut self) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
-        self.at += 1;
-        while self.peek()? != b'}' {
-            let key = self.string()?;
-            self.at += 1;
-            dict.set_item(key, self.value()?)?;
-            if self.peek()? == b',' {
-                self.at += 1;
-            }
+        while let Some(key) = self.key()? {
+            dict.set_item(self.string(key)?, self.value()?)?;
         }
-        self.at += 1;
         Ok(dict)
     }
 }
 
 /// The dict that a canonical record spells, all twelve fields or as many as it has.
 pub fn dict<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-    Reader { py, bytes, at: 0 }.dict()
+    Reader::opened(py, bytes)?.dict()
 }
 
 /// A `ChronoRecord`; fields that a foreign record lacks get their defaults.
 pub fn record<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let mut reader = Reader { py, bytes, at: 1 };
+    let mut reader = Reader::opened(py, bytes)?;
     let mut fields: [Option<Bound<'py, PyAny>>; 12] = Default::default();
-    while reader.peek()? != b'}' {
-        let slot = slot_of(reader.quoted()?.0);
-        reader.at += 1;
+    while let Some(key) = reader.key()? {
         let value = reader.value()?;
-        if let Some(slot) = slot {
+        if let Some(slot) = slot_of(key.inner) {
             fields[slot] = Some(value);
-        }
-        if reader.peek()? == b',' {
-            reader.at += 1;
         }
     }
     // A foreign confidence may be spelled as an integer.

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 
-use super::fields::{characters, members, number, plain, quoted};
+use super::fields::{characters, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::Meaning;
 use super::names::Names;
 use super::shape::{Head, Misfit};
-use crate::state::{Cursor, Life, State};
+use crate::json::members;
+use crate::state::{Life, State, Watermark};
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
@@ -47,7 +48,7 @@ impl Standing {
 #[derive(Default)]
 pub struct Columns {
     /// Which state this follows, and how far.
-    cursor: Cursor,
+    mark: Watermark,
     seen_embeddings: usize,
     lacks_embeddings: bool,
     pub(super) ids: Names,
@@ -86,30 +87,30 @@ pub struct Columns {
 impl Columns {
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
-        self.cursor.is_behind(state.changes())
+        self.mark.is_behind(state.changes())
     }
 
     /// How many changes are not known here.
     pub fn lacks(&self, state: &State) -> usize {
-        let changes = state.changes().since(&self.cursor);
+        let changes = state.changes().since(&self.mark);
         changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
     /// Whether this follows the state that has this life: only then slots mean the same.
     pub fn is_of_life(&self, life: &Life) -> bool {
-        self.cursor.is_of(life)
+        self.mark.is_of(life)
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
-        match state.changes().since(&self.cursor) {
+        match state.changes().since(&self.mark) {
             Some(slots) => self.take_all(state, slots.iter().copied()),
             None => {
                 *self = Self::default();
                 self.take_all(state, 0..state.slot_count() as u32);
             }
         }
-        self.cursor = state.changes().cursor();
+        self.mark = state.changes().watermark();
         self.weigh();
     }
 

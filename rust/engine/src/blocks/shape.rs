@@ -4,7 +4,8 @@
 //! the fields that its verbs rely on. A record that has not is one that another tool wrote, or an import before there
 //! was a door: it is refused where it comes in, and where it is already, it is left out of every answer and told of.
 
-use super::fields::{members, number, plain, quoted};
+use super::fields::{number, plain, quoted};
+use crate::json::members;
 
 /// What a field must hold.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! How is a file read without copying it?
 //!
 //! A real disk maps it. That asks for one promise that the compiler cannot check: nobody may make the file shorter while it
-//! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. This is the
-//! only place beside `memory::reserve` and the kernels of `vector::cpu` that is allowed to be unsafe.
+//! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. The other
+//! places that may be unsafe are `memory::reserve`, the kernels of `vector::cpu` and the steps of `json::special`.
 
 #![allow(unsafe_code)]
 

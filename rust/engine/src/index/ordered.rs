@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::key::{spell, spell_missing};
 use crate::event::faces::Index;
-use crate::json;
-use crate::state::{Cursor, Row, State};
+use crate::json::{elements, members};
+use crate::state::{Row, State, Watermark};
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub struct After {
 #[derive(Debug)]
 pub struct Ordered {
     index: &'static Index,
-    cursor: Cursor,
+    mark: Watermark,
     entries: BTreeSet<Arc<[u8]>>,
     /// What a slot has among the entries.
     by_slot: HashMap<u32, Vec<Arc<[u8]>>>,
@@ -52,7 +52,7 @@ impl Ordered {
     pub fn new(index: &'static Index) -> Self {
         Self {
             index,
-            cursor: Cursor::default(),
+            mark: Watermark::default(),
             entries: BTreeSet::new(),
             by_slot: HashMap::new(),
         }
@@ -60,18 +60,18 @@ impl Ordered {
 
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
-        self.cursor.is_behind(state.changes())
+        self.mark.is_behind(state.changes())
     }
 
     /// How many records it has to look at before it knows the state.
     pub fn lacks(&self, state: &State) -> usize {
-        let changes = state.changes().since(&self.cursor);
+        let changes = state.changes().since(&self.mark);
         changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
     /// Takes in what changed in the state.
     pub fn follow(&mut self, state: &State) {
-        match state.changes().since(&self.cursor) {
+        match state.changes().since(&self.mark) {
             Some(slots) => {
                 for &slot in slots {
                     self.forget(slot);
@@ -89,7 +89,7 @@ impl Ordered {
                 }
             }
         }
-        self.cursor = state.changes().cursor();
+        self.mark = state.changes().watermark();
     }
 
     /// The slots that are looked up, in order.
@@ -169,16 +169,11 @@ impl Ordered {
 
 /// Each key with a value behind it, or with each element of an array, or with each key of an object.
 fn spread(keys: &[Vec<u8>], value: &[u8]) -> Vec<Vec<u8>> {
-    let mut values: Vec<Vec<u8>> = Vec::new();
-    match value.first() {
-        Some(b'[') => {
-            json::each_element(value, 0, |start, end| values.push(value[start..end].to_vec()));
-        }
-        Some(b'{') => {
-            json::each_member(value, 0, |key, _, _| values.push([b"\"", key, b"\""].concat()));
-        }
-        _ => values.push(value.to_vec()),
-    }
+    let values: Vec<Vec<u8>> = match value.first() {
+        Some(b'[') => elements(value).map(<[u8]>::to_vec).collect(),
+        Some(b'{') => members(value).map(|(key, _)| [b"\"", key, b"\""].concat()).collect(),
+        _ => vec![value.to_vec()],
+    };
     let with = |key: &Vec<u8>, value: &[u8]| {
         let mut key = key.clone();
         spell(value, &mut key);
@@ -191,18 +186,10 @@ fn spread(keys: &[Vec<u8>], value: &[u8]) -> Vec<Vec<u8>> {
 
 /// The canonical value that a path of keys leads to; `None` if there is none.
 fn field<'a>(record: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
-    let mut value = record;
-    for step in path {
-        let mut found = None;
-        json::each_member(value, 0, |key, start, end| {
-            if key == step.as_bytes() {
-                found = Some((start, end));
-            }
-        });
-        let (start, end) = found?;
-        value = value.get(start..end)?;
-    }
-    Some(value)
+    path.iter().try_fold(record, |value, step| {
+        let member = members(value).find(|(key, _)| *key == step.as_bytes());
+        member.map(|(_, value)| value)
+    })
 }
 
 fn slot_of(entry: &Arc<[u8]>) -> u32 {

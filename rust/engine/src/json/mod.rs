@@ -11,7 +11,7 @@
 //! and [`scan_record`] do not read at all: they prove, without allocating, that bytes already are what the writer
 //! would have written, and note where the fields stand. A text that passes the scan needs no parser, because the
 //! bytes and the value are then the same thing. A text that does not pass is not wrong, only not ours: it takes the
-//! slow path.
+//! slow path. What was proven once is read by a [`Cursor`], which proves nothing and never makes a value.
 //!
 //! | file | the question it answers |
 //! |---|---|
@@ -22,8 +22,10 @@
 //! | `special` | where does a run of plain characters end? |
 //! | `scan`, `scan_number` | is this text already what we would have written? |
 //! | `scan_event` | is this line an event, or this text a record, as we would have written it? |
+//! | `cursor` | what does a text say that is known to be what we would have written? |
 //! | `merge` | what remains after a patch? |
 
+mod cursor;
 mod merge;
 mod number;
 mod parse;
@@ -35,10 +37,10 @@ mod special;
 mod value;
 mod write;
 
+pub use cursor::{Cursor, Elements, Members, Quoted, elements, members};
 pub use merge::merge;
 pub use number::write_f64;
 pub use parse::{JsonFault, parse, parse_to_depth};
-pub use scan::{each_element, each_member};
 pub use scan_event::{EventSpans, RecordSpans, Span, scan_event, scan_record};
 pub use value::{Int, Value};
 pub use write::{

@@ -129,30 +129,6 @@ pub(super) fn skip_members(
     }
 }
 
-/// Shows each member of the canonical object that begins at `at`: its key between quotes, where its value begins and ends.
-/// `None` if there is none there.
-pub fn each_member(text: &[u8], at: usize, see: impl FnMut(&[u8], usize, usize)) -> Option<usize> {
-    skip_members(text, skip_literal(text, at, b"{")?, 1, see)
-}
-
-/// Shows where each element of the canonical array that begins at `at` begins and ends. `None` if there is none there.
-pub fn each_element(text: &[u8], at: usize, mut see: impl FnMut(usize, usize)) -> Option<usize> {
-    let mut at = skip_literal(text, at, b"[")?;
-    if *text.get(at)? == b']' {
-        return Some(at + 1);
-    }
-    loop {
-        let end = skip_value(text, at, 1)?;
-        see(at, end);
-        at = end + 1;
-        match text.get(end)? {
-            b',' => {}
-            b']' => return Some(at),
-            _ => return None,
-        }
-    }
-}
-
 /// A key between its quotes.
 #[derive(Clone, Copy)]
 struct Key<'a> {

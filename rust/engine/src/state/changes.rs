@@ -1,6 +1,6 @@
 //! Which records changed since someone looked last?
 //!
-//! Whatever is derived from the state and kept in memory follows it with a [`Cursor`]: text, blocks, indexes. There is one
+//! Whatever is derived from the state and kept in memory follows it with a [`Watermark`]: text, blocks, indexes. There is one
 //! list for all of them. It does not grow for ever: who is so far behind that the list has begun anew reads the whole state,
 //! which is no more work than the list was.
 
@@ -40,9 +40,9 @@ impl Life {
 
 /// How far someone knows a state; at first not at all.
 #[derive(Debug, Default)]
-pub struct Cursor(Option<(Life, usize)>);
+pub struct Watermark(Option<(Life, usize)>);
 
-impl Cursor {
+impl Watermark {
     /// Whether this state is another one, or has gone on.
     pub fn is_behind(&self, changes: &Changes) -> bool {
         !self.is_of(&changes.life) || self.count() != changes.count()
@@ -87,8 +87,8 @@ impl Changes {
     }
 
     /// Where one is who knows everything.
-    pub fn cursor(&self) -> Cursor {
-        Cursor(Some((self.life.same(), self.count())))
+    pub fn watermark(&self) -> Watermark {
+        Watermark(Some((self.life.same(), self.count())))
     }
 
     /// How many there were.
@@ -97,8 +97,8 @@ impl Changes {
     }
 
     /// The slots that were touched since then, some perhaps several times; `None` if the whole state is to be read.
-    pub fn since(&self, cursor: &Cursor) -> Option<&[u32]> {
-        cursor.is_of(&self.life).then(|| self.since_count(cursor.count()))?
+    pub fn since(&self, mark: &Watermark) -> Option<&[u32]> {
+        mark.is_of(&self.life).then(|| self.since_count(mark.count()))?
     }
 
     /// The same for whoever knows that it is this state, and how many changes it knows.
@@ -114,25 +114,25 @@ mod tests {
     #[test]
     fn who_is_not_far_behind_hears_what_changed() {
         let mut changes = Changes::default();
-        assert_eq!(changes.since(&Cursor::default()), None);
-        let start = changes.cursor();
+        assert_eq!(changes.since(&Watermark::default()), None);
+        let start = changes.watermark();
         assert!(!start.is_behind(&changes));
         for slot in [7, 8, 7] {
             changes.note(slot, 10);
         }
         assert!(start.is_behind(&changes));
         assert_eq!(changes.since(&start), Some(&[7, 8, 7][..]));
-        assert_eq!(changes.since(&changes.cursor()), Some(&[][..]));
+        assert_eq!(changes.since(&changes.watermark()), Some(&[][..]));
         assert_eq!(Changes::default().since(&start), None);
     }
 
     #[test]
     fn who_is_far_behind_reads_everything() {
         let mut changes = Changes::default();
-        let start = changes.cursor();
+        let start = changes.watermark();
         (0..LEAST_CHANGES).for_each(|_| changes.note(1, 10));
         assert_eq!(changes.since(&start).map(<[u32]>::len), Some(LEAST_CHANGES));
-        let middle = changes.cursor();
+        let middle = changes.watermark();
         changes.note(2, 10);
         assert_eq!(changes.since(&start), None);
         assert_eq!(changes.since(&middle), Some(&[2][..]));

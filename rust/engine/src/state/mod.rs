@@ -17,7 +17,7 @@ mod spelling;
 mod timeline;
 
 pub use catalog::{Class, Tally};
-pub use changes::{Changes, Cursor, Life};
+pub use changes::{Changes, Life, Watermark};
 pub use query::Query;
 pub use records::{Frozen, State};
 pub use rows::{Row, Survey};

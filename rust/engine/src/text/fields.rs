@@ -6,7 +6,7 @@
 
 use crate::event::faces::{SEARCH, VECTORS, face_of};
 use crate::event::stamp;
-use crate::json::{self, Value};
+use crate::json::{self, Cursor, Value};
 use crate::state::{spelled, unspelled};
 
 /// The record that holds a store's own choice.
@@ -165,7 +165,7 @@ impl Fields {
 
     /// Shows what stands in a canonical record, in the order of its keys.
     pub fn read(&self, record: &[u8], see: &mut dyn FnMut(Found<'_>)) {
-        walk(&self.root, record, 0, see);
+        walk(&self.root, &mut Cursor::new(record), see);
     }
 }
 
@@ -179,24 +179,32 @@ fn paths(data: &Value, name: &str, usual: &[&str]) -> Vec<String> {
     }
 }
 
-fn walk(node: &Node, record: &[u8], at: usize, see: &mut dyn FnMut(Found<'_>)) {
-    json::each_member(record, at, |key, start, end| {
-        let Some(child) = node.children.iter().find(|child| child.key == key) else {
-            return;
-        };
-        for &role in &child.roles {
-            show(role, record, start, end, see);
+/// Walks through the object that a cursor stands at; `None` if it stands at none.
+fn walk(node: &Node, cursor: &mut Cursor<'_>, see: &mut dyn FnMut(Found<'_>)) -> Option<()> {
+    cursor.pass(b"{")?;
+    while cursor.has_more(b'}')? {
+        let key = cursor.key()?.inner;
+        let child = node.children.iter().find(|child| child.key == key);
+        let roles = child.map_or(&[][..], |child| &child.roles);
+        let inside = child.filter(|child| !child.children.is_empty() && cursor.peek() == Some(b'{'));
+        let mut ahead = *cursor;
+        // What is only walked through is passed that way, and not looked at twice.
+        match inside {
+            Some(child) if roles.is_empty() => walk(child, cursor, see)?,
+            _ => {
+                let value = cursor.value()?;
+                roles.iter().for_each(|&role| show(role, value, see));
+                inside.and_then(|child| walk(child, &mut ahead, see));
+            }
         }
-        if !child.children.is_empty() && record[start] == b'{' {
-            walk(child, record, start, see);
-        }
-    });
+    }
+    Some(())
 }
 
 /// Shows a value; of a list each element, of an object each member.
-fn show(role: Role, record: &[u8], start: usize, end: usize, see: &mut dyn FnMut(Found<'_>)) {
-    match record[start] {
-        b'"' => with_text(&record[start + 1..end - 1], |text| match role {
+fn show(role: Role, value: &[u8], see: &mut dyn FnMut(Found<'_>)) {
+    match value {
+        [b'"', inner @ .., b'"'] => with_text(inner, |text| match role {
             Role::Text(weight) => see(Found::Text(text, weight)),
             Role::Tag => see(Found::Tag(text)),
             Role::Link => see(Found::Link(text)),
@@ -207,14 +215,10 @@ fn show(role: Role, record: &[u8], start: usize, end: usize, see: &mut dyn FnMut
                 }
             }
         }),
-        b'[' => {
-            json::each_element(record, start, |start, end| show(role, record, start, end, see));
-        }
-        b'{' => {
-            json::each_member(record, start, |_, start, end| show(role, record, start, end, see));
-        }
-        b'-' | b'0'..=b'9' => {
-            let text = std::str::from_utf8(&record[start..end]).unwrap_or_default();
+        [b'[', ..] => json::elements(value).for_each(|element| show(role, element, see)),
+        [b'{', ..] => json::members(value).for_each(|(_, member)| show(role, member, see)),
+        [b'-' | b'0'..=b'9', ..] => {
+            let text = std::str::from_utf8(value).unwrap_or_default();
             match role {
                 Role::Group(number) => see(Found::Group(number, text)),
                 Role::Text(weight) => see(Found::Text(text, weight)),

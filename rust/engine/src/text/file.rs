@@ -9,8 +9,9 @@ use super::sealed::Sealed;
 use crate::digest::{Hex, sha256};
 use crate::state::Class;
 
-/// The first bytes; the last one is the version.
-const MAGIC: &[u8; 8] = b"CMTEXT\x00\x03";
+/// The first bytes; the last one is the version. It also stands for how a text becomes words: a file of stems that nobody would
+/// cut today finds nothing.
+const MAGIC: &[u8; 8] = b"CMTEXT\x00\x04";
 const DIGEST_BYTES: usize = 32;
 
 /// What sealed documents were made of.
@@ -202,4 +203,74 @@ fn is_list(sealed: &Sealed, at: usize, docs: usize) -> bool {
             let last = places.last().map_or(docs, |&place| first + usize::from(place));
             last < docs && usize::from(places[places.len() - 1]) < SPAN_DOCS && places.is_sorted_by(|a, b| a < b)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::Words;
+    use super::super::{Fields, Index};
+    use super::*;
+    use crate::digest::Hasher;
+    use crate::state::Row;
+
+    /// What the words below are cut to, in the version that `MAGIC` names.
+    const STEMS: &str = "e2a5fc5ecb6883afee2cc551a5590f792dec2d25c8ce0ed1b5625eb322fe6e60";
+
+    fn spelled() -> Vec<u8> {
+        let class = Class {
+            kind: (*b"fact").into(),
+            status: (*b"active").into(),
+            face: false,
+        };
+        let mut index = Index::new(Fields::default(), Sealed::default());
+        index.put(&Row {
+            slot: 0,
+            id: b"R",
+            record: br#"{"id":"R","label":"added in the evening"}"#,
+            class: &class,
+            confidence: 1.0,
+            seq: 1,
+        });
+        index.seal();
+        let source = Source {
+            seq: 1,
+            head: String::new(),
+            choice: None,
+        };
+        spell(&source, index.sealed())
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_no_file() {
+        let mut file = spelled();
+        assert!(read(&file).is_some());
+        for version in [MAGIC[7] - 1, MAGIC[7] + 1] {
+            file.truncate(file.len() - DIGEST_BYTES);
+            file[7] = version;
+            let digest = sha256(&file).raw();
+            file.extend_from_slice(&digest);
+            assert!(read(&file).is_none(), "version {version}");
+        }
+    }
+
+    #[test]
+    fn a_version_stands_for_one_way_to_cut_words() {
+        let beginnings =
+            "add organ univers even run hop happi fl tr inter communic gener past relat nation agre ski d li"
+                .split(' ');
+        let endings = " s ed ing er ation ational ization ize iveness fulness ousli ness ity al ally es ies y ying ied eed eedly ement".split(' ');
+        let mut words = Words::default();
+        let mut hasher = Hasher::default();
+        for word in beginnings.flat_map(|beginning| endings.clone().map(move |ending| format!("{beginning}{ending}"))) {
+            for stem in words.stems(&word) {
+                hasher.update(stem.as_bytes());
+                hasher.update(b" ");
+            }
+        }
+        assert_eq!(
+            hasher.finish().text(),
+            STEMS,
+            "words are cut otherwise than before: give the file a new version, and this its new digest"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 //! spaces between words, and emoji, become single characters and pairs of neighbours. The same rules hold for records and
 //! for questions; only a question may leave out words that say little.
 
-use rust_stemmers::{Algorithm, Stemmer};
+use frostem::{Algorithm, Stemmer};
 use unicode_normalization::char::is_combining_mark;
 
 use super::fold::{fold, is_picture};
@@ -21,7 +21,7 @@ pub struct Words {
 impl Default for Words {
     fn default() -> Self {
         Self {
-            stemmer: Stemmer::create(Algorithm::English),
+            stemmer: Stemmer::new(Algorithm::English),
             folded: String::new(),
         }
     }

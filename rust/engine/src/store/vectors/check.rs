@@ -59,7 +59,7 @@ fn bad_among(rows: &[u8], bound: &Bound, group: &Group<'_>) -> Vec<u32> {
         .collect()
 }
 
-/// Which of the rows from `first` on have the digests that the log names. To ask for many at once is quicker.
+/// Which of the rows from `first` on have the digests that the log names.
 pub fn are_rows(rows: &[u8], first: u32, bound: &Bound, digests: &[[u8; 32]]) -> Vec<bool> {
     let stride = 4 * bound.dim;
     let rest = rows.get(first as usize * stride..).unwrap_or_default();

@@ -5,11 +5,9 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
 use super::words::{Bound, CHOICE_ID, check_dim, check_name, gone_row, group_id, group_space, space_id};
 use crate::digest::Hex;
-use crate::json::{self, Value};
+use crate::json::{self, Cursor, Value};
 use crate::state::spelled;
 
 /// A digest between quotes, and what stands behind it.
@@ -105,20 +103,20 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
 
 /// A group as we write it, with nothing taken back.
 fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
-    let mut steps = Steps(record);
-    steps.expect(b"{\"confidence\":1.0,\"data\":{\"dim\":")?;
-    steps.number()?;
-    steps.expect(b",\"generation\":")?;
-    let generation = steps.number()?;
-    steps.expect(b",\"ids\":[")?;
-    let ids = steps.strings()?;
-    steps.expect(b",\"row\":")?;
-    let row = u32::try_from(steps.number()?).ok()?;
-    steps.expect(b",\"sha256\":[")?;
-    let digests = steps.digests(ids.len())?;
-    steps.expect(b",\"space\":\"")?;
-    steps.expect(space.as_bytes())?;
-    steps.expect(b"\"}")?;
+    let mut cursor = Cursor::new(record);
+    cursor.pass(b"{\"confidence\":1.0,\"data\":{\"dim\":")?;
+    cursor.digits()?;
+    cursor.pass(b",\"generation\":")?;
+    let generation = cursor.digits()?;
+    cursor.pass(b",\"ids\":[")?;
+    let ids = strings(&mut cursor)?;
+    cursor.pass(b",\"row\":")?;
+    let row = u32::try_from(cursor.digits()?).ok()?;
+    cursor.pass(b",\"sha256\":[")?;
+    let digests = digests(&mut cursor, ids.len())?;
+    cursor.pass(b",\"space\":\"")?;
+    cursor.pass(space.as_bytes())?;
+    cursor.pass(b"\"}")?;
     Some(Group {
         space: space.to_owned(),
         generation,
@@ -129,66 +127,27 @@ fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
     })
 }
 
-/// Canonical text, from here on.
-struct Steps<'a>(&'a [u8]);
-
-impl<'a> Steps<'a> {
-    fn expect(&mut self, literal: &[u8]) -> Option<()> {
-        self.0 = self.0.strip_prefix(literal)?;
-        Some(())
+/// The strings of a list whose bracket was passed, and the bracket at its end.
+fn strings<'a>(cursor: &mut Cursor<'a>) -> Option<Vec<Cow<'a, [u8]>>> {
+    let mut found = Vec::new();
+    while cursor.has_more(b']')? {
+        found.push(Cow::Borrowed(cursor.string()?.inner));
     }
+    Some(found)
+}
 
-    fn number(&mut self) -> Option<u64> {
-        let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
-        let (number, rest) = self.0.split_at(digits);
-        self.0 = rest;
-        std::str::from_utf8(number).ok()?.parse().ok()
+/// So many digests of a list whose bracket was passed, and the bracket at its end. They all take the same room.
+fn digests(cursor: &mut Cursor<'_>, count: usize) -> Option<Vec<[u8; 32]>> {
+    let text = cursor.take(count.checked_mul(DIGEST_BYTES)?.max(1))?;
+    let (last, text) = text.split_last()?;
+    let mut digests = Vec::with_capacity(count);
+    for each in text.chunks(DIGEST_BYTES) {
+        let [b'"', digits @ .., b'"'] = each.strip_suffix(b",").unwrap_or(each) else {
+            return None;
+        };
+        digests.push(Hex::read_raw(digits)?);
     }
-
-    /// The strings of a list whose bracket was passed, and the bracket at its end.
-    fn strings(&mut self) -> Option<Vec<Cow<'a, [u8]>>> {
-        let mut found = Vec::new();
-        if self.expect(b"]").is_some() {
-            return Some(found);
-        }
-        loop {
-            self.expect(b"\"")?;
-            let text = self.0;
-            let mut at = 0;
-            loop {
-                at += memchr2(b'"', b'\\', &text[at..])?;
-                if text[at] == b'"' {
-                    break;
-                }
-                at += 2;
-                if at >= text.len() {
-                    return None;
-                }
-            }
-            found.push(Cow::Borrowed(&text[..at]));
-            self.0 = &text[at + 1..];
-            match self.0.first()? {
-                b',' => self.expect(b",")?,
-                _ => return self.expect(b"]").map(|()| found),
-            }
-        }
-    }
-
-    /// So many digests of a list whose bracket was passed, and the bracket at its end. They all take the same room.
-    fn digests(&mut self, count: usize) -> Option<Vec<[u8; 32]>> {
-        let length = count.checked_mul(DIGEST_BYTES)?;
-        let (text, rest) = self.0.split_at_checked(length.max(1))?;
-        let (text, last) = text.split_at(text.len() - 1);
-        self.0 = rest;
-        let mut digests = Vec::with_capacity(count);
-        for each in text.chunks(DIGEST_BYTES) {
-            let [b'"', digits @ .., b'"'] = each.strip_suffix(b",").unwrap_or(each) else {
-                return None;
-            };
-            digests.push(Hex::read_raw(digits)?);
-        }
-        (last == b"]").then_some(digests)
-    }
+    (*last == b']').then_some(digests)
 }
 
 #[cfg(test)]
