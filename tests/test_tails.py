@@ -49,7 +49,10 @@ def repair(project: Path) -> dict[str, Any]:
 def test_a_repair_before_the_next_write_takes_back_what_is_whole(tmp_path: Path, home: Path) -> None:
     before = unsynced(tmp_path, home)
     alter(home, *ONE)
-    with pytest.warns(RuntimeWarning, match=r"whole events.*repair\(\) before"), ChronoStore(tmp_path) as store:
+    with (
+        pytest.warns(RuntimeWarning, match=r"whole events.*repair\(\) before"),
+        ChronoStore(tmp_path) as store,
+    ):
         assert store.verify().tail is not None
         told = store.repair()
     assert (told["healed"], told["lost"]) == (1, [])

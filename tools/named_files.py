@@ -82,9 +82,7 @@ def traces(path: Path, law: Any) -> list[str]:
     for inner, shape in (("base", BASE_NAME), ("archive", ARCHIVE_NAME)):
         names = _names(path / inner, shape)
         found += [inner] if any((path / inner / name).is_file() for name in names) else []
-    copies = (
-        f"{inner}/{name}" for inner, shape in COPIES for name in _names(path / inner, shape)
-    )
+    copies = (f"{inner}/{name}" for inner, shape in COPIES for name in _names(path / inner, shape))
     found += next(([copy] for copy in copies if _holds_event(path / copy / LOG, law)), [])
     return found
 

@@ -343,9 +343,10 @@ class ChronoStore(Door):
         ``healed`` counts the places of the log that came back, ``changed`` has the ids whose records are
         other now, ``lost`` the events that stay lost, ``unsettled`` the ids that those seem to speak of,
         ``kept`` the folder of what was set aside, ``quarantine`` what else lies there and may come back:
-        tails with whole events, and what a log that was cut is known to have held. Where nothing proves the state that the log starts
-        from, the call is refused; ``unproven=True`` takes it as it is and marks every record of it. What
-        ``progress`` raises is raised when all is repaired: it cannot cancel the call.
+        tails with whole events, and what a log that was cut is known to have held. Where nothing proves
+        the state that the log starts from, the call is refused; ``unproven=True`` takes it as it is and
+        marks every record of it. What ``progress`` raises is raised when all is repaired: it cannot
+        cancel the call.
         """
         with self._lenient_engine() as engine:
             return engine.repair(progress, unproven=unproven)

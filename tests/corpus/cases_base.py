@@ -133,7 +133,9 @@ def bases() -> list[Case]:
             "log-missing",
         ),
         *(
-            folder_case(f"log_{what}", [], {path: content}, "none", "that is no copy of a log: there never was one")
+            folder_case(
+                f"log_{what}", [], {path: content}, "none", "that is no copy of a log: there never was one"
+            )
             for what, path, content in (
                 ("in_no_backup", "backup/mine/events.wal", b"".join(one().lines)),
                 ("in_an_unfinished_backup", "backup/20261115T190743.tmp/events.wal", b"".join(one().lines)),

@@ -77,7 +77,8 @@ def restore(
             told = here.store.restore(source, damaged=damaged)
         seq, records = here.store.wal_seq(), here.store.record_count()
         if as_json:
-            here.out.document({"path": spelled(source), "seq": seq, "records": records, "repaired": told})
+            repaired = {} if told is None else {"repaired": told}
+            here.out.document({"path": spelled(source), "seq": seq, "records": records, **repaired})
         else:
             here.out.done(f"restored: {counted(records, 'active record')} as of event {seq:,}")
             if told is not None:
@@ -136,7 +137,11 @@ def _kept(kept: dict[str, Any]) -> str:
     path = clean(kept["path"])
     if kept["what"] == "synced":
         return f"{path} knows a log that was cut: it had {kept['offset']:,} bytes and event {kept['seq']:,}"
-    way = "restore takes it back" if kept["restorable"] else "the log that it was cut from is not the present one"
+    way = (
+        "restore takes it back"
+        if kept["restorable"]
+        else "the log that it was cut from is not the present one"
+    )
     return f"{path} holds {counted(kept['events'], 'whole event')} from {kept['first_seq']:,} on; {way}"
 
 

@@ -366,9 +366,7 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         damaged: bool,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let repaired = self.handle.look_after(py, progress, |turns, report| {
-            store::bring_back(turns, &source, damaged, &now, report)
-        })?;
+        let repaired = self.handle.bring_back(py, &source, progress, damaged)?;
         repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
     }
 
@@ -379,9 +377,7 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         unproven: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (repaired, kept) = self.handle.with_progress(py, progress, |store, report| {
-            Ok((store.repair(unproven, now(), report)?, store.kept()?))
-        })?;
+        let (repaired, kept) = self.handle.repair(py, progress, unproven)?;
         report::repaired(py, repaired.as_ref(), &kept)
     }
 }
