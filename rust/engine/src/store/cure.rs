@@ -18,10 +18,11 @@ use crate::wal::synced::Synced;
 
 use super::base::Proof;
 use super::care::Scratch;
+use super::found::Traces;
 use super::heal::{Gaps, Lost};
 use super::load::{Examined, Look, examine, look_for_lost};
 use super::loader::Loader;
-use super::proofs::other_logs;
+use super::proofs::{copies_of_logs, other_logs};
 use super::unproven::{UNPROVEN, mark_all, put_on_hold};
 use super::{Log, Store};
 
@@ -164,7 +165,9 @@ impl Store {
     /// about the last sync knows; says whether it holds all of what was synced.
     fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
         let path = self.layout.log();
-        let Some(hint) = hint else { return Ok(None) };
+        let Some(hint) = hint else {
+            return self.newest_copy();
+        };
         let mut best: Option<((bool, u64), Arc<dyn DiskFile>)> = None;
         for copy in other_logs(&*self.disk, &self.layout).at(path)? {
             let length = copy.length().at(path)?;
@@ -181,6 +184,27 @@ impl Store {
             }
         }
         Ok(best.map(|((holds_all, _), copy)| (copy, holds_all)))
+    }
+
+    /// Where nothing is left of a log but copies, the one that goes on longest: nothing tells whether it went on further.
+    fn newest_copy(&self) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
+        let path = self.layout.log();
+        let traces = Traces::look(&*self.disk, &self.layout).at(path)?;
+        if traces.is_none_or(|traces| traces.has_remains()) {
+            return Ok(None);
+        }
+        let mut best: Option<(u64, Arc<dyn DiskFile>)> = None;
+        for copy in copies_of_logs(&*self.disk, &self.layout) {
+            let log = self.disk.open(copy.log(), Access::Read).at(copy.log())?;
+            let length = log.length().at(path)?;
+            let mut walk = Walk::new(None);
+            walk.go(&*log, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
+            let last_seq = walk.mark().last_seq;
+            if best.as_ref().is_none_or(|(known, _)| *known < last_seq) {
+                best = Some((last_seq, log));
+            }
+        }
+        Ok(best.map(|(_, log)| (log, false)))
     }
 
     fn refuse_unproven(&self) -> Result<Cure> {
