@@ -44,6 +44,7 @@ mod repair;
 mod restore;
 mod retire;
 mod search;
+mod seeming;
 mod set_aside;
 mod shared;
 mod shelf;
