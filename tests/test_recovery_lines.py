@@ -133,3 +133,14 @@ def test_a_lost_begin_tells_how_long_its_batch_was(tmp_path: Path) -> None:
     break_line(tmp_path, b'"begin"')
     (lost, *_) = repair(tmp_path)["lost"]
     assert "the begin of a batch of 3" in lost
+
+
+def test_a_batch_that_does_not_count_names_its_records(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A", "label": "old"})
+        store.upsert_many([{"id": "A", "label": "new"}, {"id": "B", "label": "last"}])
+    (tmp_path / ".chronomemory" / "synced").unlink()
+    break_line(tmp_path, b'"last"')
+    told = repair(tmp_path)
+    assert any("broken-batch" in lost and lost.endswith('; it speaks of "A"') for lost in told["lost"])
+    assert told["unsettled"] == ["A"]

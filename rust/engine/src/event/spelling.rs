@@ -5,6 +5,8 @@
 //! payload of which one byte is wrong, and that one is found by its hash; where a byte of a line is not one of the payload
 //! (it broke the text, or stands in a key, a number or an escape) lines are tried, and each is read as any reader would.
 
+use memchr::memmem;
+
 use super::line::{Event, FIELDS, Trust};
 use super::trial::{BLOCK_BYTES, Budget, Neighbours, Search};
 use crate::damage::DamageKind;
@@ -35,6 +37,8 @@ const NEAR_BYTES: usize = 16;
 /// No character has more bytes.
 const MOST_CHARACTER_BYTES: usize = 4;
 
+/// Which bytes are tried where there is this one.
+type Bytes<'a> = &'a dyn Fn(u8) -> Vec<u8>;
 type Spelling = fn(&Value, &mut Vec<u8>);
 /// The two dialects of a payload.
 const DIALECTS: [Spelling; 2] = [json::write_value_spaced, json::write_value];
@@ -98,7 +102,7 @@ fn with_hash_mended(line: &[u8], value: &Value, neighbours: Neighbours) -> Optio
             return None;
         }
         let quoted = format!("\"{written}\"");
-        let in_place = memchr::memmem::find_iter(line, quoted.as_bytes()).map(|at| {
+        let in_place = memmem::find_iter(line, quoted.as_bytes()).map(|at| {
             let (before, behind) = (&line[..at + 1], &line[at + quoted.len() - 1..]);
             [before, hash.bytes(), behind].concat()
         });
@@ -230,23 +234,28 @@ impl Attempts {
         }
     }
 
-    /// A key that every event or record has is spelled with one byte wrong.
+    /// A key that every event or record has is spelled with one byte wrong: then one half of it is right.
     fn with_word_mended(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         for word in FIELDS.iter().chain(&RECORD_FIELDS) {
             let quoted = format!("\"{word}\"");
             let quoted = quoted.as_bytes();
-            for start in 0..line.len() {
-                for length in quoted.len() - 1..=quoted.len() + 1 {
-                    let Some(there) = line.get(start..start + length) else {
-                        break;
-                    };
-                    if !is_one_edit(there, quoted) {
-                        continue;
-                    }
-                    let candidate = [&line[..start], quoted, &line[start + length..]].concat();
-                    if self.fits(&candidate) {
-                        return Some(candidate);
-                    }
+            let lengths = quoted.len() - 1..=quoted.len() + 1;
+            let (front, back) = quoted.split_at(quoted.len() / 2);
+            let by_front = memmem::find_iter(line, front).filter(|start| !line[*start..].starts_with(quoted));
+            let by_front = by_front.flat_map(|start| lengths.clone().map(move |length| start..start + length));
+            let ends = memmem::find_iter(line, back).map(|start| start + back.len());
+            let ends = ends.filter(|end| !line[..*end].ends_with(quoted));
+            let by_back = ends.flat_map(|end| lengths.clone().map(move |length| end.saturating_sub(length)..end));
+            for place in by_front.chain(by_back) {
+                if !line.get(place.clone()).is_some_and(|there| is_one_edit(there, quoted)) {
+                    continue;
+                }
+                if self.left < blocks_of(line) {
+                    return None;
+                }
+                let candidate = [&line[..place.start], quoted, &line[place.end..]].concat();
+                if self.fits(&candidate) {
+                    return Some(candidate);
                 }
             }
         }
@@ -267,7 +276,7 @@ impl Attempts {
         let last = last.min(line.len());
         let first = place.saturating_sub(NEAR_BYTES);
         let near: Vec<usize> = (first..=last.min(place + NEAR_BYTES)).rev().collect();
-        let far: Vec<usize> = (0..=last).rev().filter(|place| !near.contains(place)).collect();
+        let far: Vec<usize> = (0..first).chain(place + NEAR_BYTES + 1..=last).rev().collect();
         self.at_places(line, &near, READING_BLOCKS)
             .or_else(|| self.at_places(line, &far, 1))
     }
@@ -277,7 +286,7 @@ impl Attempts {
         let bits = |byte: u8| (0..8).map(|bit| byte ^ 1 << bit).collect::<Vec<u8>>();
         let likely = |_: u8| LIKELY.to_vec();
         let others = |_: u8| (0..=u8::MAX).filter(|byte| !LIKELY.contains(byte)).collect();
-        let passes: [(usize, &dyn Fn(u8) -> Vec<u8>, bool); 5] = [
+        let passes: [(usize, Bytes<'_>, bool); 5] = [
             (8, &bits, false),
             (LIKELY.len(), &likely, true),
             (LIKELY.len(), &likely, false),
@@ -306,13 +315,7 @@ impl Attempts {
             .find(|candidate| self.fits(candidate))
     }
 
-    fn at_place(
-        &mut self,
-        line: &[u8],
-        place: usize,
-        bytes: &dyn Fn(u8) -> Vec<u8>,
-        is_missing: bool,
-    ) -> Option<Vec<u8>> {
+    fn at_place(&mut self, line: &[u8], place: usize, bytes: Bytes<'_>, is_missing: bool) -> Option<Vec<u8>> {
         let behind = if is_missing { place } else { place + 1 };
         let was = line.get(place).copied().unwrap_or_default();
         let mut candidate = [&line[..place], &[was], line.get(behind..)?].concat();

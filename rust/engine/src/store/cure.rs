@@ -264,12 +264,16 @@ fn told_of(damage: &Damage, all: &[Damage], dropped: &[(u64, String)]) -> String
         let later = all.iter().filter(|other| other.kind == DamageKind::BrokenBatch);
         let later = later.map(|other| other.offset).filter(|offset| *offset > damage.offset);
         let end = later.min().unwrap_or(u64::MAX);
-        let of_batch = dropped
-            .iter()
-            .filter(|(offset, _)| (damage.offset..end).contains(offset));
+        // Behind the begin, which is no record.
+        let inside = damage.offset + 1..end;
+        let of_batch = dropped.iter().filter(|(offset, _)| inside.contains(offset));
+        let count = of_batch.clone().count();
         let ids: Vec<String> = of_batch.take(MOST_TOLD).map(|(_, id)| format!("{id:?}")).collect();
         if !ids.is_empty() {
             said += &format!("; it speaks of {}", ids.join(", "));
+        }
+        if count > MOST_TOLD {
+            said += &format!(" and {} more", count - MOST_TOLD);
         }
     }
     said
