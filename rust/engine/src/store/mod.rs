@@ -49,6 +49,7 @@ mod retire;
 mod route;
 mod runs;
 mod search;
+mod seeming;
 mod set_aside;
 mod shared;
 mod shelf;
