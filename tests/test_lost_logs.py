@@ -175,3 +175,115 @@ def test_a_backup_that_lost_its_log_is_no_empty_project(tmp_path: Path, home: Pa
     with quiet(), ChronoStore(backup) as store, pytest.raises((LogCorrupted, StoreReadOnly)):
         store.upsert({"id": "B"})
     assert not (backup / ".chronomemory").exists()
+
+
+# Nothing is left but copies.
+
+
+def only_copies_left(project: Path, home: Path, where: str) -> dict[str, str]:
+    """A store whose log and hint are gone, and what the copy that is left held."""
+    with ChronoStore(project) as store:
+        store.upsert_many([{"id": f"R-{n}", "label": f"value {n}"} for n in range(9)])
+        backup = store.backup()
+        if where == "quarantine":
+            store.restore(backup)
+    held = labels(project)
+    if where == "quarantine":
+        shutil.rmtree(home / "backup")
+    for name in ("events.wal", "synced", "snapshot.json"):
+        (home / name).unlink(missing_ok=True)
+    return held
+
+
+@pytest.mark.parametrize("where", ["backup", "quarantine"])
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_a_log_of_which_only_copies_are_left_is_missed(
+    tmp_path: Path, home: Path, where: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = only_copies_left(tmp_path, home, where)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another home"))
+    if how == "emptied":
+        (home / "events.wal").write_bytes(b"")
+    copy = only(home / where)
+    for named in (tmp_path, home):
+        report = ChronoStore(named).verify()
+        assert [item.kind for item in report.damage] == ["log-missing"]
+        assert f"{where}/{copy.name}" in report.damage[0].reason
+    with pytest.warns(RuntimeWarning, match="log-missing"), ChronoStore(tmp_path) as store:
+        for write in (lambda: store.upsert({"id": "new"}), store.compact, store.backup, store.repair):
+            with pytest.raises(LogCorrupted, match="restore brings back") as caught:
+                write()
+            assert caught.value.damage == "log-missing"
+        store.restore(copy)
+        assert store.upsert({"id": "new"}).seq > 9
+    assert labels(tmp_path).items() >= held.items()
+    assert ChronoStore(tmp_path).verify().valid
+
+
+def test_what_is_taken_unproven_from_a_copy_says_so(tmp_path: Path, home: Path) -> None:
+    held = only_copies_left(tmp_path, home, "backup")
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair(unproven=True)
+        assert sorted(told["unproven"]) == sorted(held)
+        assert told["lost"]
+    assert labels(tmp_path) == held
+
+
+def test_copies_of_nothing_and_folders_of_others_show_no_log(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path / "other") as other:
+        other.upsert({"id": "A"})
+    stranger = tmp_path / "other" / ".chronomemory" / "events.wal"
+    with ChronoStore(tmp_path) as store:
+        store.backup()  # of nothing
+    for name in ("mine", "20261115T190743.tmp"):
+        (home / "backup" / name).mkdir()
+        shutil.copy(stranger, home / "backup" / name / "events.wal")
+    report = ChronoStore(tmp_path).verify()
+    assert report.valid, report.damage
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "first"})
+    assert ChronoStore(tmp_path).verify().valid
+
+
+# A draft of a restore.
+
+
+@pytest.mark.parametrize("draft", ["empty", "whole"])
+def test_a_draft_of_a_restore_hides_no_loss(tmp_path: Path, home: Path, draft: str) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R-{n}"} for n in range(9)])
+        store.compact()
+    log = (home / "events.wal").read_bytes()
+    (home / "archive" / "restored.wal.tmp").write_bytes(log if draft == "whole" else b"")
+    for name in ("events.wal", "synced"):
+        (home / name).unlink()
+    report = ChronoStore(tmp_path).verify()
+    assert [item.kind for item in report.damage] == ["log-missing"]
+    assert "restore again" in report.damage[0].reason
+    with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted):
+        store.upsert({"id": "new"})
+
+
+def test_a_restore_into_an_empty_folder_that_was_killed_is_done_again(tmp_path: Path) -> None:
+    project, copy = tmp_path / "project", tmp_path / "copy"
+    with ChronoStore(project) as store:
+        store.upsert_many([{"id": f"R-{n}", "label": f"value {n}"} for n in range(9)])
+        store.compact()
+        store.upsert({"id": "late", "label": "after"})
+        shutil.copytree(store.backup(), copy)
+    held = labels(project)
+    empty = tmp_path / "empty"
+    home = empty / ".chronomemory"
+    # What is there when it was killed just before the log got its name.
+    (home / "archive").mkdir(parents=True)
+    shutil.copy(copy / "events.wal", home / "archive" / "restored.wal.tmp")
+    shutil.copytree(copy / "base", home / "base")
+    shutil.copytree(copy / "archive", home / "archive", dirs_exist_ok=True)
+    with quiet(), ChronoStore(empty) as store:
+        with pytest.raises(LogCorrupted, match="restore again"):
+            store.upsert({"id": "new"})
+        store.restore(copy)
+    assert labels(empty) == held
+    report = ChronoStore(empty).verify()
+    assert report.valid
+    assert not any("repaired" in note for note in report.notes)

@@ -29,6 +29,13 @@ ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
 #: What a base and an archive of ours are called.
 BASE_NAME = re.compile(r"[0-9a-f]{64}\.json")
 ARCHIVE_NAME = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{16}\.wal(\.zst)?")
+#: What a hint is called that a log did not live up to.
+KEPT_HINT = re.compile(r"[0-9]{8}T[0-9]{6}-synced(-[0-9]+)?")
+#: What a copy of ours is called: a backup, and a store that recovery set aside.
+COPIES = (
+    ("backup", re.compile(r"[0-9]{8}T[0-9]{6}(-[0-9]+)*")),
+    ("quarantine", re.compile(r"[0-9]{8}T[0-9]{6}-(damaged|before-restore)(-[0-9]+)?")),
+)
 
 
 def knows_a_log(synced: bytes) -> bool:
@@ -46,21 +53,57 @@ def has_blank_log(stream: BinaryIO) -> bool:
     return len(line) < MAX_LINE_BYTES
 
 
-def traces(path: Path) -> list[str]:
-    """What beside a log shows that there was one."""
+def _names(folder: Path, shape: re.Pattern[str]) -> list[str]:
+    """Names of ours in a folder, the last first; a link in its place is nobody's."""
+    try:
+        names = [] if folder.is_symlink() else [one.name for one in folder.iterdir() if not one.is_symlink()]
+    except OSError:
+        names = []
+    return sorted((name for name in names if shape.fullmatch(name)), reverse=True)
+
+
+def _holds_event(log: Path, law: Any) -> bool:
+    if log.is_symlink() or not log.is_file():
+        return False
+    try:
+        with log.open("rb") as stream:
+            return any(line.complete and not law.read_event(line.raw)[1] for line in law.split(stream))
+    except OSError:
+        return False
+
+
+def traces(path: Path, law: Any) -> list[str]:
+    """What beside a log shows that there was one: section 1 of the format; `law` judges lines."""
     try:
         synced = (path / "synced").read_bytes()
     except OSError:
         synced = b""
     found = ["synced"] if knows_a_log(synced) else []
-    if (path / "archive" / "restored.wal.tmp").exists():
-        return found  # a restore into an empty folder was interrupted
     for inner, shape in (("base", BASE_NAME), ("archive", ARCHIVE_NAME)):
+        names = _names(path / inner, shape)
+        found += [inner] if any((path / inner / name).is_file() for name in names) else []
+    copies = (f"{inner}/{name}" for inner, shape in COPIES for name in _names(path / inner, shape))
+    found += next(([copy] for copy in copies if _holds_event(path / copy / LOG, law)), [])
+    return found
+
+
+def kept_hints(path: Path, log: Any, stream: BinaryIO) -> list[str]:
+    """What hints that were put aside know of this log and it does not hold: section 6 of the format."""
+    found = []
+    for name in reversed(_names(path / "quarantine", KEPT_HINT)):
         try:
-            names = [one.name for one in (path / inner).iterdir() if one.is_file() and not one.is_symlink()]
+            hint = (path / "quarantine" / name).read_bytes()
         except OSError:
             continue
-        found += [inner] if any(shape.fullmatch(name) for name in names) else []
+        if not knows_a_log(hint) or not log.known.first or log.known.first["hash"] != hint[24:56].hex():
+            continue
+        end = int.from_bytes(hint[8:16], "little")
+        stream.seek(max(0, end - MAX_LINE_BYTES - 1))
+        before = stream.read(min(end, MAX_LINE_BYTES + 1))
+        head = f'"hash":"{hint[56:88].hex()}"'.encode()
+        is_there = end <= log.bytes and before.endswith(b"\n") and head in before[:-1].rpartition(b"\n")[2]
+        if not is_there:
+            found.append(f"the log was cut once: quarantine/{name} knows it with {end} bytes")
     return found
 
 

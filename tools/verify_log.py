@@ -274,13 +274,18 @@ class Log:
 def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[str, Any]:
     log = Log(stream, synced)
     if NAMED and not log.known.events and not log.damage and NAMED.has_blank_log(stream):
-        shown = NAMED.traces(folder.path) if folder else ["synced"] * NAMED.knows_a_log(synced)
+        shown = (
+            NAMED.traces(folder.path, sys.modules[__name__])
+            if folder
+            else ["synced"] * NAMED.knows_a_log(synced)
+        )
         if shown:
             log.report("log-missing", f"there is no event, but there was a log: {', '.join(shown)}", None)
     base = (
         NAMED.check_base(folder, stream, synced, log, sys.modules[__name__]) if NAMED and folder else "none"
     )
     end = log.committed_end
+    log.notes += NAMED.kept_hints(folder.path, log, stream) if NAMED and folder else []
     return {
         "valid": not log.damage,
         "first_seq": log.known.first["seq"] if log.known.first else None,
@@ -331,7 +336,9 @@ def _without_log(path: Path) -> dict[str, Any]:
     """The verdict on a folder without a log: empty, unless something shows that there was one."""
     found = verify_bytes(b"")
     shown = [
-        one for inner in (path / ".chronomemory", path) for one in (NAMED.traces(inner) if NAMED else [])
+        one
+        for inner in (path / ".chronomemory", path)
+        for one in (NAMED.traces(inner, sys.modules[__name__]) if NAMED else [])
     ]
     if shown:
         reason = f"it is not there, but there was one: {', '.join(shown)}"

@@ -28,7 +28,13 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
             "every good line is loaded, verify() lists the others"
         )
     if found.tail:
-        yield f"{project_root}: {found.tail}; the next write puts them aside"
+        first = "run repair() before anything is written: " if found.tail.events else ""
+        yield f"{project_root}: {found.tail}; {first}the next write puts them aside"
+    if findings["cut"] and not any(item.kind == "log-missing" for item in found.damage):
+        yield (
+            f"{project_root}: {findings['cut']}; run repair() before anything is written: "
+            "the next write goes on without what is missing"
+        )
     for short in findings["short_rows"]:
         yield (
             f"{project_root}: {short}; these embeddings are missing, "

@@ -326,24 +326,27 @@ class ChronoStore(Door):
 
     def restore(
         self, source: str | os.PathLike[str], *, damaged: bool = False, progress: Progress | None = None
-    ) -> None:
+    ) -> dict[str, Any] | None:
         """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
         What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. What ``progress`` raises is raised when all is put back: it
-        cannot cancel the call.
+        then it comes back as it is. A tail in ``quarantine/`` takes its place behind the bytes that it
+        was cut from and is repaired; only then something is returned, as ``repair`` tells it. What
+        ``progress`` raises is raised when all is put back: it cannot cancel the call.
         """
         with self._lenient_engine() as engine:
-            engine.restore(os.fspath(source), progress, damaged=damaged)
+            return engine.restore(os.fspath(source), progress, damaged=damaged)
 
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
 
         ``healed`` counts the places of the log that came back, ``changed`` has the ids whose records are
         other now, ``lost`` the events that stay lost, ``unsettled`` the ids that those seem to speak of,
-        ``kept`` the folder of what was set aside. Where nothing proves the state that the log starts
-        from, the call is refused; ``unproven=True`` takes it as it is and marks every record of it. What
-        ``progress`` raises is raised when all is repaired: it cannot cancel the call.
+        ``kept`` the folder of what was set aside, ``quarantine`` what else lies there and may come back:
+        tails with whole events, and what a log that was cut is known to have held. Where nothing proves
+        the state that the log starts from, the call is refused; ``unproven=True`` takes it as it is and
+        marks every record of it. What ``progress`` raises is raised when all is repaired: it cannot
+        cancel the call.
         """
         with self._lenient_engine() as engine:
             return engine.repair(progress, unproven=unproven)

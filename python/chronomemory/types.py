@@ -98,9 +98,12 @@ class Tail:
     offset: int
     length: int
     reason: str
+    #: How many whole events it holds, if it is more than an interrupted write: ``repair()`` takes them back.
+    events: int = 0
 
     def __str__(self) -> str:
-        return f"{self.length} uncommitted bytes from offset {self.offset} on: {self.reason}"
+        whole = f", {self.events} whole events among them" if self.events else ""
+        return f"{self.length} uncommitted bytes from offset {self.offset} on: {self.reason}{whole}"
 
 
 @dataclass(frozen=True, slots=True)

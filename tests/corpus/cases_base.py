@@ -108,9 +108,42 @@ def bases() -> list[Case]:
         folder_case(
             "log_not_restored",
             [],
-            {**first.files, "archive/restored.wal.tmp": b""},
+            {**first.files, "archive/restored.wal.tmp": b"".join(first.chain.lines)},
             "none",
-            "an interrupted restore brought these files",
+            "an interrupted restore is no store either, and explains nothing",
+            "log-missing",
+        ),
+        *(
+            folder_case(
+                f"log_{what}", [], {path: b"".join(one().lines)}, "none", "a copy shows a log", "log-missing"
+            )
+            for what, path in (
+                ("in_a_backup", "backup/20261115T190743/events.wal"),
+                ("in_a_second_backup", "backup/20261115T190743-2/events.wal"),
+                ("set_aside_damaged", "quarantine/20261115T190743-damaged/events.wal"),
+                ("set_aside_before_restore", "quarantine/20261115T190743-before-restore-3/events.wal"),
+            )
+        ),
+        folder_case(
+            "log_damaged_in_a_backup",
+            [],
+            {"backup/20261115T190743/events.wal": b"rubbish\n" + b"".join(one().lines)},
+            "none",
+            "one line of the copy can be loaded",
+            "log-missing",
+        ),
+        *(
+            folder_case(
+                f"log_{what}", [], {path: content}, "none", "that is no copy of a log: there never was one"
+            )
+            for what, path, content in (
+                ("in_no_backup", "backup/mine/events.wal", b"".join(one().lines)),
+                ("in_an_unfinished_backup", "backup/20261115T190743.tmp/events.wal", b"".join(one().lines)),
+                ("in_an_empty_backup", "backup/20261115T190743/snapshot.json", b"{}"),
+                ("in_a_backup_of_rubbish", "backup/20261115T190743/events.wal", b"rubbish\n"),
+                ("in_a_torn_backup", "backup/20261115T190743/events.wal", one().lines[0][:-1]),
+                ("only_a_tail", "quarantine/20261115T190743-tail-at-0", b"".join(one().lines)),
+            )
         ),
         first.case("base_missing", "missing", "the base is gone", missing, files=gone),
         first.case("base_altered", "damaged", "one byte more", altered, files=longer),

@@ -61,8 +61,7 @@ def restore(
         typer.Argument(
             metavar="FOLDER",
             exists=True,
-            file_okay=False,
-            help="What backup made, or what repair or restore set aside.",
+            help="What backup made, or what repair or restore set aside; or a tail in quarantine.",
         ),
     ],
     damaged: Annotated[bool, typer.Option("--damaged", help="Bring a damaged copy back as it is.")] = False,
@@ -75,12 +74,15 @@ def restore(
     """
     with session(project, as_json) as here:
         with here.out.progress("restoring"):
-            here.store.restore(source, damaged=damaged)
+            told = here.store.restore(source, damaged=damaged)
         seq, records = here.store.wal_seq(), here.store.record_count()
         if as_json:
-            here.out.document({"path": spelled(source), "seq": seq, "records": records})
+            repaired = {} if told is None else {"repaired": told}
+            here.out.document({"path": spelled(source), "seq": seq, "records": records, **repaired})
         else:
             here.out.done(f"restored: {counted(records, 'active record')} as of event {seq:,}")
+            if told is not None:
+                here.out.show(pairs(_told(told)))
 
 
 def repair(
@@ -99,12 +101,15 @@ def repair(
         told: dict[str, Any] = here.store.repair(unproven=unproven)
         if as_json:
             here.out.document(told)
-        elif not told["damage"]:
+            return
+        if not told["damage"]:
             here.out.done("nothing is damaged; nothing was done")
         else:
             here.out.show(damage_table(Damage(**item) for item in told["damage"]))
             here.out.done(f"a clean log starts from {counted(told['records'], 'record')}")
             here.out.show(pairs(_told(told)))
+        for kept in told["quarantine"]:
+            here.out.show(_kept(kept))
 
 
 def _told(told: dict[str, Any]) -> dict[str, str]:
@@ -125,6 +130,19 @@ def _told(told: dict[str, Any]) -> dict[str, str]:
         "set aside": clean(told["kept"]),
     }
     return {name: text for name, text in rows.items() if text}
+
+
+def _kept(kept: dict[str, Any]) -> str:
+    """Say what lies in quarantine beside whole stores."""
+    path = clean(kept["path"])
+    if kept["what"] == "synced":
+        return f"{path} knows a log that was cut: it had {kept['offset']:,} bytes and event {kept['seq']:,}"
+    way = (
+        "restore takes it back"
+        if kept["restorable"]
+        else "the log that it was cut from is not the present one"
+    )
+    return f"{path} holds {counted(kept['events'], 'whole event')} from {kept['first_seq']:,} on; {way}"
 
 
 def _log_bytes(project: Path) -> int:

@@ -139,7 +139,10 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
         out.show("      the log is none the worse; a search may have missed something")
     if report.tail:
         out.show("", Text.assemble(("tail  ", "bold yellow"), clean(report.tail)))
-        out.show("      an interrupted write, never acknowledged; the next write puts it aside")
+        if report.tail.events:
+            out.show("      before anything is written, chronomemory repair takes back what is whole")
+        else:
+            out.show("      an interrupted write, never acknowledged; the next write puts it aside")
     for note in report.notes:
         out.show(Text.assemble(("note  ", "bold yellow"), clean(note)))
     rungs = table("rung", "verdict", "what it would mean")

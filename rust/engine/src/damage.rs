@@ -101,4 +101,6 @@ pub struct Tail {
     pub length: u64,
     /// Why it is a tail.
     pub reason: String,
+    /// How many whole events it holds, if it is more than an interrupted write.
+    pub events: u64,
 }

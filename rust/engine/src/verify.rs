@@ -83,6 +83,8 @@ pub struct Report {
     pub tail: Option<Tail>,
     /// What is worth knowing but not damage.
     pub notes: Vec<String>,
+    /// The log ends before the last known sync: how that is said in the notes.
+    pub cut: Option<String>,
 }
 
 impl Report {
@@ -230,6 +232,7 @@ impl Walk {
                 offset,
                 length: until - offset,
                 reason: reason.to_owned(),
+                events: 0,
             })
         };
         if !ended && !sink.is_satisfied() && self.end < until && self.end < self.promised {

@@ -359,11 +359,15 @@ impl Engine {
     }
 
     #[pyo3(signature = (source, progress=None, *, damaged=false))]
-    fn restore(&self, py: Python<'_>, source: PathBuf, progress: Option<Py<PyAny>>, damaged: bool) -> PyResult<()> {
-        let source = store::source_of(&RealDisk::default(), &source);
-        self.handle.look_after(py, progress, |turns, report| {
-            store::restore(turns, &source, damaged, &now, report)
-        })
+    fn restore<'py>(
+        &self,
+        py: Python<'py>,
+        source: PathBuf,
+        progress: Option<Py<PyAny>>,
+        damaged: bool,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let repaired = self.handle.bring_back(py, &source, progress, damaged)?;
+        repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
     }
 
     #[pyo3(signature = (progress=None, *, unproven=false))]
@@ -373,10 +377,8 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         unproven: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let repaired = self
-            .handle
-            .with_progress(py, progress, |store, report| store.repair(unproven, now(), report))?;
-        report::repaired(py, repaired.as_ref())
+        let (repaired, kept) = self.handle.repair(py, progress, unproven)?;
+        report::repaired(py, repaired.as_ref(), &kept)
     }
 }
 

@@ -1,6 +1,7 @@
 //! How is an open store held: shared between threads, closed once, useless after a fork?
 
 use std::cell::Cell;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +10,7 @@ use chronomemory::blocks::{Answer, Ask};
 use chronomemory::disk::forked;
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
-use chronomemory::store::{self, Ahead, Committed, Hit, Search, Shared, Store, Turns};
+use chronomemory::store::{self, Ahead, Committed, Hit, Kept, Repaired, Search, Shared, Store, Turns};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -281,6 +282,31 @@ impl Handle {
         let outcome = enter(py, || work(self, &mut |done, total| reporter.report(done, total)));
         reporter.finish()?;
         outcome
+    }
+
+    /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.
+    pub fn bring_back(
+        &self,
+        py: Python<'_>,
+        source: &Path,
+        progress: Option<Py<PyAny>>,
+        damaged: bool,
+    ) -> PyResult<Option<Repaired>> {
+        self.look_after(py, progress, |turns, report| {
+            store::bring_back(turns, source, damaged, &now, report)
+        })
+    }
+
+    /// Repairs the store; says what was done, and what lies in `quarantine/` beside whole stores.
+    pub fn repair(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        unproven: bool,
+    ) -> PyResult<(Option<Repaired>, Vec<Kept>)> {
+        self.with_progress(py, progress, |store, report| {
+            Ok((store.repair(unproven, now(), report)?, store.kept()?))
+        })
     }
 }
 

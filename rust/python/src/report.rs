@@ -1,7 +1,7 @@
 //! How is a report shown to Python?
 
 use chronomemory::damage::{Damage, Tail};
-use chronomemory::store::{Repaired, Standing};
+use chronomemory::store::{Kept, Repaired, Standing};
 use chronomemory::verify::Report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -47,6 +47,7 @@ pub fn dict<'py>(
         Standing::Unknown(reason) => ("unknown", reason.as_str()),
         Standing::Unreadable(reason) => ("unreadable", reason.as_str()),
     };
+    dict.set_item("cut", report.cut.as_deref())?;
     dict.set_item("remembered", word)?;
     dict.set_item("remembered_reason", reason)?;
     Ok(dict)
@@ -69,7 +70,7 @@ pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, Py
 }
 
 /// What a repair did; without one nothing was damaged.
-pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>) -> PyResult<Bound<'py, PyDict>> {
+pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>, found: &[Kept]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let none: &[String] = &[];
     dict.set_item("damage", damages(py, done.map_or(&[], |done| &done.damage))?)?;
@@ -81,6 +82,7 @@ pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>) -> PyResult<Bound
     dict.set_item("lost", done.map_or(none, |done| &done.lost))?;
     dict.set_item("unsettled", done.map_or(none, |done| &done.unsettled))?;
     dict.set_item("unproven", done.map_or(none, |done| &done.unproven))?;
+    dict.set_item("quarantine", kept(py, found)?)?;
     Ok(dict)
 }
 
@@ -89,5 +91,38 @@ fn tail_dict<'py>(py: Python<'py>, tail: &Tail) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("offset", tail.offset)?;
     dict.set_item("length", tail.length)?;
     dict.set_item("reason", &tail.reason)?;
+    dict.set_item("events", tail.events)?;
     Ok(dict)
+}
+
+/// What lies in `quarantine/` and is not a store of its own.
+fn kept<'py>(py: Python<'py>, found: &[Kept]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for kept in found {
+        let dict = PyDict::new(py);
+        match kept {
+            Kept::Tail {
+                path,
+                offset,
+                events,
+                first_seq,
+                is_next,
+            } => {
+                dict.set_item("what", "tail")?;
+                dict.set_item("path", path)?;
+                dict.set_item("offset", offset)?;
+                dict.set_item("events", events)?;
+                dict.set_item("first_seq", first_seq)?;
+                dict.set_item("restorable", is_next)?;
+            }
+            Kept::Hint { path, offset, seq, .. } => {
+                dict.set_item("what", "synced")?;
+                dict.set_item("path", path)?;
+                dict.set_item("offset", offset)?;
+                dict.set_item("seq", seq)?;
+            }
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
 }

@@ -2,85 +2,61 @@
 //!
 //! A line names the hash of its payload, and the line behind it names it again. So if a single byte was altered, lost or
 //! slipped in, the line can be found again by trying: no other bytes have that hash. What is found is proved, not guessed.
-//! A search costs time, and it is done within a budget.
+//! A search costs time, and it is done within a budget. Lines of our own form are their payload, nearly; those of other
+//! tools are the business of [`super::spelling`].
 
 use super::line::{Event, Trust};
-use crate::digest::{Hasher, Hex};
+use super::spelling;
+use super::trial::Search;
+pub use super::trial::{Budget, Neighbours, mend_bytes};
+use crate::digest::Hex;
 
 /// How a line of our own form begins, and what stands between its hash and its payload.
 const OPENING: &[u8] = b"{\"hash\":\"";
+/// The same in a line with spaces: a space does no harm, so this is never ours with one byte too many.
+const SPACED_OPENING: &[u8] = b"{\"hash\": \"";
 const HASH_END: usize = OPENING.len() + 64;
 const PAYLOAD: usize = HASH_END + 2;
-/// How much SHA-256 takes at a time.
-const BLOCK_BYTES: usize = 64;
-
-/// What is known of the place of a line in the chain.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Neighbours {
-    /// The hash of the event before; `Some(None)` if there is none before.
-    pub before: Option<Option<Hex>>,
-    /// The hash that the line behind gives as its predecessor's.
-    pub after: Option<Hex>,
-}
-
-impl Neighbours {
-    /// Whether a line is an event that stands between these.
-    fn fit(&self, line: &[u8]) -> Option<Hex> {
-        let event = Event::read(line, Trust::Nothing).ok().filter(|event| !event.injected)?;
-        let hash = event.hash(line);
-        let prev = event.prev_hash(line);
-        let follows = self
-            .before
-            .is_none_or(|before| prev == before.as_ref().map_or(&b""[..], |head| head.bytes()));
-        (follows && self.after.is_none_or(|after| after == hash)).then_some(hash)
-    }
-}
-
-/// How many blocks may still be hashed in search of lost bytes.
-#[derive(Debug)]
-pub struct Budget(u64);
-
-impl Budget {
-    /// So many blocks of 64 bytes.
-    pub fn of(blocks: u64) -> Self {
-        Self(blocks)
-    }
-
-    fn take(&mut self, blocks: u64) -> bool {
-        let is_enough = self.0 >= blocks;
-        if is_enough {
-            self.0 -= blocks;
-        }
-        is_enough
-    }
-}
 
 /// The lines, each with its newline, that a damaged line was before one of its bytes was lost; `None` if that is not what
 /// happened to it, or if the search would take too long.
 pub fn mend(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<Vec<u8>> {
     split(line, neighbours)
-        .or_else(|| with_hash_mended(line, neighbours).map(ended))
-        .or_else(|| with_hash_shifted(line, neighbours).map(ended))
-        .or_else(|| with_payload_mended(line, neighbours, budget).map(ended))
+        .or_else(|| mend_own(line, neighbours, budget).map(ended))
+        .or_else(|| spelling::mend(line, neighbours, budget).map(ended))
 }
 
-/// The same for a line that a newline has cut in two.
+fn mend_own(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<Vec<u8>> {
+    let lengths = OPENING.len() - 1..=OPENING.len() + 1;
+    let begins_alike = |length: usize| {
+        line.get(..length)
+            .is_some_and(|start| spelling::is_one_edit(start, OPENING))
+    };
+    let is_own = line.starts_with(OPENING) || lengths.into_iter().any(begins_alike);
+    if !is_own || line.starts_with(SPACED_OPENING) {
+        return None;
+    }
+    with_hash_mended(line, neighbours)
+        .or_else(|| with_hash_shifted(line, neighbours))
+        .or_else(|| with_payload_mended(line, neighbours, budget))
+}
+
+/// The same for a line that a newline has cut in two: it came in, or in the place of another byte.
 pub fn mend_cut(first: &[u8], second: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
+    // In a line of another tool nothing but the usual form tells whether there was a space.
+    let joined = [first, second].concat();
     let mut line = [first, b" ", second].concat();
+    let is_own = Event::read(&joined, Trust::Nothing).is_ok_and(|event| event.is_own_form());
+    if !is_own && neighbours.fit(&line).is_some() {
+        return Some(ended(line));
+    }
+    if neighbours.fit(&joined).is_some() {
+        return Some(ended(joined));
+    }
     (0..=u8::MAX).find_map(|byte| {
         line[first.len()] = byte;
         neighbours.fit(&line).map(|_| ended(line.clone()))
     })
-}
-
-/// The bytes that have a digest, before one of them was altered, lost or slipped in.
-pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec<u8>> {
-    let search = Search {
-        payload: bytes,
-        wanted: wanted.raw(),
-        first: 0,
-    };
-    search.find(budget)
 }
 
 fn ended(mut line: Vec<u8>) -> Vec<u8> {
@@ -88,26 +64,33 @@ fn ended(mut line: Vec<u8>) -> Vec<u8> {
     line
 }
 
-/// Two lines that lost the newline between them.
+/// Two lines that lost the newline between them. Between the braces of one event there is always a comma.
 fn split(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
-    memchr::memmem::find_iter(line, OPENING)
-        .filter(|at| *at > 1)
-        .find_map(|at| {
-            // The newline became another byte, or it is gone.
-            [at - 1, at].into_iter().find_map(|end| {
-                let (left, right) = (&line[..end], &line[at..]);
-                let before = Neighbours {
-                    after: None,
-                    ..neighbours
-                };
-                let head = before.fit(left)?;
-                let after = Neighbours {
-                    before: Some(Some(head)),
-                    ..neighbours
-                };
-                after.fit(right).map(|_| [left, b"\n", right, b"\n"].concat())
-            })
+    let begins = memchr::memchr_iter(b'{', line).filter(|at| *at > 1);
+    let ends_before = |at: usize| {
+        let mut before = line[..at].iter().rev().skip_while(|byte| **byte == b'\r');
+        before.next() == Some(&b'}') || before.find(|byte| **byte != b'\r') == Some(&b'}')
+    };
+    begins.filter(|at| ends_before(*at)).find_map(|at| {
+        // The newline became another byte, or it is gone.
+        let mut ends = [at - 1, at];
+        if line[at - 1] == b'\r' {
+            ends.reverse();
+        }
+        ends.into_iter().find_map(|end| {
+            let (left, right) = (&line[..end], &line[at..]);
+            let before = Neighbours {
+                after: None,
+                ..neighbours
+            };
+            let head = before.fit(left)?;
+            let after = Neighbours {
+                before: Some(Some(head)),
+                ..neighbours
+            };
+            after.fit(right).map(|_| [left, b"\n", right, b"\n"].concat())
         })
+    })
 }
 
 /// The payload is whole: what was altered stands before it.
@@ -151,89 +134,6 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
     let found = search.find(budget)?;
     let candidate = [OPENING, wanted.bytes(), b"\",", found.get(1..)?].concat();
     neighbours.fit(&candidate).map(|_| candidate)
-}
-
-/// Looks for the payload that has a hash.
-struct Search<'a> {
-    payload: &'a [u8],
-    wanted: [u8; 32],
-    /// What stands before this is known to be right.
-    first: usize,
-}
-
-impl Search<'_> {
-    /// The likely first: a single bit, then whatever is left of the budget.
-    fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
-        self.altered(budget, &bits)
-            .or_else(|| self.one_too_many(budget))
-            .or_else(|| self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>()))
-            .or_else(|| self.one_missing(budget))
-    }
-
-    /// What it costs to try so many variants at every place.
-    fn cost(&self, variants: usize) -> u64 {
-        let blocks = (self.payload.len() / BLOCK_BYTES + 2) as u64;
-        // What stands before a place is hashed once for all.
-        self.payload.len() as u64 * variants as u64 * blocks.div_ceil(2)
-    }
-
-    fn altered(&self, budget: &mut Budget, masks: &[u8]) -> Option<Vec<u8>> {
-        let found = self.at_each_place(budget, masks.len(), |search, at, before| {
-            masks.iter().find_map(|mask| {
-                let byte = [search.payload[at] ^ mask];
-                search.is_it(before, at, &byte, 1).then_some(byte.to_vec())
-            })
-        });
-        found.map(|(at, bytes)| [&self.payload[..at], &bytes[..], &self.payload[at + 1..]].concat())
-    }
-
-    fn one_too_many(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let found = self.at_each_place(budget, 1, |search, at, before| {
-            search.is_it(before, at, &[], 1).then(Vec::new)
-        });
-        found.map(|(at, _)| [&self.payload[..at], &self.payload[at + 1..]].concat())
-    }
-
-    fn one_missing(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let found = self.at_each_place(budget, 256, |search, at, before| {
-            (0..=u8::MAX).find_map(|byte| search.is_it(before, at, &[byte], 0).then_some(vec![byte]))
-        });
-        found.map(|(at, bytes)| [&self.payload[..at], &bytes[..], &self.payload[at..]].concat())
-    }
-
-    /// Tries something at each place, with what stands in the blocks before it hashed already.
-    fn at_each_place(
-        &self,
-        budget: &mut Budget,
-        variants: usize,
-        attempt: impl Fn(&Self, usize, &(usize, Hasher)) -> Option<Vec<u8>>,
-    ) -> Option<(usize, Vec<u8>)> {
-        if !budget.take(self.cost(variants)) {
-            return None;
-        }
-        let mut before = (0, Hasher::default());
-        // Behind the last byte only one can be missing.
-        let places = self.payload.len() + usize::from(variants > usize::from(u8::MAX));
-        for at in self.first..places {
-            while before.0 + BLOCK_BYTES <= at {
-                before.1.update(&self.payload[before.0..before.0 + BLOCK_BYTES]);
-                before.0 += BLOCK_BYTES;
-            }
-            if let Some(bytes) = attempt(self, at, &before) {
-                return Some((at, bytes));
-            }
-        }
-        None
-    }
-
-    fn is_it(&self, (hashed, before): &(usize, Hasher), at: usize, instead: &[u8], skipped: usize) -> bool {
-        let mut hasher = before.clone();
-        hasher.update(&self.payload[*hashed..at]);
-        hasher.update(instead);
-        hasher.update(&self.payload[at + skipped..]);
-        hasher.finish_raw() == self.wanted
-    }
 }
 
 #[cfg(test)]

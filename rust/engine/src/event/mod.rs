@@ -1,14 +1,16 @@
 //! What happened?
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
-//! say until the log gives it a place; [`mend`] finds a line again that lost a byte; [`stamp`] spells moments in time. The law is `docs/format.md`.
+//! say until the log gives it a place; [`mend`] finds a line again that lost a byte, whoever wrote it; [`stamp`] spells moments in time. The law is `docs/format.md`.
 
 pub mod draft;
 pub mod draft_value;
 pub mod faces;
 pub mod line;
 pub mod mend;
+mod spelling;
 pub mod stamp;
+mod trial;
 
 use crate::json::RecordSpans;
 

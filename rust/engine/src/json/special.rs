@@ -6,6 +6,19 @@
 /// How many bytes are looked at in one step.
 const STEP: usize = 32;
 
+/// Where the string ends that begins with the quote at `start`: behind its other quote. What stands between is not looked at.
+#[must_use]
+pub fn end_of_string(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
 /// The place of the first special byte at or after `from`; the length of `bytes` if there is none.
 #[inline(always)]
 pub(super) fn next_special(bytes: &[u8], from: usize) -> usize {

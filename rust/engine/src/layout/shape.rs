@@ -8,6 +8,9 @@ use super::{
     RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
 };
 
+/// How long the name of a moment is.
+const STAMP_BYTES: usize = 15;
+
 /// Tells whether a name has the shape of one of ours.
 pub type Shape = fn(&str) -> bool;
 
@@ -26,8 +29,8 @@ fn is_digest(text: &str, digits: usize) -> bool {
 
 /// Whether this is the name of a moment, such as `20261115T190743`, alone or with what stands behind a dash.
 fn is_stamped(name: &str) -> bool {
-    let (stamp, rest) = name.split_at_checked(15).unwrap_or((name, ""));
-    let is_stamp = stamp.len() == 15
+    let (stamp, rest) = name.split_at_checked(STAMP_BYTES).unwrap_or((name, ""));
+    let is_stamp = stamp.len() == STAMP_BYTES
         && stamp.bytes().enumerate().all(|(at, b)| match at {
             8 => b == b'T',
             _ => b.is_ascii_digit(),
@@ -120,6 +123,36 @@ pub fn is_backup_folder(name: &str) -> bool {
     is_stamped(name) && name.split('-').skip(1).all(is_number)
 }
 
+/// Whether a folder of this name in `quarantine/` is a store that recovery set aside.
+pub fn is_aside_folder(name: &str) -> bool {
+    stamped(name).is_some_and(|what| {
+        ["-damaged", "-before-restore"].iter().any(|known| {
+            let number = what.strip_prefix(known);
+            number.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
+        })
+    })
+}
+
+/// What stands behind the moment in a name, and perhaps before a number that made the name free.
+fn stamped(name: &str) -> Option<&str> {
+    name.split_at_checked(STAMP_BYTES)
+        .filter(|_| is_stamped(name))
+        .map(|(_, what)| what)
+}
+
+/// Where in the log the tail stood that a file of this name in `quarantine/` holds; `None` if it holds none.
+pub fn offset_of_tail(name: &str) -> Option<u64> {
+    let rest = stamped(name)?.strip_prefix("-tail-at-")?;
+    let (offset, again) = rest.split_once('-').unwrap_or((rest, "0"));
+    offset.parse().ok().filter(|_| is_number(offset) && is_number(again))
+}
+
+/// Whether a file of this name in `quarantine/` is a hint about the last sync that the log contradicted.
+pub fn is_kept_hint(name: &str) -> bool {
+    let rest = stamped(name).and_then(|what| what.strip_prefix("-synced"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
+}
+
 /// Whether one was not finished.
 pub fn is_backup_draft(name: &str) -> bool {
     finished(name).is_some_and(is_backup_folder)
@@ -196,6 +229,27 @@ mod tests {
         ] {
             assert!(!is_backup_folder(other) && !is_backup_draft(other), "{other}");
         }
+        assert!(is_aside_folder("20261115T190743-damaged") && is_aside_folder("20261115T190743-before-restore-2"));
+        for other in [
+            "20261115T190743-damaged-log",
+            "20261115T190743",
+            "x-damaged",
+            "20261115T190743-unnamed",
+        ] {
+            assert!(!is_aside_folder(other), "{other}");
+        }
+        assert_eq!(offset_of_tail("20261115T190743-tail-at-120"), Some(120));
+        assert_eq!(offset_of_tail("20261115T190743-tail-at-120-2"), Some(120));
+        for other in [
+            "20261115T190743-tail-at-",
+            "20261115T190743-tail-at-x",
+            "tail-at-7",
+            "20261115T190743-tail-at-7.tmp",
+        ] {
+            assert_eq!(offset_of_tail(other), None, "{other}");
+        }
+        assert!(is_kept_hint("20261115T190743-synced") && is_kept_hint("20261115T190743-synced-2"));
+        assert!(!is_kept_hint("20261115T190743-synced.tmp") && !is_kept_hint("synced"));
         assert!(is_quarantine_draft("20261115T190743-tail-at-120.tmp"));
         assert!(!is_quarantine_draft("tail.tmp") && !is_quarantine_draft("20261115T190743-tail-at-120"));
         assert_eq!(text_index_seq("17-0123456789abcdef.text"), Some(17));

@@ -404,6 +404,7 @@ impl Base {
             altered: self.altered,
             tail,
             notes: self.notes,
+            cut: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_over, read_upto};
@@ -60,6 +61,29 @@ pub(super) fn copy_bytes(
     }
     file.sync().at(target)?;
     Ok(hasher.finish())
+}
+
+/// Puts the first bytes of a file behind what another one holds, which ends at `offset`; gives that one, synced.
+pub(super) fn append_bytes(
+    disk: &dyn Disk,
+    source: &dyn DiskFile,
+    length: u64,
+    target: &Path,
+    offset: u64,
+) -> Result<Arc<dyn DiskFile>> {
+    let file = disk.open(target, Access::Write).at(target)?;
+    let (mut done, mut buffer) = (0, Vec::with_capacity(BUFFER_BYTES));
+    while done < length {
+        let wanted = (length - done).min(BUFFER_BYTES as u64) as usize;
+        read_over(source, &mut buffer, done, wanted).at(target)?;
+        if buffer.is_empty() {
+            return Err(Error::io(target, io::ErrorKind::UnexpectedEof.into()));
+        }
+        file.write_at(&buffer, offset + done).at(target)?;
+        done += buffer.len() as u64;
+    }
+    file.sync().at(target)?;
+    Ok(file)
 }
 
 /// Copies a whole file; the target's name is the caller's to make durable.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
+use crate::event::faces::{VECTORS, face_of};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
 use crate::options::Checking;
@@ -18,11 +19,13 @@ use crate::wal::synced::Synced;
 
 use super::base::Proof;
 use super::care::Scratch;
-use super::heal::{Gaps, Lost};
+use super::found::Traces;
+use super::heal::{Gaps, Lost, MOST_TOLD};
 use super::load::{Examined, Look, examine, look_for_lost};
 use super::loader::Loader;
-use super::proofs::other_logs;
+use super::proofs::{copies_of_logs, other_logs};
 use super::unproven::{UNPROVEN, mark_all, put_on_hold};
+use super::vectors::doubt;
 use super::{Log, Store};
 
 /// A log as it was read.
@@ -128,7 +131,10 @@ impl Store {
         let reached = loader.last_seq;
         let dropped = std::mem::take(&mut loader.dropped);
         let mut state = loader.state.unwrap_or_default();
-        let gone = gaps.lost();
+        let mut gone = gaps.lost();
+        for event in gone.iter_mut().filter(|event| event.is_of_embeddings) {
+            event.doubt = doubt(&state, &event.ids, &event.gone_rows);
+        }
         let mut unsettled = put_lost_on_hold(&mut state, &gone);
         unsettled.extend(put_dropped_on_hold(&mut state, &dropped));
         let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
@@ -137,7 +143,8 @@ impl Store {
         let is_open = |damage: &&Damage| {
             damage.kind == DamageKind::BrokenBatch || found.proof == Proof::Nothing && damage.path != LOG
         };
-        lost.extend(found.report.damage.iter().filter(is_open).map(ToString::to_string));
+        let spoken_of = |damage: &Damage| told_of(damage, &found.report.damage, &dropped);
+        lost.extend(found.report.damage.iter().filter(is_open).map(spoken_of));
         let mark = found.walk.mark();
         let last_seq = mark
             .last_seq
@@ -164,7 +171,9 @@ impl Store {
     /// about the last sync knows; says whether it holds all of what was synced.
     fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
         let path = self.layout.log();
-        let Some(hint) = hint else { return Ok(None) };
+        let Some(hint) = hint else {
+            return self.newest_copy();
+        };
         let mut best: Option<((bool, u64), Arc<dyn DiskFile>)> = None;
         for copy in other_logs(&*self.disk, &self.layout).at(path)? {
             let length = copy.length().at(path)?;
@@ -181,6 +190,27 @@ impl Store {
             }
         }
         Ok(best.map(|((holds_all, _), copy)| (copy, holds_all)))
+    }
+
+    /// Where nothing is left of a log but copies, the one that goes on longest: nothing tells whether it went on further.
+    fn newest_copy(&self) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
+        let path = self.layout.log();
+        let traces = Traces::look(&*self.disk, &self.layout).at(path)?;
+        if traces.is_none_or(|traces| traces.has_remains()) {
+            return Ok(None);
+        }
+        let mut best: Option<(u64, Arc<dyn DiskFile>)> = None;
+        for copy in copies_of_logs(&*self.disk, &self.layout) {
+            let log = self.disk.open(copy.log(), Access::Read).at(copy.log())?;
+            let length = log.length().at(path)?;
+            let mut walk = Walk::new(None);
+            walk.go(&*log, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
+            let last_seq = walk.mark().last_seq;
+            if best.as_ref().is_none_or(|(known, _)| *known < last_seq) {
+                best = Some((last_seq, log));
+            }
+        }
+        Ok(best.map(|(_, log)| (log, false)))
     }
 
     fn refuse_unproven(&self) -> Result<Cure> {
@@ -273,9 +303,33 @@ fn end_by(hint: Option<Synced>, first: Option<crate::digest::Hex>, known: u64) -
     }
 }
 
-/// Puts records on hold that a lost event seems to speak of, unless a later event has written them anew.
+/// A damage with the records that a batch speaks of which does not count.
+fn told_of(damage: &Damage, all: &[Damage], dropped: &[(u64, String)]) -> String {
+    let mut said = damage.to_string();
+    if damage.kind == DamageKind::BrokenBatch {
+        let later = all.iter().filter(|other| other.kind == DamageKind::BrokenBatch);
+        let later = later.map(|other| other.offset).filter(|offset| *offset > damage.offset);
+        let end = later.min().unwrap_or(u64::MAX);
+        // Behind the begin, which is no record.
+        let inside = damage.offset + 1..end;
+        let of_batch = dropped.iter().filter(|(offset, _)| inside.contains(offset));
+        let count = of_batch.clone().count();
+        let ids: Vec<String> = of_batch.take(MOST_TOLD).map(|(_, id)| format!("{id:?}")).collect();
+        if !ids.is_empty() {
+            said += &format!("; it speaks of {}", ids.join(", "));
+        }
+        if count > MOST_TOLD {
+            said += &format!(" and {} more", count - MOST_TOLD);
+        }
+    }
+    said
+}
+
+/// Puts records on hold that a lost event seems to speak of, unless a later event has written them anew. Embeddings are no
+/// belief: what a lost event said of them is told, and hides no record.
 fn put_lost_on_hold(state: &mut State, lost: &[Lost]) -> BTreeSet<String> {
-    let seeming = lost.iter().filter_map(|event| Some((event, event.id.as_ref()?)));
+    let of_beliefs = lost.iter().filter(|event| !event.is_of_embeddings);
+    let seeming = of_beliefs.flat_map(|event| event.ids.iter().map(move |id| (event, id)));
     seeming
         .filter(|(event, id)| is_older(state, id, event.healed_offset))
         .map(|(event, id)| (id.clone(), event.tell()))
@@ -291,7 +345,7 @@ fn put_dropped_on_hold(state: &mut State, dropped: &[(u64, String)]) -> BTreeSet
     let reason = "a batch that speaks of it is damaged, and nothing tells that it was whole once";
     let older: Vec<&String> = dropped
         .iter()
-        .filter(|(offset, id)| is_older(state, id, *offset))
+        .filter(|(offset, id)| is_older(state, id, *offset) && face_of(id.as_bytes()) != Some(VECTORS))
         .map(|(_, id)| id)
         .collect();
     older

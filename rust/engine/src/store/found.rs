@@ -24,6 +24,7 @@ use crate::wal::synced::Synced;
 
 use super::care::{is_folder, is_ours};
 use super::loader::Loader;
+use super::proofs::{copies_of_logs, shown};
 
 /// So much may be hashed in search of what the first line of a log said.
 const MENDING_BLOCKS: u64 = 5_000_000;
@@ -37,6 +38,10 @@ pub(super) struct Traces {
     pub synced: Option<Synced>,
     bases: Vec<String>,
     archives: Vec<String>,
+    /// A copy that holds a log, from the store's folder on.
+    copy: Option<String>,
+    /// A restore was interrupted, or is under way.
+    is_restored: bool,
 }
 
 impl Traces {
@@ -45,17 +50,23 @@ impl Traces {
     /// # Errors
     /// What the disk says.
     pub fn look(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
-        let mut traces = Self {
+        let traces = Self {
             synced: read_hint(disk, layout)?,
             bases: names_in(disk, &layout.bases(), is_base_file)?,
             archives: names_in(disk, &layout.archives(), is_archive_file)?,
+            copy: copies_of_logs(disk, layout)
+                .next()
+                .map(|copy| shown(layout, copy.folder())),
+            // It explains nothing: half of a restore looks like a store that lost its log, and is none either.
+            is_restored: is_ours(disk, &layout.restored_draft()),
         };
-        // A restore into an empty folder brings bases and archives before it brings the log.
-        if disk.exists(&layout.restored_draft()) {
-            (traces.bases, traces.archives) = (Vec::new(), Vec::new());
-        }
-        let is_any = traces.synced.is_some() || !traces.bases.is_empty() || !traces.archives.is_empty();
+        let is_any = traces.has_remains() || traces.copy.is_some();
         Ok(is_any.then_some(traces))
+    }
+
+    /// Whether anything of the log itself is left, beside copies that were made of it.
+    pub fn has_remains(&self) -> bool {
+        self.synced.is_some() || !self.bases.is_empty() || !self.archives.is_empty()
     }
 
     /// Whether there is anything that a log may have started from.
@@ -77,6 +88,12 @@ impl Traces {
         }
         if !self.archives.is_empty() {
             said.push("archive/ holds what came before one".to_owned());
+        }
+        if let Some(copy) = &self.copy {
+            said.push(format!("{copy} holds a copy, which restore brings back"));
+        }
+        if self.is_restored {
+            said.push("a restore was begun and is not done: restore again".to_owned());
         }
         said.join(", ")
     }

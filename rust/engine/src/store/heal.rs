@@ -13,19 +13,19 @@ use crate::error::{At, Result};
 use crate::event::line::Fault;
 use crate::event::mend::{Budget, mend, mend_cut};
 use crate::hint::{Hint, hint_for, read_hint};
-use crate::json::{self, Value};
 use crate::layout::Layout;
 
 use super::care::Scratch;
 use super::gaps::{BadLine, Elsewhere, Gap, Layer};
 use super::proofs::other_logs;
+use super::seeming;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 100_000_000;
 /// How much is copied at a time.
 const BUFFER_BYTES: u64 = 1024 * 1024;
-/// What stands before the id of the record in a line of our own form.
-const RECORD_ID: &[u8] = b"\"record_id\":";
+/// How many ids are told of one line.
+pub(super) const MOST_TOLD: usize = 20;
 
 /// An event that could not be brought back.
 #[derive(Clone, Debug)]
@@ -38,8 +38,16 @@ pub(super) struct Lost {
     pub line: u64,
     /// Its seq, if that can be read.
     pub seq: Option<u64>,
-    /// The record that it spoke of, if that can be read. Nothing proves it.
-    pub id: Option<String>,
+    /// The records that it spoke of, as far as they can be read. Nothing proves them.
+    pub ids: Vec<String>,
+    /// The rows that it took back, as far as they can be read.
+    pub gone_rows: Vec<u32>,
+    /// It said which embeddings there are.
+    pub is_of_embeddings: bool,
+    /// How many events followed it as a batch, if it opened one and that can be read.
+    pub batch: Option<u32>,
+    /// What became doubtful with it, for people.
+    pub doubt: Option<String>,
     /// What is wrong.
     pub reason: String,
     /// A later line links to it, or to what came before it and is lost too.
@@ -56,10 +64,18 @@ impl Lost {
         if let Some(seq) = self.seq {
             said += &format!(", event {seq}");
         }
-        if let Some(id) = &self.id {
-            said += &format!(", it seems of {id:?}");
+        if let Some(events) = self.batch {
+            said += &format!(", it seems the begin of a batch of {events}");
         }
-        format!("{said}: {}", self.reason)
+        let ids: Vec<String> = self.ids.iter().take(MOST_TOLD).map(|id| format!("{id:?}")).collect();
+        if !ids.is_empty() {
+            said += &format!(", it seems of {}", ids.join(", "));
+        }
+        if self.ids.len() > MOST_TOLD {
+            said += &format!(" and {} more", self.ids.len() - MOST_TOLD);
+        }
+        let doubt = self.doubt.iter().map(|doubt| format!("; {doubt}"));
+        format!("{said}: {}{}", self.reason, doubt.collect::<String>())
     }
 }
 
@@ -292,31 +308,33 @@ impl Gap {
                 healed_offset: self.start,
                 line: 0,
                 seq: None,
-                id: None,
+                ids: Vec::new(),
+                gone_rows: Vec::new(),
+                is_of_embeddings: false,
+                batch: None,
+                doubt: None,
                 reason: "lines were taken out, or others put in their place".to_owned(),
                 is_linked: true,
             }];
         }
-        let of_line = |line: &BadLine| Lost {
-            offset: line.offset,
-            healed_offset: line.offset,
-            line: line.number,
-            seq: line.seq,
-            id: seeming_id(&line.text).filter(|_| !line.is_whole || line.is_foreign),
-            reason: line.reason.clone(),
-            is_linked: self.hole.is_some_and(|hole| hole.after.is_some()) && !self.goes_on_before(),
+        let is_linked = self.hole.is_some_and(|hole| hole.after.is_some()) && !self.goes_on_before();
+        let of_line = |line: &BadLine| {
+            let says = |_: &&BadLine| !line.is_whole || line.is_foreign;
+            let text = Some(line).filter(says).map(|line| &line.text[..]).unwrap_or_default();
+            Lost {
+                offset: line.offset,
+                healed_offset: line.offset,
+                line: line.number,
+                seq: line.seq,
+                gone_rows: seeming::gone_rows(text),
+                is_of_embeddings: seeming::is_of_embeddings(text),
+                batch: seeming::batch(text),
+                doubt: None,
+                ids: seeming::ids(text),
+                reason: line.reason.clone(),
+                is_linked,
+            }
         };
         self.bad.iter().map(of_line).collect()
-    }
-}
-
-/// The record that a damaged line seems to speak of.
-fn seeming_id(line: &[u8]) -> Option<String> {
-    let start = memchr::memmem::rfind(line, RECORD_ID)? + RECORD_ID.len();
-    let rest = line.get(start..)?;
-    let end = (1..rest.len()).find(|at| rest[*at] == b'"' && rest[at - 1] != b'\\')?;
-    match json::parse(&rest[..=end]) {
-        Ok(Value::Str(id)) if !id.is_empty() => Some(id),
-        _ => None,
     }
 }

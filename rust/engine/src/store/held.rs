@@ -4,16 +4,17 @@
 //! from and moves the rows of embeddings. So the files that one log names are opened first, in a moment, and the log must
 //! still be the one at its path then: what was opened so belongs together, whatever becomes of the names.
 
-use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, LockFile, Status, read_upto};
+use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, read_upto};
 use crate::layout::{Layout, ROWS_SUFFIX};
 use crate::origin::{Origin, origin_of};
 use crate::verify::open_log;
 use crate::wal::synced::SYNCED_BYTES;
+
+use super::overlay::Overlay;
 
 /// How often files are gathered that somebody replaces just then: opening a few takes far less than a compaction.
 const MOST_TRIES: usize = 100;
@@ -29,17 +30,15 @@ pub(super) enum Need {
     Everything,
 }
 
-/// Files that were there at one moment, as a disk that can only be read.
+/// Files that were there at one moment.
 pub(super) struct Held<'a> {
-    disk: &'a dyn Disk,
+    /// All of them, and the others as they are.
+    pub disk: Overlay<'a>,
     /// The log.
     pub log: Arc<dyn DiskFile>,
     /// Its length when it was opened.
     length: u64,
     identity: Identity,
-    files: HashMap<PathBuf, Arc<dyn DiskFile>>,
-    /// The file that could not be opened last.
-    refused: Mutex<Option<PathBuf>>,
 }
 
 impl<'a> Held<'a> {
@@ -61,12 +60,10 @@ impl<'a> Held<'a> {
                 length: log.length()?,
                 identity: log.identity()?,
                 log,
-                disk,
-                files: HashMap::new(),
-                refused: Mutex::default(),
+                disk: Overlay::of(disk),
             };
             if let Some(hint) = hint {
-                held.files.insert(layout.synced(), Arc::new(Bytes(hint)));
+                held.disk.show(layout.synced(), Arc::new(Bytes(hint)));
             }
             held.open_named(layout, need)?;
             if held.is_at_its_path(layout) {
@@ -100,7 +97,7 @@ impl<'a> Held<'a> {
     /// Keeps a file open. One that cannot be opened is asked for again by whoever needs it, and the fault is theirs to tell.
     fn hold(&mut self, path: PathBuf) {
         if let Ok(file) = self.disk.open(&path, Access::Read) {
-            self.files.insert(path, file);
+            self.disk.show(path, file);
         }
     }
 
@@ -125,8 +122,7 @@ impl<'a> Held<'a> {
 
     /// The file that a fault is about: the one that could not be opened, or else the log.
     pub fn refused(&self, layout: &Layout) -> PathBuf {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.clone().unwrap_or_else(|| layout.log().to_owned())
+        self.disk.refused().unwrap_or_else(|| layout.log().to_owned())
     }
 }
 
@@ -140,68 +136,7 @@ fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
 }
 
 fn read_only() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "files that are held are only read")
-}
-
-impl Disk for Held<'_> {
-    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
-        if access == Access::Write {
-            return Err(read_only());
-        }
-        match self.files.get(path) {
-            Some(file) => Ok(Arc::clone(file)),
-            None => self.disk.open(path, access).inspect_err(|fault| {
-                if fault.kind() == io::ErrorKind::NotFound {
-                    return;
-                }
-                *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
-            }),
-        }
-    }
-
-    fn create(&self, _: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Err(read_only())
-    }
-
-    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn remove(&self, _: &Path) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn create_dir(&self, _: &Path) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn remove_dir(&self, _: &Path) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn link(&self, _: &Path, _: &Path) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn sync_dir(&self, _: &Path) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(path)
-    }
-
-    fn status(&self, path: &Path) -> io::Result<Status> {
-        self.disk.status(path)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.files.contains_key(path) || self.disk.exists(path)
-    }
-
-    fn lock_file(&self, _: &Path) -> io::Result<Box<dyn LockFile>> {
-        Err(read_only())
-    }
+    io::Error::new(io::ErrorKind::Unsupported, "the beginning of a file is only read")
 }
 
 /// The beginning of a file that grows.

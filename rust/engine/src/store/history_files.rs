@@ -1,8 +1,6 @@
 //! Which files of the past may stay, and which may go?
 //!
-//! Bases and archives are the store's history. A repair puts a copy in the place of one that is altered, or takes it away
-//! once it is kept elsewhere: a missing one is history that is unavailable, an altered one is damage for ever. Nothing is
-//! removed that nobody retired: what no log names is put aside.
+//! Bases and archives are the store's history. Nothing is removed that nobody retired: what no log names is put aside.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,122 +8,21 @@ use std::sync::Arc;
 
 use crate::archive;
 use crate::digest::Hex;
-use crate::disk::{Access, Bytes, read_whole};
+use crate::disk::Access;
 use crate::error::{At, Result};
-use crate::event::mend::{Budget, mend_bytes};
 use crate::event::stamp;
 use crate::hint::line_from;
 use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
-use crate::origin::{Origin, Sentinel, beginning_of, origin_of};
-use crate::snapshot;
+use crate::origin::{Origin, beginning_of};
 use crate::wal::synced::names_hash;
 
 use super::Store;
-use super::archives::Past;
 use super::care::{Turns, is_folder, is_ours};
-use super::copies::{IMMUTABLE, copy_file, copy_range, free_name, immutable_names};
+use super::copies::{IMMUTABLE, free_name, immutable_names};
 use super::found::{head_of, header_of};
-use super::proofs::{copy_of_archive, copy_of_base, shown};
-use super::set_aside::Aside;
-
-/// So much may be hashed in search of the byte that an archive has lost.
-const MENDING_BLOCKS: u64 = 20_000_000;
-/// How often the history is looked through while altered files are taken out of it.
-const MOST_LOOKS: usize = 1000;
+use super::proofs::shown;
 
 impl Store {
-    /// Puts copies in the place of altered files of the past and takes the others away, each kept elsewhere first; gives the
-    /// names of those, or `None` if the history cannot be made whole in this way.
-    pub(super) fn mend_history(&self, origin: &Origin, aside: &Aside) -> Result<Option<Vec<String>>> {
-        let mut gone = Vec::new();
-        let Origin::Ours(sentinel) = origin else {
-            return Ok(Some(gone));
-        };
-        self.put_copies(sentinel.clone())?;
-        // The base of the log itself: from now on that of an archived one.
-        if let Some(sha256) = &sentinel.base_sha256 {
-            let path = self.layout.base(sha256.text());
-            let own = self.disk.open(&path, Access::Read).ok();
-            if own.is_some_and(|file| snapshot::digest(&*file).is_ok_and(|found| found != *sha256)) {
-                aside.keep(&*self.disk, &self.layout, &base_name(sha256.text()))?;
-                aside.sync(&*self.disk)?;
-                self.disk.remove(&path).at(&path)?;
-            }
-        }
-        for _ in 0..MOST_LOOKS {
-            let archives = self.layout.archives();
-            let past = Past::follow(&*self.disk, &self.layout, sentinel, self.options.threads).at(&archives)?;
-            if past.damage.is_empty() {
-                return Ok(Some(gone));
-            }
-            for damage in past.damage {
-                let path = self.layout.inside(&damage.path);
-                aside.keep(&*self.disk, &self.layout, &damage.path)?;
-                aside.sync(&*self.disk)?;
-                if self.disk.remove(&path).is_err() {
-                    return Ok(None);
-                }
-                gone.push(damage.path);
-            }
-        }
-        Ok(None)
-    }
-
-    fn put_copies(&self, mut sentinel: Sentinel) -> Result<()> {
-        loop {
-            if let Some(sha256) = &sentinel.base_sha256 {
-                self.put_copy_of_base(sha256)?;
-            }
-            let Some((name, digest)) = sentinel.safe_archive() else {
-                return Ok(());
-            };
-            let path = self.layout.inside(name);
-            let is_right = |archive: &archive::Archive| {
-                snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
-            };
-            if !archive::open(&*self.disk, &path).is_ok_and(|archive| is_right(&archive)) {
-                match copy_of_archive(&*self.disk, &self.layout, name, digest) {
-                    Some((copy, _)) => copy_file(&*self.disk, &copy, &path, None).map(|_| ())?,
-                    None if self.put_mended(&path, digest)? => {}
-                    None => return Ok(()),
-                }
-                self.disk.sync_dir(&self.layout.archives()).at(&path)?;
-            }
-            let origin =
-                archive::open(&*self.disk, &path).and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
-            match origin {
-                Ok(Origin::Ours(earlier)) => sentinel = earlier,
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    /// Brings back a small file that lost a byte; false if that is not what happened to it.
-    fn put_mended(&self, path: &Path, digest: &str) -> Result<bool> {
-        let Ok(Some(bytes)) = read_whole(&*self.disk, path) else {
-            return Ok(false);
-        };
-        let wanted = Hex::read(digest.as_bytes());
-        let mended = wanted.and_then(|wanted| mend_bytes(&bytes, &wanted, &mut Budget::of(MENDING_BLOCKS)));
-        let Some(mended) = mended else { return Ok(false) };
-        let length = mended.len() as u64;
-        copy_range(&*self.disk, &Bytes(mended), 0..length, path, None)?;
-        Ok(true)
-    }
-
-    fn put_copy_of_base(&self, sha256: &Hex) -> Result<()> {
-        let path = self.layout.base(sha256.text());
-        let own = self.disk.open(&path, Access::Read).ok();
-        if own.is_some_and(|file| snapshot::digest(&*file).is_ok_and(|found| found == *sha256)) {
-            return Ok(());
-        }
-        if let Some((copy, _)) = copy_of_base(&*self.disk, &self.layout, sha256) {
-            copy_file(&*self.disk, &self.layout.inside(&copy), &path, None)?;
-            self.disk.sync_dir(&self.layout.bases()).at(&path)?;
-        }
-        Ok(())
-    }
-
     /// What a compaction retires, named from the store's folder on: the files of the past if that is to be dropped, what an
     /// interrupted one left behind, and the rows that may move.
     pub(super) fn retired_files(&self, keep_history: bool) -> Result<BTreeSet<String>> {

@@ -13,6 +13,8 @@ use crate::json::{self, Value};
 use crate::layout::{FOLDER, Layout, is_backup_folder};
 use crate::wal::synced::{SYNCED_BYTES, begins_as_hint};
 
+use super::found::Traces;
+
 /// The store of a folder that somebody names as a project.
 pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
     let project = Layout::of_project(root);
@@ -20,13 +22,15 @@ pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
         return project;
     }
     let here = Layout::of_folder(root.to_owned());
-    // A copy that lost its log is still one, as long as its hint is there.
-    if disk.status(here.log()).is_err() && disk.status(&here.synced()).is_err() {
-        return project;
-    }
+    let has_files = disk.status(here.log()).is_ok() || disk.status(&here.synced()).is_ok();
     if root.file_name().is_some_and(|name| name == FOLDER) {
-        // The folder of a project's store, named itself.
-        return here;
+        // The folder of a project's store, named itself; it may have lost its log, and the hint with it.
+        let is_store = has_files || matches!(Traces::look(disk, &here), Ok(Some(_)));
+        return if is_store { here } else { project };
+    }
+    // A copy that lost its log is still one, as long as its hint is there.
+    if !has_files {
+        return project;
     }
     let copy = Layout::of_backup(disk.real_path(root));
     if is_store(disk, &copy) { copy } else { project }

@@ -11,6 +11,7 @@ use super::Store;
 use super::held::{Held, Need, Prefix};
 use super::load::{Examined, Look, examine, look_for_lost, nothing};
 use super::loader::Loader;
+use super::tails;
 use super::text_files::{altered_texts, text_names};
 use super::vectors::{altered_companions, check_rows};
 use crate::chain::Held as Batch;
@@ -146,14 +147,14 @@ fn judge(held: &Held<'_>, layout: &Layout, threads: usize, now: i64, progress: P
         archives: true,
     };
     // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
-    let is_indexed = !text_names(held, layout).is_empty();
+    let is_indexed = !text_names(&held.disk, layout).is_empty();
     let mut taker = if is_indexed {
         Loader::loading()
     } else {
         Loader::checking_rows()
     };
     let log = held.log_then();
-    let found = examine(held, layout, &log, look, &mut taker, progress)
+    let found = examine(&held.disk, layout, &log, look, &mut taker, progress)
         .map_err(|fault| Error::io(&held.refused(layout), fault))?;
     let Examined {
         mut report,
@@ -162,15 +163,22 @@ fn judge(held: &Held<'_>, layout: &Layout, threads: usize, now: i64, progress: P
         ..
     } = found;
     if let Some(state) = &taker.state {
-        let rows = check_rows(held, layout, state, threads)?;
+        let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
-        report.altered.extend(altered_companions(held, layout, state, threads));
+        report
+            .altered
+            .extend(altered_companions(&held.disk, layout, state, threads));
         if is_indexed {
             let log = (&log as &dyn crate::disk::DiskFile, walk.end, &origin);
-            report.altered.extend(altered_texts(held, layout, log, state, threads));
+            report
+                .altered
+                .extend(altered_texts(&held.disk, layout, log, state, threads));
         }
     }
+    report
+        .notes
+        .extend(tails::notes(&held.disk, layout, &log).at(layout.log())?);
     report.notes.extend(from_the_future(&log, &walk, now).at(layout.log())?);
     Ok(Judged {
         report,

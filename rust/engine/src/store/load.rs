@@ -17,6 +17,7 @@ use super::base::{Base, Place, Proof};
 use super::found::Traces;
 use super::held::{Held, Need};
 use super::loader::Loader;
+use super::tails::whole_events;
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -81,24 +82,34 @@ pub fn examine(
         },
         threads: look.threads,
     };
-    let tail = walk.go(log, length, reading, loader, progress)?;
+    let mut tail = walk.go(log, length, reading, loader, progress)?;
+    if let Some(tail) = tail.as_mut().filter(|_| walk.follower.tail.is_some()) {
+        let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
+        tail.events = whole.map_or(0, |whole| whole.events);
+    }
     if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
         let past = Past::follow(disk, layout, sentinel, look.threads)?;
         base.damage.extend(past.damage);
         base.altered.extend(past.altered);
         base.notes.extend(past.notes);
     }
+    let mut cut = None;
     if let Hint::Contradicted(lost) = hint
         && lost.offset > length
     {
-        base.notes.push(format!(
+        let said = format!(
             "the log ends before the last known sync: it had {} bytes and seq {} then",
             lost.offset, lost.seq
-        ));
+        );
+        base.notes.push(said.clone());
+        cut = Some(said);
     }
     Ok(Examined {
         proof: base.proof,
-        report: base.report(&walk, tail, length),
+        report: Report {
+            cut,
+            ..base.report(&walk, tail, length)
+        },
         anchored: synced.is_some(),
         synced,
         walk,
@@ -139,7 +150,7 @@ pub fn look_twice(
             return Ok(None);
         };
         let mut taker = loader();
-        let found = examine(&held, layout, &*held.log, look, &mut taker, progress)?;
+        let found = examine(&held.disk, layout, &*held.log, look, &mut taker, progress)?;
         let damage = &found.report.damage;
         looks += 1;
         if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {

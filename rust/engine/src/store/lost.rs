@@ -15,6 +15,7 @@ use crate::verify::finding;
 use crate::wal::synced::{Synced, names_hash};
 
 use super::Store;
+use super::found::Traces;
 use super::proofs::other_logs;
 
 impl Store {
@@ -45,9 +46,14 @@ impl Store {
         Ok(line.is_some_and(|line| known.fits_head(&line)))
     }
 
-    /// Whether the log is lost, looked at under the lock.
-    pub(super) fn is_lost(&mut self, now: i64) -> Result<bool> {
-        self.with_lock_regardless(now, |store| Ok(store.check_log_is_there().is_err()))
+    /// Whether the log is lost and left something behind that should be set aside, looked at under the lock. Copies that were
+    /// made of it are no such thing: they stay where they are.
+    pub(super) fn has_remains(&mut self, now: i64) -> Result<bool> {
+        self.with_lock_regardless(now, |store| {
+            let is_lost = store.check_log_is_there().is_err();
+            let traces = Traces::look(&*store.disk, &store.layout).at(store.layout.log())?;
+            Ok(is_lost && (store.events() > 0 || traces.is_some_and(|traces| traces.has_remains())))
+        })
     }
 
     /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is

@@ -31,6 +31,7 @@ impl Store {
             self.reload(&mut |_, _| {})?;
             self.cut_tail(now)?;
         }
+        self.keep_hint(now)?;
         self.prepared = true;
         Ok(())
     }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
-use crate::layout::{Layout, base_name};
+use crate::layout::{Layout, Shape, base_name, is_aside_folder, is_backup_folder};
+use crate::origin::ALONE;
 use crate::snapshot;
+use crate::wal::reader::read_pieces;
 
 use super::care::is_folder;
 
@@ -24,6 +26,38 @@ pub(super) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
         found.extend(folders.filter(|folder| is_folder(disk, folder)).map(Layout::of_folder));
     }
     found
+}
+
+/// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
+/// event; those of a kind newest first. What cannot be read shows nothing.
+pub(super) fn copies_of_logs(disk: &dyn Disk, layout: &Layout) -> impl Iterator<Item = Layout> {
+    let parents: [(PathBuf, Shape); 2] = [
+        (layout.backups(), is_backup_folder),
+        (layout.quarantine(), is_aside_folder),
+    ];
+    parents
+        .into_iter()
+        .flat_map(move |(parent, is_named_so)| {
+            let is_there = is_folder(disk, &parent);
+            let names = is_there.then(|| disk.list(&parent).unwrap_or_default());
+            let mut names = names.unwrap_or_default();
+            names.retain(|name| is_named_so(name));
+            names.into_iter().rev().map(move |name| parent.join(name))
+        })
+        .filter(|folder| is_folder(disk, folder))
+        .map(Layout::of_folder)
+        .filter(|copy| disk.open(copy.log(), Access::Read).is_ok_and(|log| holds_event(&*log)))
+}
+
+fn holds_event(log: &dyn DiskFile) -> bool {
+    let mut found = false;
+    let looked = log.length().and_then(|length| {
+        read_pieces(log, 0..length, ALONE, |piece| {
+            found = piece.lines.iter().any(|line| line.event.is_ok());
+            io::Result::Ok(!found)
+        })
+    });
+    looked.is_ok() && found
 }
 
 /// A path as reports name it: from the store's folder on.

@@ -52,7 +52,7 @@ pub struct Repaired {
 }
 
 /// What was done, and the files that may go because they are kept elsewhere.
-type Treated = (Repaired, BTreeSet<String>);
+pub(super) type Treated = (Repaired, BTreeSet<String>);
 
 impl Store {
     /// Makes a damaged store whole again. `None` if nothing is damaged. Where the state that the log starts from is altered
@@ -64,7 +64,7 @@ impl Store {
         repair(&Alone::with(self), unproven, &|| now, progress)
     }
 
-    fn repair_now(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Treated>> {
+    pub(super) fn repair_now(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Treated>> {
         self.with_lock_regardless(now, |store| {
             // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
             store.sync_rows_and_log()?;
@@ -76,9 +76,8 @@ impl Store {
             }
             let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
             if is_of_rows {
-                // The log is whole: what it says of rows may be trusted, and if they cannot be read nothing is changed.
-                store.take_back_damaged(now)?;
-                store.sync_log()?;
+                // If there is nothing else to do, and they cannot be read, nothing is changed.
+                store.check_damaged_rows(now)?;
             }
             let cure = store.find_cure(unproven)?;
             let outcome = store.administer(cure, damage, now, progress);
@@ -99,13 +98,14 @@ impl Store {
         }
         aside.sync(&*self.disk)?;
         let (file, walk, origin) = cure.source;
-        let past = match cure.is_whole {
-            true => self.mend_history(&origin, &aside)?,
+        let mending = match cure.is_whole {
+            true => self.plan_mending(&origin)?,
             false => None,
         };
-        let is_whole = past.is_some();
-        let gone = past.unwrap_or_default();
-        let unavailable = gone
+        let is_whole = mending.is_some();
+        let mending = mending.unwrap_or_default();
+        let unavailable = mending
+            .gone
             .iter()
             .map(|name| format!("{name}: it was altered, and is set aside"));
         cure.lost.extend(unavailable);
@@ -120,7 +120,7 @@ impl Store {
             true => Some(self.archive_of(&file, &walk)?),
             false => None,
         };
-        let history_kept = archive.is_some() && gone.is_empty();
+        let history_kept = archive.is_some() && mending.gone.is_empty();
         let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
         let retirement = Retirement {
             label: format!("Repaired at seq={}", cure.last_seq),
@@ -136,10 +136,10 @@ impl Store {
         self.take_over((file, walk, origin), cure.last_seq)?;
         let base = self.write_base(progress)?;
         self.retire(retirement, base, now)?;
+        // The new log tells of the repair: from here on nothing that is put right can be silent about it.
         drop(cure.healed.take());
-        if damage.iter().any(|damage| !damage.kind.is_of_row()) {
-            self.take_back_rows(&damage, now)?;
-        }
+        self.mend_history(&mending, &aside)?;
+        self.take_back_rows(&damage, now)?;
         let repaired = Repaired {
             damage,
             kept: aside.name().to_owned(),
@@ -185,10 +185,11 @@ impl Store {
 
     /// Rows that are not what the log says are taken back by events of the new log.
     fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
-        // Damaged lines may have named rows: new ones come behind all that a file holds.
+        // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
+        // whole, and what it says of rows may be trusted.
         self.report.damage = damage
             .iter()
-            .filter(|damage| damage.kind != DamageKind::LogMissing)
+            .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
             .cloned()
             .collect();
         let taken_back = self.take_back_damaged(now);
@@ -244,6 +245,8 @@ pub fn repair(
     now: &dyn Fn() -> i64,
     progress: Progress<'_>,
 ) -> Result<Option<Repaired>> {
+    // First of all: whoever prepares a change moves a tail aside.
+    turns.turn(|store| store.spare_tail())?;
     let _care = take_care(turns, now())?;
     // An index that hides something is believed by its own digest; to make all of them again costs little.
     turns.turn(|store| store.drop_indexes())?;

@@ -50,7 +50,7 @@ impl Arrival {
             copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
             Ok(scratch)
         };
-        // First of all: it shows that the files which come next belong to a restore, and not to a log that was lost.
+        // First of all: it tells whoever finds the files that come next, and no log, that a restore was not done.
         let log = fetch(source.log(), RESTORED_LOG, Some(end), Some(progress))?;
         disk.sync_dir(&archives).at(&archives)?;
         for name in IMMUTABLE {
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Keeps what is about to be replaced; gives the names of the files that may go then.
-    fn keep_present(&mut self, now: i64) -> Result<Vec<String>> {
+    pub(super) fn keep_present(&mut self, now: i64) -> Result<Vec<String>> {
         let aside = self.begin_aside("before-restore", now)?;
         self.keep_everything(&aside)
     }
@@ -144,7 +144,7 @@ pub fn restore(
     }
     let _care = take_care(turns, now())?;
     // What a lost log left becomes a store again, so that it can be set aside as one.
-    if turns.turn(|store| store.is_lost(now()))? {
+    if turns.turn(|store| store.has_remains(now()))? {
         repair_in_turn(turns, now)?;
     }
     fetch_rows(turns, &disk, &layout, source, now)?;

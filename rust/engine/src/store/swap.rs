@@ -78,6 +78,7 @@ impl Store {
                 offset: length,
                 length: 0,
                 reason: "the log became shorter".to_owned(),
+                events: 0,
             }));
         }
         let reading = Reading {

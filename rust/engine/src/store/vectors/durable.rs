@@ -92,6 +92,15 @@ impl Store {
     /// Takes back all rows that are not what the log says; what they hold instead is kept in `quarantine/`. Files that
     /// cannot be read are left as they are.
     pub(in crate::store) fn take_back_damaged(&mut self, now: i64) -> Result<()> {
+        self.look_at_damaged(now, false)
+    }
+
+    /// Whether some of them can be taken back: an error if all that could be damaged cannot be read. Nothing is changed.
+    pub(in crate::store) fn check_damaged_rows(&mut self, now: i64) -> Result<()> {
+        self.look_at_damaged(now, true)
+    }
+
+    fn look_at_damaged(&mut self, now: i64, only_look: bool) -> Result<()> {
         let mut slots: Vec<u32> = self.state.vector_changes().to_vec();
         slots.sort_unstable();
         slots.dedup();
@@ -127,6 +136,10 @@ impl Store {
                 let these = rows.into_iter().map(|row| (row, id(row)));
                 lost.entry(group.space.clone()).or_default().extend(these);
             }
+        }
+        if only_look {
+            let is_nothing = draft.is_empty() && left_behind.is_empty();
+            return unread.filter(|_| is_nothing).map_or(Ok(()), Err);
         }
         for (space, rows) in &mut lost {
             rows.sort();

@@ -14,7 +14,7 @@
 //! living rows into a new file when too many are dead ([`generation`]), and says so in the log like any other change.
 //!
 //! If lines of the log are damaged, groups still tell where a space lies ([`implied`]), and repair takes along what a lost
-//! move has left behind ([`salvage`]).
+//! move has left behind ([`salvage`]) and tells whose embedding may be an older one ([`mod@doubt`]).
 
 mod ask;
 mod attach;
@@ -23,6 +23,7 @@ mod check;
 mod codes;
 mod companions;
 mod compare;
+mod doubt;
 mod durable;
 mod filter;
 mod generation;
@@ -51,6 +52,7 @@ pub use ids::Ids;
 use check::short_files;
 pub(super) use check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use compare::altered_companions;
+pub(super) use doubt::doubt;
 pub(super) use durable::DirtyRows;
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};

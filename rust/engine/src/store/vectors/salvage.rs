@@ -54,6 +54,11 @@ pub(super) struct Salvage {
 }
 
 impl Salvage {
+    /// Whether no group was left behind.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spaces.is_empty()
+    }
+
     /// Whether a group was left behind; then it is looked through.
     pub(super) fn takes(&mut self, store: &Store, index: &RowIndex, group: &Group<'_>) -> Result<bool> {
         if group.generation >= index.bound.generation || group.ids.is_empty() {

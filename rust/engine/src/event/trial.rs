@@ -1,0 +1,171 @@
+//! Which bytes have a hash that is known, and may be tried for how long?
+//!
+//! If a single byte was altered, lost or slipped in, what was there before is found by trying: no other bytes have that hash.
+
+use super::line::{Event, Trust};
+use crate::digest::{Hasher, Hex};
+
+/// How much SHA-256 takes at a time.
+pub(super) const BLOCK_BYTES: usize = 64;
+
+/// What is known of the place of a line in the chain.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Neighbours {
+    /// The hash of the event before; `Some(None)` if there is none before.
+    pub before: Option<Option<Hex>>,
+    /// The hash that the line behind gives as its predecessor's.
+    pub after: Option<Hex>,
+}
+
+impl Neighbours {
+    /// The hash of a line, if it is an event that stands between these.
+    pub(super) fn fit(&self, line: &[u8]) -> Option<Hex> {
+        let event = Event::read(line, Trust::Nothing).ok().filter(|event| !event.injected)?;
+        let hash = event.hash(line);
+        let prev = event.prev_hash(line);
+        let follows = self
+            .before
+            .is_none_or(|before| prev == before.as_ref().map_or(&b""[..], |head| head.bytes()));
+        (follows && self.after.is_none_or(|after| after == hash)).then_some(hash)
+    }
+}
+
+/// How many blocks may still be hashed in search of lost bytes. To try spellings costs more than to try bytes, and lines of
+/// our own form are found by their bytes: spellings get half of it at most, and each line half of what is left of that.
+#[derive(Debug)]
+pub struct Budget {
+    left: u64,
+    for_spellings: u64,
+}
+
+impl Budget {
+    /// So many blocks of 64 bytes.
+    pub fn of(blocks: u64) -> Self {
+        Self {
+            left: blocks,
+            for_spellings: blocks / 2,
+        }
+    }
+
+    /// What the spellings of one line may cost.
+    pub(super) fn for_one_line(&self) -> u64 {
+        self.for_spellings.min(self.left) / 2
+    }
+
+    /// Pays for spellings that were tried.
+    pub(super) fn pay(&mut self, blocks: u64) {
+        self.for_spellings = self.for_spellings.saturating_sub(blocks);
+        self.left = self.left.saturating_sub(blocks);
+    }
+
+    fn take(&mut self, blocks: u64) -> bool {
+        let is_enough = self.left >= blocks;
+        if is_enough {
+            self.left -= blocks;
+        }
+        is_enough
+    }
+}
+
+/// The bytes that have a digest, before one of them was altered, lost or slipped in.
+pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec<u8>> {
+    let search = Search {
+        payload: bytes,
+        wanted: wanted.raw(),
+        first: 0,
+    };
+    search.find(budget)
+}
+
+/// Looks for the payload that has a hash.
+pub(super) struct Search<'a> {
+    /// What is there now.
+    pub payload: &'a [u8],
+    /// What its hash should be.
+    pub wanted: [u8; 32],
+    /// What stands before this is known to be right.
+    pub first: usize,
+}
+
+impl Search<'_> {
+    /// The likely first, then whatever is left of the budget.
+    pub(super) fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        self.find_likely(budget).or_else(|| self.find_other(budget))
+    }
+
+    /// A single bit was altered, or a byte slipped in.
+    pub(super) fn find_likely(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
+        self.altered(budget, &bits).or_else(|| self.one_too_many(budget))
+    }
+
+    /// A byte is any other one, or is missing.
+    pub(super) fn find_other(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>())
+            .or_else(|| self.one_missing(budget))
+    }
+
+    /// What it costs to try so many variants at every place.
+    fn cost(&self, variants: usize) -> u64 {
+        let blocks = (self.payload.len() / BLOCK_BYTES + 2) as u64;
+        // What stands before a place is hashed once for all.
+        self.payload.len() as u64 * variants as u64 * blocks.div_ceil(2)
+    }
+
+    fn altered(&self, budget: &mut Budget, masks: &[u8]) -> Option<Vec<u8>> {
+        let found = self.at_each_place(budget, masks.len(), |search, at, before| {
+            masks.iter().find_map(|mask| {
+                let byte = [search.payload[at] ^ mask];
+                search.is_it(before, at, &byte, 1).then_some(byte.to_vec())
+            })
+        });
+        found.map(|(at, bytes)| [&self.payload[..at], &bytes[..], &self.payload[at + 1..]].concat())
+    }
+
+    fn one_too_many(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        let found = self.at_each_place(budget, 1, |search, at, before| {
+            search.is_it(before, at, &[], 1).then(Vec::new)
+        });
+        found.map(|(at, _)| [&self.payload[..at], &self.payload[at + 1..]].concat())
+    }
+
+    fn one_missing(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        let found = self.at_each_place(budget, 256, |search, at, before| {
+            (0..=u8::MAX).find_map(|byte| search.is_it(before, at, &[byte], 0).then_some(vec![byte]))
+        });
+        found.map(|(at, bytes)| [&self.payload[..at], &bytes[..], &self.payload[at..]].concat())
+    }
+
+    /// Tries something at each place, with what stands in the blocks before it hashed already.
+    fn at_each_place(
+        &self,
+        budget: &mut Budget,
+        variants: usize,
+        attempt: impl Fn(&Self, usize, &(usize, Hasher)) -> Option<Vec<u8>>,
+    ) -> Option<(usize, Vec<u8>)> {
+        if !budget.take(self.cost(variants)) {
+            return None;
+        }
+        let mut before = (0, Hasher::default());
+        // Behind the last byte only one can be missing.
+        let places = self.payload.len() + usize::from(variants > usize::from(u8::MAX));
+        for at in self.first..places {
+            while before.0 + BLOCK_BYTES <= at {
+                before.1.update(&self.payload[before.0..before.0 + BLOCK_BYTES]);
+                before.0 += BLOCK_BYTES;
+            }
+            if let Some(bytes) = attempt(self, at, &before) {
+                return Some((at, bytes));
+            }
+        }
+        None
+    }
+
+    fn is_it(&self, (hashed, before): &(usize, Hasher), at: usize, instead: &[u8], skipped: usize) -> bool {
+        let mut hasher = before.clone();
+        hasher.update(&self.payload[*hashed..at]);
+        hasher.update(instead);
+        hasher.update(&self.payload[at + skipped..]);
+        hasher.finish_raw() == self.wanted
+    }
+}

@@ -1,0 +1,220 @@
+"""Does nothing whole go to quarantine without a way back?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.errors import LogCorrupted
+from recovering import labels, only, quiet
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / ".chronomemory"
+
+
+def unsynced(project: Path, home: Path, count: int = 6) -> dict[str, str]:
+    """A store of which only the first event is known to be synced; what it holds."""
+    with ChronoStore(project) as store:
+        store.upsert({"id": "first", "label": "synced"})
+    hint = (home / "synced").read_bytes()
+    with ChronoStore(project) as store:
+        for number in range(count):
+            store.upsert({"id": f"R-{number}", "label": f"value {number}"})
+    (home / "synced").write_bytes(hint)
+    return labels(project)
+
+
+def alter(home: Path, *places: tuple[bytes, bytes]) -> None:
+    data = (home / "events.wal").read_bytes()
+    for old, new in places:
+        assert data.count(old) == 1
+        data = data.replace(old, new)
+    (home / "events.wal").write_bytes(data)
+
+
+ONE = ((b"value 2", b"valve 2"),)
+SEVERAL = ((b"value 2", b"v-l-e 2"),)
+
+
+def repair(project: Path) -> dict[str, Any]:
+    with quiet(), ChronoStore(project) as store:
+        return store.repair()
+
+
+def test_a_repair_before_the_next_write_takes_back_what_is_whole(tmp_path: Path, home: Path) -> None:
+    before = unsynced(tmp_path, home)
+    alter(home, *ONE)
+    with (
+        pytest.warns(RuntimeWarning, match=r"whole events.*repair\(\) before"),
+        ChronoStore(tmp_path) as store,
+    ):
+        assert store.verify().tail is not None
+        told = store.repair()
+    assert (told["healed"], told["lost"]) == (1, [])
+    assert [item["kind"] for item in told["damage"]] == ["altered"]
+    assert labels(tmp_path) == before
+    report = ChronoStore(tmp_path).verify()
+    assert report.valid
+    assert any("repaired at event" in note for note in report.notes)
+
+
+def test_what_cannot_be_mended_is_named_and_the_rest_comes_back(tmp_path: Path, home: Path) -> None:
+    before = unsynced(tmp_path, home)
+    alter(home, *SEVERAL)
+    told = repair(tmp_path)
+    assert len(told["lost"]) == 1
+    assert "R-2" in told["lost"][0]
+    assert labels(tmp_path) == {name: text for name, text in before.items() if name != "R-2"}
+
+
+def test_the_only_line_of_a_tail_is_mended_by_its_hash(tmp_path: Path, home: Path) -> None:
+    before = unsynced(tmp_path, home)
+    alter(home, (b"value 5", b"valve 5"))
+    assert repair(tmp_path)["healed"] == 1
+    assert labels(tmp_path) == before
+
+
+def test_a_damaged_batch_in_a_tail_comes_back(tmp_path: Path, home: Path) -> None:
+    unsynced(tmp_path, home, 1)
+    hint = (home / "synced").read_bytes()
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"B-{number}", "label": f"batch {number}"} for number in range(5)])
+        store.upsert({"id": "late"})
+    before = labels(tmp_path)
+    (home / "synced").write_bytes(hint)
+    alter(home, (b"batch 3", b"botch 3"))
+    assert labels(tmp_path).keys() < before.keys()
+    assert repair(tmp_path)["lost"] == []
+    assert labels(tmp_path) == before
+
+
+@pytest.mark.parametrize("what", ["a torn line", "half a batch", "half a batch with a fault", "one bad line"])
+def test_an_interrupted_write_stays_a_tail(tmp_path: Path, home: Path, what: str) -> None:
+    unsynced(tmp_path, home, 1)
+    hint = (home / "synced").read_bytes()
+    log = (home / "events.wal").read_bytes()
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"B-{number}", "label": f"batch {number}"} for number in range(5)])
+    lines = (home / "events.wal").read_bytes().removeprefix(log).splitlines(keepends=True)
+    (home / "synced").write_bytes(hint)
+    if what == "a torn line":
+        (home / "events.wal").write_bytes(log + lines[1][:-40])
+    elif what == "half a batch":
+        (home / "events.wal").write_bytes(log + b"".join(lines[:3]))
+    elif what == "one bad line":
+        (home / "events.wal").write_bytes(log + b"rubbish\n")
+    else:
+        (home / "events.wal").write_bytes(log + lines[0] + bytes(len(lines[1])) + b"\n" + lines[2])
+    told = repair(tmp_path)
+    assert told["damage"] == []
+    assert told["quarantine"] == []
+    assert ChronoStore(tmp_path).verify().valid
+
+
+def cut(project: Path, home: Path, *places: tuple[bytes, bytes]) -> tuple[dict[str, str], Path]:
+    before = unsynced(project, home)
+    alter(home, *places)
+    with quiet(), ChronoStore(project) as store:
+        store.upsert({"id": "after", "label": "went on"})
+    return before, only(home / "quarantine")
+
+
+@pytest.mark.parametrize("places", [ONE, SEVERAL])
+def test_a_tail_that_was_cut_is_listed_and_taken_back(
+    tmp_path: Path, home: Path, places: tuple[tuple[bytes, bytes]]
+) -> None:
+    before, tail = cut(tmp_path, home, *places)
+    assert "R-4" not in labels(tmp_path)
+    report = ChronoStore(tmp_path).verify()
+    assert report.valid
+    assert any(f"quarantine/{tail.name} holds 3 whole events from seq 5 on" in note for note in report.notes)
+    (listed,) = repair(tmp_path)["quarantine"]
+    assert listed == {
+        "what": "tail",
+        "path": f"quarantine/{tail.name}",
+        "offset": int(tail.name.rpartition("-")[2]),
+        "events": 3,
+        "first_seq": 5,
+        "restorable": True,
+    }
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.restore(tail)
+        assert told is not None
+        assert len(told["lost"]) == (places is SEVERAL)
+    lost = {"R-2"} if places is SEVERAL else set()
+    assert labels(tmp_path) == {name: text for name, text in before.items() if name not in lost}
+    report = ChronoStore(tmp_path).verify()
+    assert report.valid
+    assert not any("whole events" in note for note in report.notes)
+    (aside,) = (home / "quarantine").glob("*-before-restore")
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.restore(aside)
+    assert labels(tmp_path)["after"] == "went on"
+
+
+def test_a_tail_of_another_log_is_refused(tmp_path: Path, home: Path) -> None:
+    _, tail = cut(tmp_path, home, *ONE)
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.accept_head()
+        store.compact()
+        store.upsert({"id": "later"})
+        held = labels(tmp_path)
+        with pytest.raises(LogCorrupted, match="another log"):
+            store.restore(tail)
+        (listed,) = store.repair()["quarantine"]
+        assert not listed["restorable"]
+    assert labels(tmp_path) == held
+
+
+# A log that was cut at a line.
+
+
+def cut_at_a_line(project: Path, home: Path) -> bytes:
+    with ChronoStore(project) as store:
+        for number in range(6):
+            store.upsert({"id": f"R-{number}"})
+    lines = (home / "events.wal").read_bytes().splitlines(keepends=True)
+    (home / "events.wal").write_bytes(b"".join(lines[:3]))
+    return (home / "synced").read_bytes()
+
+
+def test_whoever_opens_a_log_that_was_cut_is_told_to_repair_it(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_at_a_line(tmp_path, home)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another home"))
+    with pytest.warns(RuntimeWarning, match=r"ends before the last known sync.*repair\(\) before"):
+        ChronoStore(tmp_path).open().close()
+    assert any("ends before the last known sync" in note for note in ChronoStore(tmp_path).verify().notes)
+
+
+def test_the_next_write_keeps_what_the_hint_knew(tmp_path: Path, home: Path) -> None:
+    hint = cut_at_a_line(tmp_path, home)
+    for name in ("one", "two"):
+        with quiet(), ChronoStore(tmp_path) as store:
+            store.upsert({"id": name})
+    kept = only(home / "quarantine")
+    assert kept.name.endswith("-synced")
+    assert kept.read_bytes() == hint
+    report = ChronoStore(tmp_path).verify()
+    assert any(f"quarantine/{kept.name} knows it with" in note for note in report.notes)
+    (listed,) = repair(tmp_path)["quarantine"]
+    assert (listed["what"], listed["path"], listed["seq"]) == ("synced", f"quarantine/{kept.name}", 6)
+
+
+def test_a_hint_that_a_log_lives_up_to_is_not_kept(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        backup = store.backup()
+        store.upsert({"id": "B"})
+        store.restore(backup)
+        store.upsert({"id": "C"})
+        store.compact()
+        store.upsert({"id": "D"})
+    assert not list((home / "quarantine").glob("*-synced"))
+    assert json.loads((home / "snapshot.json").read_text())["records"]
