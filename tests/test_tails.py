@@ -193,11 +193,24 @@ def test_whoever_opens_a_log_that_was_cut_is_told_to_repair_it(
     assert any("ends before the last known sync" in note for note in ChronoStore(tmp_path).verify().notes)
 
 
-def test_the_next_write_keeps_what_the_hint_knew(tmp_path: Path, home: Path) -> None:
+def test_nothing_is_written_behind_a_log_that_was_cut(tmp_path: Path, home: Path) -> None:
     hint = cut_at_a_line(tmp_path, home)
-    for name in ("one", "two"):
-        with quiet(), ChronoStore(tmp_path) as store:
-            store.upsert({"id": name})
+    with quiet(), ChronoStore(tmp_path) as store:
+        for write in (lambda: store.upsert({"id": "one"}), store.compact):
+            with pytest.raises(LogCorrupted, match="before a repair"):
+                write()
+        store.backup()
+        assert (home / "synced").read_bytes() == hint
+        told = store.repair()
+        assert any("synced up to event 6" in entry for entry in told["lost"])
+        assert store.upsert({"id": "one"}).seq > 6
+
+
+def test_who_accepts_a_head_keeps_what_the_hint_knew(tmp_path: Path, home: Path) -> None:
+    hint = cut_at_a_line(tmp_path, home)
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.accept_head()
+        store.upsert({"id": "one"})
     kept = only(home / "quarantine")
     assert kept.name.endswith("-synced")
     assert kept.read_bytes() == hint

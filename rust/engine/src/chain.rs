@@ -85,6 +85,10 @@ pub struct Follower {
     pub damage: Vec<Damage>,
     /// Batches that are damaged but have a line in every place: where they begin, and where their last line does.
     pub scarred: Vec<(u64, u64)>,
+    /// The last event that was loaded does not follow from the one before it.
+    pub is_adrift: bool,
+    /// The highest seq of any event that was loaded.
+    pub highest_seq: u64,
     /// Where everything begins that no sync stands behind, if damage was found there.
     pub tail: Option<Place>,
     /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
@@ -128,6 +132,8 @@ impl Follower {
                 if let Some((kind, reason)) = flaw {
                     self.report(place, Some(seq), kind, reason)?;
                 }
+                self.is_adrift = matches!(flaw, Some((DamageKind::Unlinked, _)));
+                self.highest_seq = self.highest_seq.max(seq);
                 let before = self.mark;
                 self.take(event, line);
                 self.mark.end = place.offset + line.len() as u64 + 1;

@@ -243,6 +243,10 @@ impl Walk {
         } else {
             self.follower.settle(self.promised)
         };
+        if open.is_none() && !sink.is_satisfied() {
+            // A broken batch at the end stays one, whatever comes behind it.
+            sink.settle(Held::Drop);
+        }
         let cut = match self.follower.tail {
             Some(place) => Some((place, "bytes after the last sync that are not whole")),
             None => open.map(|place| (place, "half a batch")),

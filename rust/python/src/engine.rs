@@ -324,13 +324,16 @@ impl Engine {
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let (layout, head_file, fault) = self.handle.change(py, |store| {
+        let (layout, head_file, fault, missed) = self.handle.change(py, |store| {
+            let missed = store.missed()?;
             store.sync()?;
             store.tell_known_head();
             let fault = store.head_fault().map(str::to_owned);
-            Ok((store.layout().clone(), store.head_file().map(Path::to_owned), fault))
+            let head_file = store.head_file().map(Path::to_owned);
+            Ok((store.layout().clone(), head_file, fault, missed))
         })?;
-        let (found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
+        let (mut found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
+        found.damage.extend(missed);
         self.handle.read(py, |store| {
             store.note_damage(&found.damage);
             Ok(())

@@ -82,26 +82,14 @@ impl Store {
         }
     }
 
-    /// A log that was cut at a line is whole as far as it goes: what was there is told by the hint about the last sync, and a
-    /// copy may have it.
-    pub(super) fn end_in_copy(&self) -> Result<Option<Damage>> {
-        let path = self.layout.log();
-        let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
-        let Some(log) = &self.log else { return Ok(None) };
-        let length = log.file.length().at(path)?;
-        let Hint::Contradicted(synced) = hint_for(hint, &*log.file, length).at(path)? else {
-            return Ok(None);
-        };
-        let gaps = Gaps::find(&*self.disk, &self.layout, &*log.file, self.options.threads).at(path)?;
-        let reason = format!(
-            "it ends at event {}, and was synced up to event {}",
-            log.walk.mark().last_seq,
-            synced.seq
-        );
-        Ok(gaps.ends_in_copy.then(|| Damage {
-            offset: length,
-            ..finding(LOG, DamageKind::LogMissing, reason)
-        }))
+    /// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
+    pub(super) fn lost_end(&self) -> Option<Damage> {
+        let offset = self.report.bytes;
+        let reason = self.report.cut.as_ref()?;
+        Some(Damage {
+            offset,
+            ..finding(LOG, DamageKind::LogMissing, reason.as_str())
+        })
     }
 
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {

@@ -105,6 +105,9 @@ impl Store {
         });
         self.own_end = 0;
         self.report = report;
+        if self.report.cut.is_some() && self.was_cut_by_restore()? {
+            self.report.cut = None;
+        }
         self.state = loader.state.unwrap_or_default();
         self.vectors = vectors::Vectors::default();
         self.unsynced.rows = if is_synced { self.state.rows_named().len() } else { 0 };

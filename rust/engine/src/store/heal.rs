@@ -87,8 +87,6 @@ pub(super) struct Gaps {
     promised: u64,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
-    /// The log was cut, and a copy has what came behind.
-    pub ends_in_copy: bool,
     copies: Vec<Arc<dyn DiskFile>>,
 }
 
@@ -128,7 +126,7 @@ impl Gaps {
                 layer = Layer::of(log, &copies, None, threads)?;
             }
         }
-        let (highest_seq, ends_in_copy) = (layer.highest_seq, layer.ends_in_copy());
+        let highest_seq = layer.highest_seq;
         let promised = hint.promised().unwrap_or(0);
         // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         let mut cut_line = None;
@@ -153,7 +151,6 @@ impl Gaps {
             length,
             promised,
             highest_seq,
-            ends_in_copy,
             copies,
         })
     }

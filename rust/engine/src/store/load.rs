@@ -94,15 +94,18 @@ pub fn examine(
         base.notes.extend(past.notes);
     }
     let mut cut = None;
-    if let Hint::Contradicted(lost) = hint
-        && lost.offset > length
-    {
-        let said = format!(
-            "the log ends before the last known sync: it had {} bytes and seq {} then",
-            lost.offset, lost.seq
-        );
-        base.notes.push(said.clone());
-        cut = Some(said);
+    if let Hint::Contradicted(lost) = hint {
+        if lost.offset > length {
+            let said = format!(
+                "the log ends before the last known sync: it had {} bytes and seq {} then",
+                lost.offset, lost.seq
+            );
+            base.notes.push(said.clone());
+            cut = Some(said);
+        } else if walk.follower.damage.is_empty() && tail.is_none() {
+            // Nothing is wrong with the lines, but they are not those that were synced.
+            cut = Some(format!("the log does not hold event {} as it was synced", lost.seq));
+        }
     }
     Ok(Examined {
         proof: base.proof,

@@ -113,7 +113,10 @@ impl Store {
     fn look_around(&mut self, now: i64) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         let there = self.disk.status(self.layout.log()).ok();
-        let is_ours = there.is_some_and(|now| now.identity == log.identity && now.length == log.walk.end);
+        // A tail that a crash left stands behind the end until somebody writes.
+        let tail = self.report.tail.as_ref().map_or(0, |tail| tail.length);
+        let length = log.walk.end + tail;
+        let is_ours = there.is_some_and(|now| now.identity == log.identity && now.length == length);
         self.lock.since = now;
         if !is_ours {
             let fault = std::io::Error::other("another process wrote while this store held the lock: reopen the store");

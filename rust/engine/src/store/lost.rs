@@ -16,7 +16,7 @@ use crate::wal::synced::{Synced, names_hash};
 
 use super::Store;
 use super::found::Traces;
-use super::proofs::other_logs;
+use super::proofs::{logs_before_restores, other_logs};
 
 impl Store {
     /// A store whose log is lost has no history, and nothing may be written that would begin another one.
@@ -37,6 +37,37 @@ impl Store {
         }
     }
 
+    /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
+    /// could not be put back any more without losing what was written since.
+    pub(super) fn check_end_is_known(&self) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let follower = &log.walk.follower;
+        let is_adrift = || follower.mark.gap || follower.is_adrift || follower.highest_seq > follower.mark.last_seq;
+        let last = follower.damage.last().filter(|_| is_adrift());
+        let cut = self.report.cut.as_ref();
+        let damage = match (cut, last) {
+            (Some(reason), _) => finding(LOG, DamageKind::LogMissing, reason.as_str()),
+            (None, Some(last)) => last.clone(),
+            (None, None) => return Ok(()),
+        };
+        let reason = format!("{}; nothing is written behind that before a repair", damage.reason);
+        Err(Error::Corrupted(Box::new(Damage { reason, ..damage })))
+    }
+
+    /// Whether the hint about the last sync speaks of a log that a restore of ours has set aside: it was killed before it
+    /// could say how far the log reaches that it brought.
+    pub(super) fn was_cut_by_restore(&self) -> Result<bool> {
+        let quarantine = self.layout.quarantine();
+        let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
+        for log in logs_before_restores(&*self.disk, &self.layout) {
+            let length = log.length().at(&quarantine)?;
+            if let Ok(Hint::Synced(_)) = hint_for(hint, &*log, length) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Whether the last event that this store knows still stands where it stood.
     pub(super) fn knows_its_end(&self) -> Result<bool> {
         let (Some(log), Some(known)) = (&self.log, self.reached()) else {
@@ -44,6 +75,24 @@ impl Store {
         };
         let line = line_before(&*log.file, known.offset).at(self.layout.log())?;
         Ok(line.is_some_and(|line| known.fits_head(&line)))
+    }
+
+    /// What is wrong if the log at its path does not hold what this store knows of it, other than by a deed of ours. Whoever
+    /// keeps the lock does not look around between two reads.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn missed(&self) -> Result<Option<Damage>> {
+        let Some(known) = self.reached() else {
+            return Ok(None);
+        };
+        let path = self.layout.log();
+        let is_lost = matches!(
+            remembered::standing_to(&*self.disk, &self.layout, &known).at(path)?,
+            Standing::Lost(_)
+        );
+        let is_missed = is_lost && self.report.damage.is_empty() && !self.is_kept_elsewhere(&known)?;
+        Ok(is_missed.then(|| self.gone(&known)))
     }
 
     /// Whether the log is lost and left something behind that should be set aside, looked at under the lock. Copies that were
@@ -59,6 +108,7 @@ impl Store {
     /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
     /// left of the one that was here.
     pub(super) fn check_head_is_kept(&mut self) -> Result<()> {
+        self.check_end_is_known()?;
         self.find_standing()?;
         match &self.standing {
             Standing::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),

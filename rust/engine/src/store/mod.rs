@@ -300,7 +300,12 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let outcome = self.sync().and(self.end_lease_at_last());
+        let missed = if self.lock.held { self.missed() } else { Ok(None) };
+        let outcome = self.sync().and(self.end_lease_at_last()).and(match missed {
+            Ok(Some(damage)) => Err(Error::Corrupted(Box::new(damage))),
+            Ok(None) => Ok(()),
+            Err(fault) => Err(fault),
+        });
         self.tell_known_head();
         self.write_wanted_snapshot();
         self.closed = true;

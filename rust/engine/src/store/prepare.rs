@@ -31,7 +31,6 @@ impl Store {
             self.reload(&mut |_, _| {})?;
             self.cut_tail(now)?;
         }
-        self.keep_hint(now)?;
         self.prepared = true;
         Ok(())
     }

@@ -127,6 +127,17 @@ fn is_it(archive: &Archive, digest: &str) -> bool {
     snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }
 
+/// The logs that restores have set aside.
+pub(super) fn logs_before_restores(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<dyn DiskFile>> {
+    let quarantine = layout.quarantine();
+    let names = disk.list(&quarantine).unwrap_or_default();
+    let folders = names.iter().filter(|name| name.contains("-before-restore"));
+    folders
+        .map(|name| Layout::of_folder(quarantine.join(name)))
+        .filter_map(|folder| disk.open(folder.log(), Access::Read).ok())
+        .collect()
+}
+
 /// Logs elsewhere in the folder, which may hold lines that the live one has lost.
 pub(super) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<Arc<dyn DiskFile>>> {
     let mut paths: Vec<PathBuf> = other_folders(disk, layout)

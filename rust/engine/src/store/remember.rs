@@ -120,6 +120,9 @@ impl Store {
             let Some(note) = store.options.head_file.clone() else {
                 return Ok(());
             };
+            if store.report.cut.take().is_some() {
+                store.keep_hint(now)?;
+            }
             store.sync_log()?;
             let reached = store.reached();
             remembered::alone(&*store.disk, &note, || match reached {

@@ -70,7 +70,7 @@ impl Store {
             store.sync_rows_and_log()?;
             let mut damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
-            damage.extend(store.end_in_copy()?.filter(|_| damage.is_empty()));
+            damage.extend(store.lost_end().filter(|_| damage.is_empty()));
             if damage.is_empty() {
                 return Ok(None);
             }

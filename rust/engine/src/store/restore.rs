@@ -103,6 +103,7 @@ impl Store {
             arrival.log.name(store.layout.log())?;
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.
+            store.report.cut = None;
             store.make_ready()?;
             store.sync_log()?;
             store.accept_present_head()?;

@@ -147,6 +147,7 @@ impl Store {
         self.state.note(super::write::system_event(0, seq));
         self.report.base = crate::verify::BaseState::Anchored;
         self.report.damage.clear();
+        self.report.cut = None;
         self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);
         Ok(())
     }

@@ -20,7 +20,8 @@ impl Store {
     /// Goes over from a retired log to the one that followed it; false if that is not what happened: then all is read anew.
     pub(super) fn follow_swap(&mut self) -> Result<bool> {
         let path = self.layout.log().to_owned();
-        if self.log.is_none() || !self.report.damage.is_empty() || self.report.base == BaseState::Unanchored {
+        let is_damaged = !self.report.damage.is_empty() || self.report.cut.is_some();
+        if self.log.is_none() || is_damaged || self.report.base == BaseState::Unanchored {
             return Ok(false);
         }
         let Ok(file) = self.disk.open(&path, Access::Read) else {

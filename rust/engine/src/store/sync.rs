@@ -115,6 +115,10 @@ impl Store {
 
     /// Writes the hint. It only tells a tail from damage: a write is no less safe without it.
     fn remember(&mut self, reached: &Synced) {
+        if self.report.cut.is_some() {
+            // It knows of an end that is lost, and a repair needs that.
+            return;
+        }
         if let Err(fault) = write_hint(&*self.disk, &self.layout, reached) {
             self.report
                 .notes

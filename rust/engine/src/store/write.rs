@@ -148,6 +148,9 @@ impl Store {
 
     /// Puts a batch behind the log; gives its lines and where they stand.
     fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64)> {
+        if count(parts) > 0 {
+            self.check_end_is_known()?;
+        }
         let coming = coming(parts);
         let adoption = self.adopt()?;
         let adopts = adoption.is_some();
