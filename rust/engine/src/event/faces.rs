@@ -37,7 +37,7 @@ pub const SEARCH: &str = "search";
 pub const VECTORS: &str = "vectors";
 
 /// All faces.
-const FACES: [Face; 6] = [
+static FACES: [Face; 6] = [
     Face {
         name: "blocks",
         prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
@@ -100,8 +100,7 @@ pub fn face_of(id: &[u8]) -> Option<&'static str> {
 
 /// A declared index; `None` if no face has one of this name.
 pub fn index_named(name: &str) -> Option<&'static Index> {
-    const DECLARED: &[Face] = &FACES;
-    DECLARED
+    FACES
         .iter()
         .flat_map(|face| face.indexes)
         .find(|index| index.name == name)
