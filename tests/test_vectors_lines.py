@@ -113,7 +113,8 @@ def test_no_damaged_line_gives_a_record_what_is_not_its_own(story: Path, tmp_pat
     assert len(speaking) > 15
     with ChronoStore(story) as store:
         truth = {space: held(store, space) for space in "ab"}
-    for number in speaking:
+    # Behind a damaged last line nothing is written before a repair.
+    for number in (number for number in speaking if number + 1 < len(lines)):
         project = tmp_path / str(number)
         shutil.copytree(story, project)
         damaged = lines[number][:60] + bytes([lines[number][60] ^ 1]) + lines[number][61:]

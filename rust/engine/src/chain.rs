@@ -53,6 +53,8 @@ pub struct Mark {
     pub first_seq: Option<u64>,
     /// The last seq.
     pub last_seq: u64,
+    /// The highest seq, which is the last one where nothing was moved.
+    pub highest_seq: u64,
     /// How many events were loaded.
     pub events: u64,
     /// Behind the line of the last event that was loaded.
@@ -85,10 +87,6 @@ pub struct Follower {
     pub damage: Vec<Damage>,
     /// Batches that are damaged but have a line in every place: where they begin, and where their last line does.
     pub scarred: Vec<(u64, u64)>,
-    /// The last event that was loaded does not follow from the one before it.
-    pub is_adrift: bool,
-    /// The highest seq of any event that was loaded.
-    pub highest_seq: u64,
     /// Where everything begins that no sync stands behind, if damage was found there.
     pub tail: Option<Place>,
     /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
@@ -132,8 +130,6 @@ impl Follower {
                 if let Some((kind, reason)) = flaw {
                     self.report(place, Some(seq), kind, reason)?;
                 }
-                self.is_adrift = matches!(flaw, Some((DamageKind::Unlinked, _)));
-                self.highest_seq = self.highest_seq.max(seq);
                 let before = self.mark;
                 self.take(event, line);
                 self.mark.end = place.offset + line.len() as u64 + 1;
@@ -210,6 +206,7 @@ impl Follower {
         mark.first.get_or_insert(hash);
         mark.first_seq.get_or_insert(event.spans.seq);
         mark.last_seq = event.spans.seq;
+        mark.highest_seq = mark.highest_seq.max(mark.last_seq);
         mark.events += 1;
         mark.gap = false;
     }

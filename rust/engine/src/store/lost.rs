@@ -42,7 +42,7 @@ impl Store {
     pub(super) fn check_end_is_known(&self) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         let follower = &log.walk.follower;
-        let is_adrift = || follower.mark.gap || follower.is_adrift || follower.highest_seq > follower.mark.last_seq;
+        let is_adrift = || follower.mark.gap || follower.mark.highest_seq > follower.mark.last_seq;
         let last = follower.damage.last().filter(|_| is_adrift());
         let cut = self.report.cut.as_ref();
         let damage = match (cut, last) {

@@ -350,6 +350,7 @@ pub fn damaged_store(disk: &CrashDisk) {
         Action::Batch(2),
         Action::Put(9),
         Action::Put(12),
+        Action::Put(1),
     ]
     .iter()
     .enumerate()
@@ -360,8 +361,8 @@ pub fn damaged_store(disk: &CrashDisk) {
     let log = disk.open(layout().log(), Access::Write).expect("the log");
     let length = log.length().expect("a length");
     let mut byte = [0];
-    log.read_at(&mut byte, length - 500).expect("a byte");
-    log.write_at(&[byte[0] ^ 1], length - 500).expect("a write");
+    log.read_at(&mut byte, length - 700).expect("a byte");
+    log.write_at(&[byte[0] ^ 1], length - 700).expect("a write");
     log.sync().expect("a sync");
 }
 
