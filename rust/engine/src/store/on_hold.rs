@@ -167,8 +167,8 @@ impl Reading<'_> {
         let (mut written, mut said) = (BTreeSet::new(), Vec::new());
         each_event(self.file, batch.bytes.clone(), |_, _, text, event| {
             let id = unspelled(event.record_id(text));
-            // Who is patched may have been patched twice.
-            if event.op != Op::Patch {
+            // A record of a face may have been patched once more.
+            if face_of(id.as_bytes()).is_none() {
                 written.insert(id.clone());
             }
             said.push((parsed(event.record(text)), id));

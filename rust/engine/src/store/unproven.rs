@@ -87,7 +87,9 @@ pub(super) fn put_on_hold(state: &mut State, id: &str, reason: &str, is_deleted:
     };
     let status = record.get("status").and_then(Value::as_str);
     // What it was before it was on hold for the first time is what counts.
-    let earlier = record.get("data").and_then(|data| data.get(UNSETTLED)?.get("status")?.as_str());
+    let earlier = record
+        .get("data")
+        .and_then(|data| data.get(UNSETTLED)?.get("status")?.as_str());
     let was = earlier.or(status).unwrap_or("active").to_owned();
     let stays = is_deleted && status == Some(TOMBSTONE);
     let mark = Value::object([("reason", Value::Str(reason.to_owned())), ("status", Value::Str(was))]);
