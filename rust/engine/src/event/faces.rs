@@ -98,6 +98,14 @@ pub fn face_of(id: &[u8]) -> Option<&'static str> {
         .map(|face| face.name)
 }
 
+/// What the ids of the face begin with that owns this one; nothing for plain records.
+pub fn prefixes_beside(id: &[u8]) -> &'static [&'static str] {
+    const DECLARED: &[Face] = &FACES;
+    let owner = face_of(id);
+    let face = DECLARED.iter().find(|face| Some(face.name) == owner);
+    face.map_or(&[], |face| face.prefixes)
+}
+
 /// A declared index; `None` if no face has one of this name.
 pub fn index_named(name: &str) -> Option<&'static Index> {
     FACES

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
-use crate::event::faces::{VECTORS, face_of};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
 use crate::options::Checking;
@@ -20,11 +19,13 @@ use crate::wal::synced::Synced;
 use super::base::Proof;
 use super::care::Scratch;
 use super::found::Traces;
-use super::heal::{Gaps, Lost, MOST_TOLD};
+use super::heal::Gaps;
 use super::load::{Examined, Look, examine, look_for_lost};
 use super::loader::Loader;
+use super::losses::{Lost, MOST_TOLD};
+use super::on_hold::Reading;
 use super::proofs::{copies_of_logs, other_logs};
-use super::unproven::{UNPROVEN, mark_all, put_on_hold};
+use super::unproven::{UNPROVEN, mark_all};
 use super::vectors::doubt;
 use super::{Log, Store};
 
@@ -123,8 +124,15 @@ impl Store {
         for event in gone.iter_mut().filter(|event| event.is_of_embeddings) {
             event.doubt = doubt(&state, &event.ids, &event.gone_rows);
         }
-        let mut unsettled = put_lost_on_hold(&mut state, &gone);
-        unsettled.extend(put_dropped_on_hold(&mut state, &dropped));
+        let mut reading = Reading {
+            file: &*file,
+            end: found.walk.end,
+            state: &mut state,
+            held: BTreeSet::new(),
+        };
+        reading.hold_lost(&mut gone).at(&path)?;
+        reading.hold_dropped(&dropped).at(&path)?;
+        let unsettled = reading.held;
         let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
         // Of a batch that was cut nobody can say which lines it had, nor of a log that is gone; and what nothing proves may
         // have lost anything.
@@ -311,41 +319,4 @@ fn told_of(damage: &Damage, all: &[Damage], dropped: &[(u64, String)]) -> String
         }
     }
     said
-}
-
-/// Puts records on hold that a lost event seems to speak of, unless a later event has written them anew. Embeddings are no
-/// belief: what a lost event said of them is told, and hides no record.
-fn put_lost_on_hold(state: &mut State, lost: &[Lost]) -> BTreeSet<String> {
-    let of_beliefs = lost.iter().filter(|event| !event.is_of_embeddings);
-    let seeming = of_beliefs.flat_map(|event| event.ids.iter().map(move |id| (event, id)));
-    seeming
-        .filter(|(event, id)| is_older(state, id, event.healed_offset))
-        .map(|(event, id)| (id.clone(), event.tell()))
-        .collect::<Vec<_>>()
-        .into_iter()
-        .filter(|(id, reason)| put_on_hold(state, id, reason))
-        .map(|(id, _)| id)
-        .collect()
-}
-
-/// The same for records that a batch speaks of of which nobody can tell whether it ever was whole.
-fn put_dropped_on_hold(state: &mut State, dropped: &[(u64, String)]) -> BTreeSet<String> {
-    let reason = "a batch that speaks of it is damaged, and nothing tells that it was whole once";
-    let older: Vec<&String> = dropped
-        .iter()
-        .filter(|(offset, id)| is_older(state, id, *offset) && face_of(id.as_bytes()) != Some(VECTORS))
-        .map(|(_, id)| id)
-        .collect();
-    older
-        .into_iter()
-        .filter(|id| put_on_hold(state, id, reason))
-        .cloned()
-        .collect()
-}
-
-/// Whether no event behind a place of the log speaks of a record.
-fn is_older(state: &State, id: &str, place: u64) -> bool {
-    let last = state.history(id).last().copied();
-    let last = last.and_then(|index| state.timeline().offset(index as usize));
-    last.is_none_or(|offset| offset < place)
 }

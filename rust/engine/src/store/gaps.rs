@@ -40,6 +40,11 @@ pub(super) struct BadLine {
 }
 
 impl BadLine {
+    /// Whether it stands for an event that is lost: it is not one that stands elsewhere too.
+    pub fn is_lost(&self) -> bool {
+        !self.is_whole || self.is_foreign
+    }
+
     /// A line that cannot be read.
     pub fn unreadable(offset: u64, text: &[u8], number: u64, fault: &Fault) -> Self {
         Self {
@@ -75,6 +80,8 @@ pub(super) struct Gap {
     pub first: Vec<Elsewhere>,
     /// What is known of what is lost between those and the next; `None` if nothing is.
     pub hole: Option<Neighbours>,
+    /// The seq of the event before those, and that of the event behind, if they tell how many came between.
+    pub seqs: Option<(u64, u64)>,
     /// Lines that lead to the line behind it.
     pub then: Vec<Elsewhere>,
     /// What stands there now.
@@ -201,11 +208,11 @@ impl<'a> Layer<'a> {
         Ok(is_divided)
     }
 
-    /// The gaps, in order. `behind` is the hash of an event that came last and is lost.
+    /// The gaps, in order. `behind` is an event that came last and is lost.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn gaps(mut self, length: u64, cut_line: Option<BadLine>, behind: Option<Hex>) -> io::Result<Vec<Gap>> {
+    pub fn gaps(mut self, length: u64, cut_line: Option<BadLine>, behind: Option<Synced>) -> io::Result<Vec<Gap>> {
         let in_place = self.in_place();
         self.unreadable.extend(cut_line);
         self.unreadable.extend(self.misplaced(&in_place)?);
@@ -215,7 +222,7 @@ impl<'a> Layer<'a> {
         for step in &self.route.steps {
             let run = &self.runs[step.run];
             if !step.follows {
-                draft.lose(run.prev);
+                draft.lose(run.prev, Some(run.first_seq).filter(|_| run.is_dense));
             }
             if in_place.contains(&step.run) {
                 let before = std::iter::from_fn(|| bad.next_if(|line| line.offset < run.bytes.start)).collect();
@@ -224,10 +231,10 @@ impl<'a> Layer<'a> {
             } else {
                 draft.add(run);
             }
-            draft.head = Some(run.last);
+            (draft.head, draft.last_seq) = (Some(run.last), Some(run.last_seq).filter(|_| run.is_dense));
         }
         if let Some(lost) = behind {
-            draft.lose(Some(lost));
+            draft.lose(Some(lost.head), Some(lost.seq + 1));
         }
         draft.close(length, bad.collect(), false);
         Ok(draft.done)
@@ -307,11 +314,13 @@ struct Drafting {
     gap: Gap,
     done: Vec<Gap>,
     head: Option<Hex>,
+    /// The seq of the event with that hash, if those before it were counted one by one.
+    last_seq: Option<u64>,
 }
 
 impl Drafting {
-    /// Something is lost here that ended with this hash.
-    fn lose(&mut self, last: Option<Hex>) {
+    /// Something is lost here that ended with this hash, before the event with this seq.
+    fn lose(&mut self, last: Option<Hex>, next_seq: Option<u64>) {
         if self.gap.hole.is_some() {
             // There is more than one hole between two lines that stand where they should.
             let start = self.gap.start;
@@ -323,6 +332,7 @@ impl Drafting {
             before: Some(self.head),
             after: last,
         });
+        self.gap.seqs = self.last_seq.zip(next_seq);
     }
 
     /// A run of the chain that stands elsewhere.

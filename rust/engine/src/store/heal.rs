@@ -17,68 +17,13 @@ use crate::layout::Layout;
 
 use super::care::Scratch;
 use super::gaps::{BadLine, Elsewhere, Gap, Layer};
+use super::losses::Lost;
 use super::proofs::other_logs;
-use super::seeming;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 100_000_000;
 /// How much is copied at a time.
 const BUFFER_BYTES: u64 = 1024 * 1024;
-/// How many ids are told of one line.
-pub(super) const MOST_TOLD: usize = 20;
-
-/// An event that could not be brought back.
-#[derive(Clone, Debug)]
-pub(super) struct Lost {
-    /// Where it stood.
-    pub offset: u64,
-    /// Where that is once the other gaps are filled.
-    pub healed_offset: u64,
-    /// Its physical line; 0 if the line is gone.
-    pub line: u64,
-    /// Its seq, if that can be read.
-    pub seq: Option<u64>,
-    /// The records that it spoke of, as far as they can be read. Nothing proves them.
-    pub ids: Vec<String>,
-    /// The rows that it took back, as far as they can be read.
-    pub gone_rows: Vec<u32>,
-    /// It said which embeddings there are.
-    pub is_of_embeddings: bool,
-    /// How many events followed it as a batch, if it opened one and that can be read.
-    pub batch: Option<u32>,
-    /// What became doubtful with it, for people.
-    pub doubt: Option<String>,
-    /// What is wrong.
-    pub reason: String,
-    /// A later line links to it, or to what came before it and is lost too.
-    is_linked: bool,
-}
-
-impl Lost {
-    /// For people.
-    pub fn tell(&self) -> String {
-        let mut said = format!("byte {}", self.offset);
-        if self.line > 0 {
-            said += &format!(" (line {})", self.line);
-        }
-        if let Some(seq) = self.seq {
-            said += &format!(", event {seq}");
-        }
-        if let Some(events) = self.batch {
-            said += &format!(", it seems the begin of a batch of {events}");
-        }
-        let ids: Vec<String> = self.ids.iter().take(MOST_TOLD).map(|id| format!("{id:?}")).collect();
-        if !ids.is_empty() {
-            said += &format!(", it seems of {}", ids.join(", "));
-        }
-        if self.ids.len() > MOST_TOLD {
-            said += &format!(" and {} more", self.ids.len() - MOST_TOLD);
-        }
-        let doubt = self.doubt.iter().map(|doubt| format!("; {doubt}"));
-        format!("{said}: {}{}", self.reason, doubt.collect::<String>())
-    }
-}
-
 /// A log with its gaps.
 pub(super) struct Gaps {
     gaps: Vec<Gap>,
@@ -142,7 +87,7 @@ impl Gaps {
         }
         // The last line of a log is named by nobody but the hint about the last sync.
         let lost_end = match hint {
-            Hint::Contradicted(synced) => layer.loses(&synced).then_some(synced.head),
+            Hint::Contradicted(synced) => layer.loses(&synced).then_some(synced),
             _ => None,
         };
         let gaps = layer.gaps(length, cut_line, lost_end)?;
@@ -206,9 +151,13 @@ impl Gaps {
         let (mut found, mut shift) = (Vec::new(), 0);
         for gap in &self.gaps {
             if gap.filling.is_none() {
-                found.extend(gap.lost().into_iter().map(|lost| Lost {
-                    healed_offset: lost.offset.saturating_add_signed(shift),
-                    ..lost
+                let (first, kept) = gap.lengths();
+                found.extend(gap.lost().into_iter().map(|lost| {
+                    let place = lost.offset.min(gap.start + kept) + first;
+                    Lost {
+                        healed_offset: place.saturating_add_signed(shift),
+                        ..lost
+                    }
                 }));
             }
             shift += gap.shift();
@@ -285,6 +234,13 @@ impl Gap {
         Some(pieces)
     }
 
+    /// How long the lines are that come before what is lost, and those that are left of it.
+    fn lengths(&self) -> (u64, u64) {
+        let first = self.first.iter().map(|lines| lines.bytes.end - lines.bytes.start);
+        let unreadable = self.bad.iter().filter(|line| !line.is_whole);
+        (first.sum(), unreadable.map(|line| line.text.len() as u64 + 1).sum())
+    }
+
     /// By how much that moves what comes behind it.
     fn shift(&self) -> i64 {
         let replaced = (self.end - self.start) as i64;
@@ -293,45 +249,8 @@ impl Gap {
     }
 
     /// Whether the line behind follows from the line before.
-    fn goes_on_before(&self) -> bool {
+    pub(super) fn goes_on_before(&self) -> bool {
         self.hole
             .is_some_and(|hole| hole.after.is_some() && hole.before == Some(hole.after))
-    }
-
-    fn lost(&self) -> Vec<Lost> {
-        if self.bad.is_empty() {
-            return vec![Lost {
-                offset: self.start,
-                healed_offset: self.start,
-                line: 0,
-                seq: None,
-                ids: Vec::new(),
-                gone_rows: Vec::new(),
-                is_of_embeddings: false,
-                batch: None,
-                doubt: None,
-                reason: "lines were taken out, or others put in their place".to_owned(),
-                is_linked: true,
-            }];
-        }
-        let is_linked = self.hole.is_some_and(|hole| hole.after.is_some()) && !self.goes_on_before();
-        let of_line = |line: &BadLine| {
-            let says = |_: &&BadLine| !line.is_whole || line.is_foreign;
-            let text = Some(line).filter(says).map(|line| &line.text[..]).unwrap_or_default();
-            Lost {
-                offset: line.offset,
-                healed_offset: line.offset,
-                line: line.number,
-                seq: line.seq,
-                gone_rows: seeming::gone_rows(text),
-                is_of_embeddings: seeming::is_of_embeddings(text),
-                batch: seeming::batch(text),
-                doubt: None,
-                ids: seeming::ids(text),
-                reason: line.reason.clone(),
-                is_linked,
-            }
-        };
-        self.bad.iter().map(of_line).collect()
     }
 }

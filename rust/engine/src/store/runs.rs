@@ -31,6 +31,8 @@ pub(super) struct Run {
     pub last_seq: u64,
     /// The hash of its last event.
     pub last: Hex,
+    /// All its lines are of our own form, and counted one by one: other tools may count otherwise.
+    pub is_dense: bool,
 }
 
 /// Where runs are divided although their lines follow each other: another run may go on from there.
@@ -110,6 +112,7 @@ impl Scan {
                 scan.highest_seq = scan.highest_seq.max(seq);
                 match &mut open {
                     Some(run) if prev == Some(run.last) && !cuts.is_between(run, event) => {
+                        run.is_dense &= event.is_own_form() && seq == run.last_seq + 1;
                         (run.bytes.end, run.last, run.last_seq) = (end, last, seq);
                         run.events += 1;
                     }
@@ -122,6 +125,7 @@ impl Scan {
                         first_seq: seq,
                         last_seq: seq,
                         last,
+                        is_dense: event.is_own_form(),
                     })),
                 }
             }

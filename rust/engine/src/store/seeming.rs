@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, Value};
+use crate::state::unspelled;
 
 /// The id of a line that opens a batch.
 const BEGIN_ID: &str = "__begin__";
@@ -31,6 +32,34 @@ pub(super) fn is_of_embeddings(line: &[u8]) -> bool {
     let has = |key: &[u8]| memchr::memmem::find(line, key).is_some();
     let is_group = || has(b"\"ids\"") && (has(b"\"sha256\"") || has(b"\"generation\""));
     ids.is_empty() && is_group() || ids.iter().any(|id| face_of(id.as_bytes()) == Some(VECTORS))
+}
+
+/// Whether a line names what it is of twice, and alike, as ours do; once is enough in a patch, which does not say it again.
+pub(super) fn is_certain(line: &[u8]) -> bool {
+    let depths = Depths::of(line);
+    let names = |key: &'static [u8], depth: i32| -> BTreeSet<String> {
+        let found = strings_at(line, key, |place| depths.may_be(place, depth));
+        found.into_iter().filter(|id| id != BEGIN_ID).collect()
+    };
+    let (named, written) = (names(b"\"record_id\"", 1), names(b"\"id\"", 2));
+    let is_patch = || strings_at(line, b"\"op\"", |_| true) == ["patch"] && named.len() == 1 && written.is_empty();
+    let is_begin = || named.is_empty() && written.is_empty() && batch(line).is_some();
+    !named.is_empty() && named == written || is_patch() || is_begin()
+}
+
+/// How many events a line seems to have been, by what they are of.
+pub(super) fn named(line: &[u8]) -> usize {
+    let ids: BTreeSet<String> = ids_of_event(line).into_iter().collect();
+    ids.len() + usize::from(batch(line).is_some() && !ids.contains(BEGIN_ID))
+}
+
+/// Whatever stands between two quotes: texts, and what a lost quote has made of them.
+pub(super) fn texts(line: &[u8]) -> impl Iterator<Item = String> {
+    let quotes: Vec<usize> = memchr::memchr_iter(b'"', line)
+        .filter(|at| !is_escaped(line, *at))
+        .collect();
+    let between = |pair: &[usize]| unspelled(&line[pair[0] + 1..pair[1]]);
+    quotes.windows(2).map(between).collect::<Vec<_>>().into_iter()
 }
 
 /// What stands where an event names its record.

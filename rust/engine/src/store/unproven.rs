@@ -18,6 +18,8 @@ pub(super) const UNPROVEN: &str = "@unproven";
 pub(super) const UNSETTLED: &str = "@unsettled";
 /// The status of a plain record that is put on hold.
 const UNSETTLED_STATUS: &str = "unsettled";
+/// The status of a record that was deleted.
+const TOMBSTONE: &str = "tombstone";
 /// What a mark adds to a record, and more.
 const MOST_MARK_BYTES: usize = 256;
 /// A line of a base is not longer than this.
@@ -78,19 +80,21 @@ fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value) {
     }
 }
 
-/// Puts a record on hold; false if there is no such record.
-pub(super) fn put_on_hold(state: &mut State, id: &str, reason: &str) -> bool {
+/// Puts a record on hold; false if there is no such record. One that was deleted since stays so.
+pub(super) fn put_on_hold(state: &mut State, id: &str, reason: &str, is_deleted: bool) -> bool {
     let Some(mut record) = state.get(id).map(parsed) else {
         return false;
     };
-    let was = record
-        .get("status")
-        .and_then(Value::as_str)
-        .unwrap_or("active")
-        .to_owned();
+    let status = record.get("status").and_then(Value::as_str);
+    // What it was before it was on hold for the first time is what counts.
+    let earlier = record
+        .get("data")
+        .and_then(|data| data.get(UNSETTLED)?.get("status")?.as_str());
+    let was = earlier.or(status).unwrap_or("active").to_owned();
+    let stays = is_deleted && status == Some(TOMBSTONE);
     let mark = Value::object([("reason", Value::Str(reason.to_owned())), ("status", Value::Str(was))]);
     // The faces know only their own statuses.
-    if face_of(id.as_bytes()).is_none() {
+    if face_of(id.as_bytes()).is_none() && !stays {
         record.set("status", Value::Str(UNSETTLED_STATUS.to_owned()));
     }
     put_marked(state, record, UNSETTLED, mark);
