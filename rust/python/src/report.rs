@@ -74,7 +74,7 @@ pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>, found: &[Kept]) -
     let dict = PyDict::new(py);
     let none: &[String] = &[];
     dict.set_item("damage", damages(py, done.map_or(&[], |done| &done.damage))?)?;
-    dict.set_item("kept", done.map(|done| done.kept.as_str()))?;
+    dict.set_item("kept", done.and_then(|done| done.kept.as_deref()))?;
     dict.set_item("records", done.map(|done| done.records))?;
     dict.set_item("healed", done.map_or(0, |done| done.healed))?;
     dict.set_item("history_kept", done.is_none_or(|done| done.history_kept))?;
