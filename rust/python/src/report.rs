@@ -1,7 +1,7 @@
 //! How is a report shown to Python?
 
 use chronomemory::damage::{Damage, Tail};
-use chronomemory::store::{Kept, Repaired, Standing};
+use chronomemory::store::{Kept, Repaired, Standing, WHY_NOT_RESTORABLE};
 use chronomemory::verify::Report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -114,6 +114,7 @@ fn kept<'py>(py: Python<'py>, found: &[Kept]) -> PyResult<Bound<'py, PyList>> {
                 dict.set_item("events", events)?;
                 dict.set_item("first_seq", first_seq)?;
                 dict.set_item("restorable", is_next)?;
+                dict.set_item("why", (!is_next).then_some(WHY_NOT_RESTORABLE))?;
             }
             Kept::Hint { path, offset, seq, .. } => {
                 dict.set_item("what", "synced")?;
