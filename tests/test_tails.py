@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -141,27 +142,89 @@ def test_a_tail_that_was_cut_is_listed_and_taken_back(
         "events": 3,
         "first_seq": 5,
         "restorable": True,
+        "why": None,
     }
     with quiet(), ChronoStore(tmp_path) as store:
         told = store.restore(tail)
         assert told is not None
         assert len(told["lost"]) == (places is SEVERAL)
+        # What came back, and what was written since the cut: that is kept where the report says.
+        back = {f"R-{number}" for number in range(2, 6)} - ({"R-2"} if places is SEVERAL else set())
+        assert set(told["changed"]) == back | {"after"}
     lost = {"R-2"} if places is SEVERAL else set()
     assert labels(tmp_path) == {name: text for name, text in before.items() if name not in lost}
     report = ChronoStore(tmp_path).verify()
     assert report.valid
     assert not any("whole events" in note for note in report.notes)
     (aside,) = (home / "quarantine").glob("*-before-restore")
+    assert told["kept"] == f"quarantine/{aside.name}"
     with quiet(), ChronoStore(tmp_path) as store:
         store.restore(aside)
     assert labels(tmp_path)["after"] == "went on"
+
+
+def test_the_note_of_a_tail_says_what_its_restore_sets_aside(tmp_path: Path, home: Path) -> None:
+    cut(tmp_path, home, *ONE)
+    assert any("sets aside what was written since" in note for note in ChronoStore(tmp_path).verify().notes)
+
+
+def test_no_compaction_takes_the_way_back_from_a_tail_in_quarantine(tmp_path: Path, home: Path) -> None:
+    before, tail = cut(tmp_path, home, *ONE)
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.accept_head()
+        for history in (True, False):
+            with pytest.raises(LogCorrupted, match=f"{tail.name}.*3 whole events") as refused:
+                store.compact(keep_history=history)
+            assert "restore()" in refused.value.recovery
+            assert "out of quarantine/" in refused.value.recovery
+        assert labels(tmp_path)["after"] == "went on"
+        store.restore(tail)
+        store.compact()
+    assert labels(tmp_path) == before
+
+
+def test_no_compaction_cuts_a_tail_with_whole_events(tmp_path: Path, home: Path) -> None:
+    before = unsynced(tmp_path, home)
+    alter(home, *ONE)
+    log = (home / "events.wal").read_bytes()
+    with quiet(), ChronoStore(tmp_path) as store:
+        with pytest.raises(LogCorrupted, match="3 whole events") as refused:
+            store.compact()
+        assert "repair()" in refused.value.recovery
+        assert (home / "events.wal").read_bytes() == log
+        store.repair()
+        store.compact()
+    assert labels(tmp_path) == before
+
+
+def test_a_tail_that_cannot_be_restored_any_more_is_still_named(tmp_path: Path, home: Path) -> None:
+    _, tail = cut(tmp_path, home, *ONE)
+    alter(home, (b"went on", b"w-n- on"))
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert told["damage"]
+        for kept in (told["quarantine"], store.repair()["quarantine"]):
+            (listed,) = (item for item in kept if item["what"] == "tail")
+            assert (listed["path"], listed["restorable"]) == (f"quarantine/{tail.name}", False)
+            assert "not the present one" in listed["why"]
+        named = f"quarantine/{tail.name} holds 3 whole events from seq 5 on.*cannot be restored: the log"
+        assert any(re.search(named, note) for note in store.verify().notes)
+        store.accept_head()
+        store.compact()
+        assert any(re.search(named, note) for note in store.verify().notes)
 
 
 def test_a_tail_of_another_log_is_refused(tmp_path: Path, home: Path) -> None:
     _, tail = cut(tmp_path, home, *ONE)
     with quiet(), ChronoStore(tmp_path) as store:
         store.accept_head()
+        # With the tail in its place this would be refused.
+        elsewhere = tail.rename(tmp_path / tail.name)
         store.compact()
+        with pytest.raises(LogCorrupted, match="a single file") as refused:
+            store.restore(elsewhere)
+        assert "quarantine/" in refused.value.recovery
+        elsewhere.rename(tail)
         store.upsert({"id": "later"})
         held = labels(tmp_path)
         with pytest.raises(LogCorrupted, match="another log"):

@@ -184,3 +184,109 @@ except OSError as error:
     words = [sys.executable, "-W", "ignore", "-c", script, str(root)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert "not a regular file" in done.stdout and path.name in done.stdout, (done.stdout, done.stderr)
+
+
+# What a copy in the folder holds comes back; what none holds is named.
+
+
+def embed(store: ChronoStore, count: int = 5) -> Path:
+    for number in range(count):
+        store.upsert(ChronoRecord(id=f"R{number}"))
+        store.attach(f"R{number}", np.full(4, number + 1.0), space="x", model="m")
+    return store.project_root / ".chronomemory"
+
+
+def held(store: ChronoStore, count: int = 5) -> list[float | None]:
+    found = [store.embedding(f"R{number}", space="x") for number in range(count)]
+    return [None if vector is None else float(vector[0]) for vector in found]
+
+
+WHOLE = [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("harm", ["one row", "all rows", "cut", "gone"])
+def test_rows_come_back_from_a_backup(store: ChronoStore, harm: str) -> None:
+    home = embed(store)
+    store.backup()
+    rows = home / "vectors" / "x.0.f32"
+    with ChronoStore(store.project_root) as other:
+        assert held(other) == WHOLE
+        if harm == "gone":
+            rows.unlink()
+        else:
+            data = bytearray(rows.read_bytes())
+            data[16:20] = b"ruin"
+            rows.write_bytes({"one row": data, "all rows": bytes(80), "cut": data[:24]}[harm])
+        told = store.repair()
+        assert told["healed"] == len(told["damage"]) == {"one row": 1, "cut": 4}.get(harm, 5)
+        assert told["lost"] == []
+        assert held(store) == held(other) == WHOLE
+    report = store.verify()
+    assert report.valid
+    assert any("0 of them open" in note for note in report.notes)
+    # What was damaged is kept, and a folder that would be empty is not named.
+    kept = told["kept"]
+    assert (kept is None) == (harm == "gone")
+    assert kept is None or (home / kept / "vectors" / "x.0.f32").exists()
+    assert store.repair()["damage"] == []
+
+
+def test_rows_come_back_from_a_file_that_a_compaction_moved_them_from(store: ChronoStore) -> None:
+    home = embed(store)
+    store.backup()
+    for name in ("R0", "R1"):
+        store.detach(name, space="x")
+    store.compact()
+    rows = home / "vectors" / "x.1.f32"
+    rows.write_bytes(bytes(rows.stat().st_size))
+    told = store.repair()
+    assert (told["healed"], told["lost"]) == (3, [])
+    assert held(store) == [None, None, 3.0, 4.0, 5.0]
+
+
+def test_rows_come_back_from_what_was_set_aside(store: ChronoStore) -> None:
+    home = embed(store)
+    store.restore(store.backup())
+    for copy in (home / "backup").rglob("*.f32"):
+        copy.unlink()
+    (aside,) = (home / "quarantine").glob("*-before-restore")
+    assert list(aside.rglob("*.f32"))
+    (home / "vectors" / "x.0.f32").unlink()
+    assert store.repair()["lost"] == []
+    assert held(store) == WHOLE
+
+
+@pytest.mark.parametrize("copy", ["none", "altered"])
+def test_a_row_that_no_copy_holds_is_named_and_open(store: ChronoStore, copy: str) -> None:
+    home = embed(store)
+    rows = home / "vectors" / "x.0.f32"
+    data = bytearray(rows.read_bytes())
+    data[16:20] = b"ruin"
+    rows.write_bytes(data)
+    if copy == "altered":
+        other = home / "backup" / "20261115T190743" / "vectors" / "x.0.f32"
+        other.parent.mkdir(parents=True)
+        data[16:20] = b"lies"
+        other.write_bytes(data)
+    told = store.repair()
+    assert told["lost"] == ['the embedding of "R1" in space "x"']
+    assert told["healed"] == 0
+    assert (home / told["kept"] / "vectors" / "x.0.f32").exists()
+    assert held(store) == [1.0, None, 3.0, 4.0, 5.0]
+    assert any("1 findings, 1 of them open" in note for note in store.verify().notes)
+
+
+def test_what_one_copy_holds_comes_back_and_the_rest_is_named(store: ChronoStore) -> None:
+    home = embed(store, 3)
+    store.backup()
+    for number in (3, 4):
+        store.upsert(ChronoRecord(id=f"R{number}"))
+        store.attach(f"R{number}", np.full(4, number + 1.0), space="x", model="m")
+    (home / "vectors" / "x.0.f32").unlink()
+    told = store.repair()
+    assert told["healed"] == 3
+    assert told["lost"] == [f'the embedding of "R{number}" in space "x"' for number in (3, 4)]
+    assert held(store) == [1.0, 2.0, 3.0, None, None]
+    store.attach("R4", np.full(4, 9.0), space="x", model="m")
+    assert held(store) == [1.0, 2.0, 3.0, None, 9.0]
+    assert store.verify().valid

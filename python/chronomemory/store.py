@@ -312,7 +312,8 @@ class ChronoStore(Door):
         """Start a new log from the present state; return how many events the old one had.
 
         The new log commits to the state and to the old log by their hashes. Without
-        ``keep_history`` the old events are dropped and cannot be looked at again. What ``progress``
+        ``keep_history`` the old events are dropped and cannot be looked at again. It is refused while
+        a tail with whole events could still be taken back. What ``progress``
         raises is raised when all is done: it cannot cancel the call.
         """
         return self.engine.compact(keep_history=keep_history, progress=progress)
@@ -331,8 +332,9 @@ class ChronoStore(Door):
 
         What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
         then it comes back as it is. A tail in ``quarantine/`` takes its place behind the bytes that it
-        was cut from and is repaired; only then something is returned, as ``repair`` tells it. What
-        ``progress`` raises is raised when all is put back: it cannot cancel the call.
+        was cut from and is repaired; only then something is returned, as ``repair`` tells it: what was
+        written since the cut is among ``changed``, and in the folder ``kept``. What ``progress`` raises
+        is raised when all is put back: it cannot cancel the call.
         """
         with self._lenient_engine() as engine:
             return engine.restore(os.fspath(source), progress, damaged=damaged)
@@ -340,13 +342,13 @@ class ChronoStore(Door):
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
 
-        ``healed`` counts the places of the log that came back, ``changed`` has the ids whose records are
-        other now, ``lost`` the events that stay lost, ``unsettled`` the ids that those seem to speak of,
-        ``kept`` the folder of what was set aside, ``quarantine`` what else lies there and may come back:
-        tails with whole events, and what a log that was cut is known to have held. Where nothing proves
-        the state that the log starts from, the call is refused; ``unproven=True`` takes it as it is and
-        marks every record of it. What ``progress`` raises is raised when all is repaired: it cannot
-        cancel the call.
+        ``healed`` counts the places and embeddings that came back, ``changed`` has the ids whose records
+        are other now, ``lost`` the events and embeddings that stay lost, ``unsettled`` the ids that those
+        events seem to speak of, ``kept`` the folder of what was set aside, ``quarantine`` what else lies
+        there: tails with whole events, and what a log that was cut is known to have held. Where nothing
+        proves the state that the log starts from, the call is refused; ``unproven=True`` takes it as it
+        is and marks every record of it. What ``progress`` raises is raised when all is repaired: it
+        cannot cancel the call.
         """
         with self._lenient_engine() as engine:
             return engine.repair(progress, unproven=unproven)

@@ -127,7 +127,7 @@ def _told(told: dict[str, Any]) -> dict[str, str]:
         "on hold": some(told["unsettled"]),
         "unproven": some(told["unproven"]),
         "history": kept,
-        "set aside": clean(told["kept"]),
+        "set aside": clean(told["kept"] or ""),
     }
     return {name: text for name, text in rows.items() if text}
 
@@ -138,9 +138,9 @@ def _kept(kept: dict[str, Any]) -> str:
     if kept["what"] == "synced":
         return f"{path} knows a log that was cut: it had {kept['offset']:,} bytes and event {kept['seq']:,}"
     way = (
-        "restore takes it back"
+        "restore takes it back, and sets aside what was written since"
         if kept["restorable"]
-        else "the log that it was cut from is not the present one"
+        else f"it cannot be restored: {kept['why']}"
     )
     return f"{path} holds {counted(kept['events'], 'whole event')} from {kept['first_seq']:,} on; {way}"
 

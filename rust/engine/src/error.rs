@@ -49,6 +49,16 @@ pub enum Error {
     /// The files contradict their own hashes.
     #[error("{0}")]
     Corrupted(Box<Damage>),
+    /// It would lose something, or what was named cannot be used for it; nothing was changed.
+    #[error("{path}: {reason}")]
+    Refused {
+        /// The file or folder that is in the way.
+        path: String,
+        /// Why.
+        reason: String,
+        /// What to do instead.
+        instead: String,
+    },
     /// A file is of a format this version does not know.
     #[error("{what}")]
     Unsupported {
@@ -126,6 +136,11 @@ impl Error {
             Self::Closed => Self::Closed,
             Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
             Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
+            Self::Refused { path, reason, instead } => Self::Refused {
+                path: path.clone(),
+                reason: reason.clone(),
+                instead: instead.clone(),
+            },
             Self::Unsupported { what } => Self::Unsupported { what: what.clone() },
             Self::Invalid { field, reason } => Self::invalid(field, reason),
             Self::Bound {

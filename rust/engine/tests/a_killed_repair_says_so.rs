@@ -160,3 +160,21 @@ fn when_a_row_is_taken_back() {
         })
     });
 }
+
+#[test]
+fn when_rows_come_back_from_a_backup() {
+    use Action::{Attach, Backup, Batch};
+    for is_gone in [true, false] {
+        kill_everywhere(|| {
+            damaged(&[Batch(1), Attach(4), Backup], |disk| {
+                let rows = only(disk, &layout().vectors());
+                if is_gone {
+                    disk.remove(&rows).expect("a removal");
+                    disk.sync_dir(&layout().vectors()).expect("a sync");
+                } else {
+                    flip(disk, &rows);
+                }
+            })
+        });
+    }
+}

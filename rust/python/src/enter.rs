@@ -103,6 +103,10 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             &message,
             "Check the disk, then open the store again: what was acknowledged before is still read.",
         ),
+        Error::Refused { path, instead, .. } => raise(py, "LogCorrupted", &message, |details| {
+            details.set_item("path", path)?;
+            details.set_item("recovery", instead)
+        }),
         Error::Unsupported { .. } => plain(py, "FormatUnsupported", &message, "Install a newer chronomemory."),
         Error::Bound { space, model, dim, .. } => raise(py, "EmbeddingMismatch", &message, |details| {
             details.set_item("space", space)?;

@@ -1,7 +1,7 @@
 //! How is a report shown to Python?
 
 use chronomemory::damage::{Damage, Tail};
-use chronomemory::store::{Kept, Repaired, Standing};
+use chronomemory::store::{Kept, Repaired, Standing, WHY_NOT_RESTORABLE};
 use chronomemory::verify::Report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -74,7 +74,7 @@ pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>, found: &[Kept]) -
     let dict = PyDict::new(py);
     let none: &[String] = &[];
     dict.set_item("damage", damages(py, done.map_or(&[], |done| &done.damage))?)?;
-    dict.set_item("kept", done.map(|done| done.kept.as_str()))?;
+    dict.set_item("kept", done.and_then(|done| done.kept.as_deref()))?;
     dict.set_item("records", done.map(|done| done.records))?;
     dict.set_item("healed", done.map_or(0, |done| done.healed))?;
     dict.set_item("history_kept", done.is_none_or(|done| done.history_kept))?;
@@ -114,6 +114,7 @@ fn kept<'py>(py: Python<'py>, found: &[Kept]) -> PyResult<Bound<'py, PyList>> {
                 dict.set_item("events", events)?;
                 dict.set_item("first_seq", first_seq)?;
                 dict.set_item("restorable", is_next)?;
+                dict.set_item("why", (!is_next).then_some(WHY_NOT_RESTORABLE))?;
             }
             Kept::Hint { path, offset, seq, .. } => {
                 dict.set_item("what", "synced")?;

@@ -64,7 +64,8 @@ impl Store {
     /// Retires the log; gives the number of events that it held.
     ///
     /// # Errors
-    /// `Corrupted` if the log is damaged (it must be repaired first), `Io`, `Locked`, `Closed`, `Poisoned`.
+    /// `Corrupted` if the log is damaged (it must be repaired first), `Refused` if whole events would be left without a way
+    /// back, `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn compact(&mut self, keep_history: bool, now: i64, progress: Progress<'_>) -> Result<u64> {
         compact(&Alone::with(self), keep_history, &|| now, progress)
     }
@@ -205,12 +206,15 @@ impl Store {
 /// # Errors
 /// As [`Store::compact`].
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
+    // First of all: whoever prepares a change moves a tail aside.
+    turns.turn(|store| store.check_tail_at_the_end())?;
     let _care = take_care(turns, now())?;
     // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
     turns.turn(|store| {
         store.with_lock(now(), |store| {
             store.check_undamaged()?;
-            store.check_head_is_kept()
+            store.check_head_is_kept()?;
+            store.check_no_tail_is_left()
         })
     })?;
     let retired = turns.turn(|store| store.retired_files(keep_history))?;

@@ -10,9 +10,10 @@ use crate::disk::{Access, Disk, Manner, read_upto};
 use crate::event::line::FIELDS;
 use crate::hint::first_line;
 use crate::json::{self, Value};
-use crate::layout::{FOLDER, Layout, is_backup_folder};
+use crate::layout::{FOLDER, Layout, is_aside_folder, is_backup_folder};
 use crate::wal::synced::{SYNCED_BYTES, begins_as_hint};
 
+use super::care::is_folder;
 use super::found::Traces;
 
 /// The store of a folder that somebody names as a project.
@@ -40,7 +41,12 @@ pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
 pub fn source_of(disk: &dyn Disk, root: &Path) -> Layout {
     let project = Layout::of_project(root);
     let copy = Layout::of_backup(disk.real_path(root));
-    if !disk.exists(project.folder()) && disk.status(copy.log()).is_ok() {
+    // A folder of `quarantine/` may hold single files and no log: whoever names it should hear that of it.
+    let is_aside = || {
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        is_aside_folder(&name) && is_folder(disk, root)
+    };
+    if !disk.exists(project.folder()) && (disk.status(copy.log()).is_ok() || is_aside()) {
         return copy;
     }
     project

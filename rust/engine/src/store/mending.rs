@@ -22,7 +22,6 @@ use super::care::is_ours;
 use super::copies::copy_range;
 use super::overlay::Overlay;
 use super::proofs::{copy_of_archive, copy_of_base};
-use super::set_aside::Aside;
 
 /// So much may be hashed in search of the byte that an archive has lost.
 const MENDING_BLOCKS: u64 = 20_000_000;
@@ -42,6 +41,13 @@ pub(super) struct Mending {
     steps: Vec<Step>,
     /// The files that are missing afterwards.
     pub gone: Vec<String>,
+}
+
+impl Mending {
+    /// The files that are replaced or taken away, from the store's folder on.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.steps.iter().map(|step| step.name.clone())
+    }
 }
 
 /// Finds out what is to be done, on a disk where it is done already.
@@ -151,12 +157,10 @@ impl Store {
         Ok(None)
     }
 
-    /// Does what was planned, one file after the other; whatever is replaced is kept first.
-    pub(super) fn mend_history(&self, mending: &Mending, aside: &Aside) -> Result<()> {
+    /// Does what was planned, one file after the other; whatever is replaced is kept already.
+    pub(super) fn mend_history(&self, mending: &Mending) -> Result<()> {
         for step in &mending.steps {
             let path = self.layout.inside(&step.name);
-            aside.keep(&*self.disk, &self.layout, &step.name)?;
-            aside.sync(&*self.disk)?;
             match &step.instead {
                 Some(file) => {
                     let length = file.length().at(&path)?;

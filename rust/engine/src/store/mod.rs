@@ -102,7 +102,7 @@ pub use restore::restore;
 pub use search::search;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
-pub use tails::Kept;
+pub use tails::{Kept, WHY_NOT_RESTORABLE};
 pub use take_back::{bring_back, restore_tail};
 pub use text_desk::seal_text;
 pub use unless::{Bookmark, Change};

@@ -33,22 +33,39 @@ const MOST_FINDINGS: usize = 100;
 pub struct Repaired {
     /// What was wrong.
     pub damage: Vec<Damage>,
-    /// Where the damaged files are kept, relative to the store's folder.
-    pub kept: String,
+    /// Where the damaged files are kept, relative to the store's folder; `None` if there was nothing left of them to keep.
+    pub kept: Option<String>,
     /// How many records the store has now.
     pub records: u64,
-    /// How many damaged places of the log were brought back, proved by the chain.
+    /// How many damaged places were brought back: of the log, proved by the chain, and rows of embeddings, by their digests.
     pub healed: u64,
     /// Whether the events before the repair are still part of the store's history.
     pub history_kept: bool,
     /// The ids of the records that are other now than before the repair.
     pub changed: Vec<String>,
-    /// Events that could not be brought back.
+    /// Events and embeddings that could not be brought back.
     pub lost: Vec<String>,
     /// The ids of the records that a lost event spoke of: they are on hold.
     pub unsettled: Vec<String>,
     /// The ids of the records that come from bytes which nothing proves.
     pub unproven: Vec<String>,
+}
+
+impl Repaired {
+    /// Nothing was damaged.
+    pub(super) fn nothing(records: u64) -> Self {
+        Self {
+            damage: Vec::new(),
+            kept: None,
+            records,
+            healed: 0,
+            history_kept: true,
+            changed: Vec::new(),
+            lost: Vec::new(),
+            unsettled: Vec::new(),
+            unproven: Vec::new(),
+        }
+    }
 }
 
 /// What was done, and the files that may go because they are kept elsewhere.
@@ -96,7 +113,6 @@ impl Store {
         for name in damaged_files(&damage) {
             aside.keep(&*self.disk, &self.layout, &name)?;
         }
-        aside.sync(&*self.disk)?;
         let (file, walk, origin) = cure.source;
         let mending = match cure.is_whole {
             true => self.plan_mending(&origin)?,
@@ -116,6 +132,13 @@ impl Store {
         self.state = cure.state;
         self.vectors = super::vectors::Vectors::default();
         self.shelf = super::shelf::Shelf::default();
+        let mut rows = self.plan_rows()?;
+        cure.lost.append(&mut rows.lost);
+        for name in mending.names().chain(rows.files()) {
+            aside.keep(&*self.disk, &self.layout, &name)?;
+        }
+        aside.sync(&*self.disk)?;
+        let kept = aside.name_if_used(&*self.disk)?;
         let archive = match is_whole {
             true => Some(self.archive_of(&file, &walk)?),
             false => None,
@@ -125,7 +148,7 @@ impl Store {
         let retirement = Retirement {
             label: format!("Repaired at seq={}", cure.last_seq),
             archive,
-            more: told(&damage, aside.name(), &cure.lost, &cure.unsettled),
+            more: told(&damage, kept.as_deref(), &cure.lost, &cure.unsettled),
             repair: Some(Repair {
                 seq: cure.last_seq + 1,
                 ts: stamp::spell(now.max(walk.latest)),
@@ -138,13 +161,14 @@ impl Store {
         self.retire(retirement, base, now)?;
         // The new log tells of the repair: from here on nothing that is put right can be silent about it.
         drop(cure.healed.take());
-        self.mend_history(&mending, &aside)?;
+        self.mend_history(&mending)?;
+        let brought_back = self.put_rows_back(&rows)?;
         self.take_back_rows(&damage, now)?;
         let repaired = Repaired {
             damage,
-            kept: aside.name().to_owned(),
+            kept,
             records: self.state.len() as u64,
-            healed: cure.filled,
+            healed: cure.filled + brought_back,
             history_kept,
             changed,
             lost: cure.lost,
@@ -183,7 +207,7 @@ impl Store {
         Ok((name, digest.text().to_owned()))
     }
 
-    /// Rows that are not what the log says are taken back by events of the new log.
+    /// Rows that are still not what the log says are taken back by events of the new log.
     fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
         // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
         // whole, and what it says of rows may be trusted.
@@ -199,14 +223,14 @@ impl Store {
     }
 }
 
-/// The files that findings speak of, the log among them; rows are taken back one by one.
+/// The files that findings speak of, the log among them; those of rows are looked for on their own.
 fn damaged_files(damage: &[Damage]) -> BTreeSet<String> {
     let of_files = damage.iter().filter(|damage| !damage.kind.is_of_row());
     of_files.map(|damage| damage.path.clone()).collect()
 }
 
 /// What the sentinel says of a repair.
-fn told(damage: &[Damage], kept: &str, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
+fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
     let texts = |all: Vec<String>| {
         let more = all.len().saturating_sub(MOST_FINDINGS);
         let mut some: Vec<Value> = all.into_iter().take(MOST_FINDINGS).map(Value::Str).collect();
@@ -220,7 +244,10 @@ fn told(damage: &[Damage], kept: &str, lost: &[String], unsettled: &[String]) ->
             "repaired".to_owned(),
             texts(damage.iter().map(ToString::to_string).collect()),
         ),
-        ("kept".to_owned(), Value::Str(kept.to_owned())),
+        (
+            "kept".to_owned(),
+            kept.map_or(Value::Null, |kept| Value::Str(kept.to_owned())),
+        ),
         ("lost".to_owned(), texts(lost.to_vec())),
         ("unsettled".to_owned(), texts(unsettled.to_vec())),
     ]

@@ -80,10 +80,10 @@ impl Store {
         restore(&Alone::with(self), source, damaged, &|| now, progress)
     }
 
-    /// Keeps what is about to be replaced; gives the names of the files that may go then.
-    pub(super) fn keep_present(&mut self, now: i64) -> Result<Vec<String>> {
+    /// Keeps what is about to be replaced; gives the names of the files that may go then, and where they are kept.
+    pub(super) fn keep_present(&mut self, now: i64) -> Result<(Vec<String>, String)> {
         let aside = self.begin_aside("before-restore", now)?;
-        self.keep_everything(&aside)
+        Ok((self.keep_everything(&aside)?, aside.name().to_owned()))
     }
 
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
@@ -93,7 +93,7 @@ impl Store {
             if store.log.is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
-                kept = store.keep_present(now)?;
+                (kept, _) = store.keep_present(now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = arrival.snapshot {
@@ -128,15 +128,15 @@ pub fn restore(
         Ok((Arc::clone(&store.disk), store.layout.clone(), store.options.threads))
     })?;
     let report = Store::verify(&*disk, source, threads, progress)?;
+    if report.events == 0 {
+        return Err(nothing_in(&*disk, source));
+    }
     // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
     if !damaged {
         if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         check_end(&*disk, source)?;
-    }
-    if report.events == 0 {
-        return Err(Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE)));
     }
     for inner in IMMUTABLE.into_iter().chain([VECTORS]) {
         // A link in the place of a folder would be passed over, and what should lie there be missing.
@@ -154,6 +154,26 @@ pub fn restore(
     let kept: BTreeSet<String> = turns.turn(|store| store.welcome(arrival, now()))?.into_iter().collect();
     clear_out(turns, &kept, now())?;
     write_snapshot(turns)
+}
+
+/// Why there is nothing to bring back.
+fn nothing_in(disk: &dyn Disk, source: &Layout) -> Error {
+    let is_here = |folder: &Path| is_folder(disk, folder) && disk.list(folder).is_ok_and(|names| !names.is_empty());
+    let reason = if disk.status(source.log()).is_ok_and(|log| log.length > 0) {
+        "no line of its log is a whole event, so that there is no state in it to go back to"
+    } else if is_here(source.folder()) {
+        "it holds no log, only files that were replaced or left over, so that there is no state in it to go back to"
+    } else {
+        return Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE));
+    };
+    Error::Refused {
+        path: source.folder().display().to_string(),
+        reason: reason.to_owned(),
+        instead:
+            "Leave it where it is: repair() looks there for what it can prove. restore() takes a backup, or another \
+                  folder of quarantine/ that has a log."
+                .to_owned(),
+    }
 }
 
 /// A chain does not tell that it went on. The hint beside a copy does: it says where the copied log ended.

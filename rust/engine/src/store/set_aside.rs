@@ -57,6 +57,19 @@ impl Aside {
         Ok(())
     }
 
+    /// The folder, from the store's folder on, if it holds anything; an empty one is taken away again.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn name_if_used(&self, disk: &dyn Disk) -> Result<Option<String>> {
+        let folder = self.layout.folder();
+        if !disk.list(folder).at(folder)?.is_empty() {
+            return Ok(Some(self.name.clone()));
+        }
+        disk.remove_dir(folder).at(folder)?;
+        Ok(None)
+    }
+
     /// Makes the names durable.
     ///
     /// # Errors

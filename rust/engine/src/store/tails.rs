@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_whole};
-use crate::error::{At, Result};
+use crate::disk::{Access, Disk, DiskFile, read_over, read_whole};
+use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
 use crate::hint::{Hint, first_line, hint_for, line_before, line_from};
-use crate::layout::{Layout, is_kept_hint, offset_of_tail};
+use crate::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
 use crate::origin::ALONE;
 use crate::verify::{Nobody, Walk};
 use crate::wal::reader::read_pieces;
@@ -21,8 +21,14 @@ use crate::wal::synced::Synced;
 
 use super::Store;
 
+/// Why a tail does not come back any more.
+pub const WHY_NOT_RESTORABLE: &str =
+    "the log that it was cut from is not the present one, which a compaction, a repair or a restore began";
+
 /// So much may be hashed in search of a byte that the only line of a tail has lost.
 pub(super) const MENDING_BLOCKS: u64 = 5_000_000;
+/// So much is compared at a time.
+const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// What lies in `quarantine/` and is not a store of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +70,18 @@ impl Kept {
                 is_next: true,
                 ..
             } => Some(format!(
-                "{path} holds {events} whole events from seq {first_seq} on, which were cut off unsynced: restore takes them back"
+                "{path} holds {events} whole events from seq {first_seq} on, which were cut off unsynced: restore takes them back, \
+                 and sets aside what was written since"
+            )),
+            Self::Tail {
+                path,
+                events,
+                first_seq,
+                is_next: false,
+                ..
+            } => Some(format!(
+                "{path} holds {events} whole events from seq {first_seq} on, which were cut off unsynced and cannot be \
+                 restored: {WHY_NOT_RESTORABLE}"
             )),
             Self::Hint {
                 path,
@@ -179,6 +196,24 @@ pub(super) fn leads_to(tail: &dyn DiskFile, length: u64, before: (Hex, u64)) -> 
     Ok(fits.unwrap_or(false))
 }
 
+/// Whether a log holds the lines of a tail where they were cut: somebody has put them back.
+fn is_in_place(log: &dyn DiskFile, tail: &dyn DiskFile, length: u64, offset: u64) -> io::Result<bool> {
+    if length == 0 || log.length()? < offset.saturating_add(length) {
+        return Ok(false);
+    }
+    let (mut here, mut there, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < length {
+        let piece = (length - at).min(PIECE_BYTES) as usize;
+        read_over(log, &mut here, offset + at, piece)?;
+        read_over(tail, &mut there, at, piece)?;
+        if here != there {
+            return Ok(false);
+        }
+        at += piece as u64;
+    }
+    Ok(true)
+}
+
 /// What was kept in `quarantine/`, oldest first.
 ///
 /// # Errors
@@ -193,6 +228,9 @@ pub(super) fn kept(disk: &dyn Disk, layout: &Layout, log: Option<&dyn DiskFile>)
                 continue;
             };
             let length = tail.length()?;
+            if log.map(|log| is_in_place(log, &*tail, length, offset)).transpose()? == Some(true) {
+                continue;
+            }
             let before = log.map(|log| event_before(log, offset)).transpose()?.flatten();
             let before = match before {
                 Some(before) if leads_to(&*tail, length, before)? => Some(before),
@@ -240,6 +278,45 @@ pub(super) fn notes(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile) -> io:
 }
 
 impl Store {
+    /// Before a compaction: a tail with whole events at the end of the log, or one that `restore` still takes back, could
+    /// never be taken back again.
+    ///
+    /// # Errors
+    /// `Refused` if there is one; `Io`.
+    pub(super) fn check_no_tail_is_left(&self) -> Result<()> {
+        if let Some(tail) = self.report.tail.as_ref().filter(|tail| tail.events > 0) {
+            return Err(Error::Refused {
+                path: LOG.to_owned(),
+                reason: format!(
+                    "behind a fault at byte {} it ends with {} whole events that nobody synced, which a compaction would \
+                     leave without a way back",
+                    tail.offset, tail.events
+                ),
+                instead: "repair() takes them back, before the next write moves them to quarantine/.".to_owned(),
+            });
+        }
+        for kept in self.kept()? {
+            if let Kept::Tail {
+                path,
+                events,
+                is_next: true,
+                ..
+            } = kept
+            {
+                let reason = format!(
+                    "it holds {events} whole events that were cut off the log, which a compaction would leave without a way \
+                     back"
+                );
+                let instead = format!(
+                    "restore() of {path} takes them back, and sets aside what was written since; if nobody needs them, move \
+                     the file out of quarantine/."
+                );
+                return Err(Error::Refused { path, reason, instead });
+            }
+        }
+        Ok(())
+    }
+
     /// What lies in `quarantine/` and is not a store of its own: tails with whole events, hints that the log contradicted.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! A repair before the next write treats its lines as what they are, and afterwards `restore` puts them back in their place
 //! first. What the hint about the last sync knows of a log that was cut is kept before it is written over.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::event::stamp;
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{is_kept_hint, offset_of_tail};
 use crate::remembered;
+use crate::state::State;
 use crate::verify::finding;
 
 use super::care::{Scratch, Turns, is_folder, take_care};
@@ -53,6 +55,22 @@ impl Store {
         })
     }
 
+    /// Before a compaction: whether the log ends in a tail with whole events, which the next writer would move aside.
+    ///
+    /// # Errors
+    /// `Refused` if so; `Io`, `Locked`, `Closed`.
+    pub(super) fn check_tail_at_the_end(&mut self) -> Result<()> {
+        self.refresh()?;
+        if self.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || self.check_poison().is_err() {
+            return Ok(());
+        }
+        // Without the lock it may have been somebody's write that was not done.
+        self.with_lock_for_a_moment(self.options.lock_timeout, |store| {
+            store.reload(&mut |_, _| {})?;
+            store.check_no_tail_is_left()
+        })
+    }
+
     /// Removes the hint about the last sync, durably.
     fn forget_hint(&self) -> Result<()> {
         let (hint, folder) = (self.layout.synced(), self.layout.folder());
@@ -89,8 +107,9 @@ impl Store {
         self.disk.sync_dir(&quarantine).at(&quarantine)
     }
 
-    /// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log.
-    fn put_tail_back(&mut self, name: &str, now: i64) -> Result<()> {
+    /// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
+    /// the state that was replaced, and where it is kept.
+    fn put_tail_back(&mut self, name: &str, now: i64) -> Result<(State, String)> {
         let shown = format!("quarantine/{name}");
         let path = self.layout.quarantine().join(name);
         let refuse = |kind, reason: &str| Error::Corrupted(Box::new(finding(&shown, kind, reason)));
@@ -121,14 +140,28 @@ impl Store {
             let joined = append_bytes(&*store.disk, &*tail, length, draft.path(), offset)?;
             let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
             store.anchor(now)?;
-            store.keep_present(now)?;
+            let (_, kept) = store.keep_present(now)?;
             // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
             store.forget_hint()?;
             store.announce_head(head)?;
             draft.name(store.layout.log())?;
-            store.reload(&mut |_, _| {})?;
-            store.accept_present_head()
+            let before = std::mem::take(&mut store.state);
+            if let Err(fault) = store.reload(&mut |_, _| {}) {
+                store.state = before;
+                return Err(fault);
+            }
+            store.accept_present_head()?;
+            Ok((before, kept))
         })
+    }
+
+    /// A tail that was taken back goes where the log is kept that was without it: nobody needs to hear of it any more.
+    fn put_tail_away(&self, name: &str, kept: &str) -> Result<()> {
+        let (quarantine, folder) = (self.layout.quarantine(), self.layout.inside(kept));
+        let path = quarantine.join(name);
+        self.disk.rename(&path, &folder.join(name)).at(&path)?;
+        self.disk.sync_dir(&folder).at(&folder)?;
+        self.disk.sync_dir(&quarantine).at(&quarantine)
     }
 }
 
@@ -151,28 +184,40 @@ pub fn bring_back(
     let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| offset_of_tail(name).is_some() && !is_folder(&*disk, source));
     let is_here = |parent: &Path| disk.real_path(parent) == disk.real_path(&quarantine);
+    let is_file = disk.status(source).is_ok() && !is_folder(&*disk, source);
     match name.filter(|_| source.parent().is_some_and(is_here)) {
-        Some(name) => restore_tail(turns, &name, now, progress),
+        Some(name) => restore_tail(turns, &name, now, progress).map(Some),
+        None if is_file => Err(Error::Refused {
+            path: source.display().to_string(),
+            reason: "it is a single file, and no tail in quarantine/ of this store".to_owned(),
+            instead: "restore() takes a folder with a log, which backup(), repair() or restore() made; a tail is taken back from \
+                      quarantine/ of the store that it was cut from."
+                .to_owned(),
+        }),
         None => restore(turns, &source_of(&*disk, source), damaged, now, progress).map(|()| None),
     }
 }
 
-/// Takes back a tail of `quarantine/`, named as it is there, and repairs what is damaged in it; says what was done.
+/// Takes back a tail of `quarantine/`, named as it is there, and repairs what is damaged in it; says what was done: which
+/// records are other than before, and where the log is kept that was replaced, with all that was written since the cut.
 ///
 /// # Errors
 /// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`super::repair`].
-pub fn restore_tail(
-    turns: &impl Turns,
-    name: &str,
-    now: &dyn Fn() -> i64,
-    progress: Progress<'_>,
-) -> Result<Option<Repaired>> {
+pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Repaired> {
     let _care = take_care(turns, now())?;
-    turns.turn(|store| store.put_tail_back(name, now()))?;
-    let Some((repaired, replaced)) = turns.turn(|store| store.repair_now(false, now(), progress))? else {
-        return Ok(None);
-    };
+    let (before, kept) = turns.turn(|store| store.put_tail_back(name, now()))?;
+    let treated = turns.turn(|store| store.repair_now(false, now(), progress))?;
+    let records = turns.turn(|store| Ok(store.state.len() as u64))?;
+    let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
+    let changed = turns.turn(|store| {
+        store.put_tail_away(name, &kept)?;
+        Ok(before.differences(&store.state))
+    })?;
     write_snapshot(turns)?;
     clear_out(turns, &replaced, now())?;
-    Ok(Some(repaired))
+    Ok(Repaired {
+        changed,
+        kept: Some(kept),
+        ..repaired
+    })
 }

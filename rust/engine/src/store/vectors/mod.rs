@@ -13,6 +13,8 @@
 //! blocks of 1,024 rows ([`blocks`]), kept on disk beside the other derived files ([`companions`]). Compaction moves the
 //! living rows into a new file when too many are dead ([`generation`]), and says so in the log like any other change.
 //!
+//! If rows are damaged, repair looks for their bytes in the other folders ([`regain`]).
+//!
 //! If lines of the log are damaged, groups still tell where a space lies ([`implied`]), and repair takes along what a lost
 //! move has left behind ([`salvage`]) and tells whose embedding may be an older one ([`mod@doubt`]).
 
@@ -34,6 +36,7 @@ mod index;
 mod marks;
 mod nearby;
 mod read;
+mod regain;
 mod rows;
 mod salvage;
 mod tell;

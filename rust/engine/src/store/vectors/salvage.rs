@@ -9,13 +9,14 @@
 //! then nothing comes along.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use roaring::RoaringBitmap;
 
 use super::check::{is_of_this_file, is_row, map_rows, row_bytes};
 use super::index::RowIndex;
 use super::read::Group;
+use super::regain::named;
 use super::words::{Bound, write_empty, write_groups, write_space};
 use crate::digest::Hex;
 use crate::disk::Mapping;
@@ -132,6 +133,18 @@ impl Salvage {
             }
         }
         certain
+    }
+
+    /// The embeddings that do not come along though their records have no others, one sentence each.
+    pub(super) fn lost(&self) -> Vec<String> {
+        let mut lost = Vec::new();
+        for space in self.spaces.values().filter(|space| space.comes_along) {
+            let certain: BTreeSet<&[u8]> = self.certain(space).iter().map(|(id, _, _)| *id).collect();
+            let left = space.rows.values().filter(|found| !found.is_gone);
+            let left = left.filter(|found| !certain.contains(&found.id[..]));
+            lost.extend(left.map(|found| named(&found.id, &space.bound.name, true)));
+        }
+        lost
     }
 
     /// Puts what is certain behind the other rows, durably, and says so in a draft. A space whose own file cannot be
