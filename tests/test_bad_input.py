@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, InvalidRecord
 
 Contents = Callable[[Path], "dict[str, bytes]"]
 
@@ -121,7 +121,7 @@ def test_the_greatest_depth_that_is_allowed(store: ChronoStore) -> None:
 
 @pytest.mark.parametrize("record_id", ["", None, 7, "\ud800", "block:1"])
 def test_delete_needs_an_id(store: ChronoStore, record_id: Any) -> None:
-    with pytest.raises(InvalidRecord) as caught:
+    with pytest.raises(InvalidArgument) as caught:
         store.delete(record_id)
     assert caught.value.field in ("id", "record_id")
     assert store.wal_seq() == 0

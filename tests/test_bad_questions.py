@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore, InvalidRecord
+from chronomemory import ChronoStore, InvalidArgument
 
 LONE = "\ud800"
 ONE = [1.0, 0.0]
@@ -101,7 +101,7 @@ def test_the_field_is_named_and_nothing_is_written(
     store.attach("A", ONE, model="m")
     store.choose_search_fields(tags=["data.tags"])
     before = store.wal_seq()
-    with pytest.raises(InvalidRecord) as caught:
+    with pytest.raises(InvalidArgument) as caught:
         ask(store)
     assert caught.value.field == field
     assert store.wal_seq() == before

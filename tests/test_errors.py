@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pickle
 import pkgutil
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from pathlib import Path
 import chronomemory
 import pytest
 from chronomemory import errors
+from chronomemory._core import canonical_json, event_hash
 from chronomemory.blocks import Memory
+from chronomemory.blocks.errors import BatchConflict, ConfigError
 from chronomemory.embedders import CallableEmbedder, EndpointEmbedder, LexicalEmbedder
 
 WITH_DETAILS = [
@@ -21,7 +24,13 @@ WITH_DETAILS = [
     errors.StorePoisoned("sync failed", recovery="repair"),
     errors.FormatUnsupported("version 9", recovery="upgrade"),
     errors.LogCorrupted("bad line", path="events.wal", offset=10, seq=3, damage="altered", recovery="repair"),
+    errors.InvalidArgument("k must be at least 0, got -1", field="k", path="k", recovery="use 0"),
     errors.InvalidRecord("out of range", field="confidence", recovery="use 0..1"),
+    errors.RecordTooLarge("over 16 MiB", field="record", recovery="divide it"),
+    errors.EmbeddingMismatch("another model", space="s", model="m", dim=3, recovery="name a space"),
+    errors.UnknownSpace("no such", space="s", known=["default"], recovery="name another"),
+    errors.Busy("rows keep being replaced", recovery="wait"),
+    errors.Limit("2^32 rows", recovery="another space"),
     errors.HistoryUnavailable("compacted", first_seq=40, recovery="ask for 40 or later"),
 ]
 
@@ -92,3 +101,57 @@ def test_errors_are_what_callers_already_catch() -> None:
     assert issubclass(errors.StoreLocked, TimeoutError)
     assert issubclass(errors.InvalidRecord, ValueError)
     assert issubclass(errors.HistoryUnavailable, LookupError)
+    assert issubclass(errors.CallInProgress, RuntimeError)
+    assert issubclass(errors.EmbeddingMismatch, ValueError)
+    assert issubclass(ConfigError, ValueError)
+
+
+def test_errors_say_what_a_caller_can_do() -> None:
+    """Correct the call, wait, or go elsewhere: each has one name to catch."""
+    for refused in (errors.InvalidRecord, errors.RecordTooLarge, errors.EmbeddingMismatch, ConfigError):
+        assert issubclass(refused, errors.InvalidArgument)
+    for delayed in (errors.StoreLocked, errors.WriteConflict, errors.CallInProgress, BatchConflict):
+        assert issubclass(delayed, errors.Busy)
+    assert issubclass(errors.RecordTooLarge, errors.Limit)
+    assert issubclass(errors.RecordTooLarge, errors.InvalidRecord)
+    assert not issubclass(errors.UnknownSpace, errors.InvalidArgument)
+
+
+def test_a_path_is_the_field_unless_it_leads_further() -> None:
+    assert errors.InvalidArgument("no", field="where").path == "where"
+    assert errors.InvalidArgument("no", field="where", path="where.and[1]").path == "where.and[1]"
+    assert errors.InvalidArgument("no").path is None
+
+
+def test_every_error_is_offered_and_told_of() -> None:
+    told = (Path(__file__).parents[1] / "docs" / "guide" / "records.md").read_text()
+    own = {kind.__name__ for kind in every_error() if kind.__module__ == "chronomemory.errors"}
+    assert own == set(errors.__all__)
+    assert own <= set(chronomemory.__all__)
+    for name in own:
+        assert getattr(chronomemory, name) is getattr(errors, name)
+        assert f"`{name}`" in told
+
+
+def test_a_callback_may_not_use_the_store_that_calls_it(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.ndjson"
+    rows.write_text('{"id": "B"}\n')
+    with chronomemory.ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        with pytest.raises(errors.CallInProgress, match="progress callback") as told:
+            store.ingest(rows, progress=lambda *_: store.get("A"))
+        assert isinstance(told.value, errors.Busy)
+
+
+def test_a_log_that_is_full_is_no_newer_version(tmp_path: Path) -> None:
+    with chronomemory.ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+    log = tmp_path / ".chronomemory" / "events.wal"
+    event = json.loads(log.read_bytes())
+    event["seq"] = 2**63 - 1
+    event["hash"] = event_hash(event)
+    log.write_bytes(canonical_json(event) + b"\n")
+    with pytest.warns(RuntimeWarning), chronomemory.ChronoStore(tmp_path) as store:
+        with pytest.raises(errors.Limit, match="the largest there can be") as told:
+            store.upsert({"id": "B"})
+        assert "newer" not in told.value.recovery

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.errors import ChronoError
+from chronomemory.errors import InvalidArgument
 
 FACE = "blocks"
 CATEGORIES = ["fact", "Fact", "fact ", "über", "a\u0000b", ""]
@@ -109,8 +109,21 @@ def test_a_place_in_an_index_outlives_its_record(tmp_path: Path) -> None:
 def test_what_no_face_declares_is_refused(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         engine = store.engine
-        with pytest.raises(ChronoError, match="no face declares"):
+        with pytest.raises(InvalidArgument, match=r"^index must be one that a face declares"):
             engine.find("blocks.by_mood", ["fact"], limit=1)
-        with pytest.raises(ChronoError, match="by 1 fields, got 2"):
+        with pytest.raises(
+            InvalidArgument, match=r"^key must have the 1 fields of blocks\.by_category, got 2"
+        ):
             engine.find("blocks.by_category", ["fact", "x"], limit=1)
         assert engine.find("blocks.by_category", ["fact"], limit=0) == []
+        asked: dict[str, dict[str, Any]] = {
+            "key": {"key": "fact", "limit": 1},
+            "after": {"key": ["fact"], "after": "A", "limit": 1},
+            "limit": {"key": ["fact"], "limit": -1},
+        }
+        for field, question in asked.items():
+            with pytest.raises(InvalidArgument, match=f"^{field} must .+, got ") as refused:
+                engine.find("blocks.by_category", **question)
+            assert refused.value.field == field
+        with pytest.raises(InvalidArgument, match=r"^key: "):
+            engine.find("blocks.by_category", [float("nan")], limit=1)

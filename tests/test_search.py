@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from bm25 import agrees, fits, scores
 from chronomemory import ChronoRecord, ChronoStore
-from chronomemory.errors import InvalidRecord, UnknownSpace
+from chronomemory.errors import InvalidArgument, UnknownSpace
 from chronomemory.search import Hit
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -355,7 +355,7 @@ class TestBadQuestions:
 )
 def test_what_cannot_be_asked_is_refused_by_name(store: ChronoStore, asked: dict[str, Any]) -> None:
     field = list(asked)[-1]
-    with pytest.raises(InvalidRecord, match=field) as refused:
+    with pytest.raises(InvalidArgument, match=field) as refused:
         store.search(**asked)
     assert refused.value.field == field
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from bm25 import scores
-from chronomemory import ChronoRecord, ChronoStore, InvalidRecord, UnknownSpace
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, UnknownSpace
 
 Floats = npt.NDArray[np.float32]
 Cosines = dict[str, float]
@@ -293,10 +293,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("vector", "reason"),
         [
-            ([1.0] * 15, "15 components"),
-            ([], "0 components"),
-            ([float("nan")] * DIM, "not finite"),
-            ([float("inf")] + [0.0] * 15, "not finite"),
+            ([1.0] * 15, "16 components, .+ got 15"),
+            ([], "16 components, .+ got 0"),
+            ([float("nan")] * DIM, "must be finite"),
+            ([float("inf")] + [0.0] * 15, "must be finite"),
             ([1e300] * DIM, "too large"),
             (["a"] * DIM, "no numbers"),
             ([[1.0] * DIM], "2 dimensions"),
@@ -307,13 +307,13 @@ class TestRefusals:
     def test_a_vector_that_does_not_fit_is_named(
         self, full: ChronoStore, text: str | None, vector: Any, reason: str
     ) -> None:
-        with pytest.raises(InvalidRecord, match=reason) as refused:
+        with pytest.raises(InvalidArgument, match=reason) as refused:
             full.search(text, vector)
         assert refused.value.field == "vector"
 
     @pytest.mark.parametrize("when", [COUNT + 1, datetime(2100, 1, 1, tzinfo=timezone.utc)])
     def test_the_past_has_no_embeddings(self, full: ChronoStore, when: int | datetime) -> None:
-        with pytest.raises(InvalidRecord, match="embeddings are kept as they are now") as refused:
+        with pytest.raises(InvalidArgument, match="embeddings are kept as they are now") as refused:
             full.search(TEXT, VECTOR, as_of=when)
         assert refused.value.field == "as_of"
         assert full.search(TEXT, as_of=when, limit=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore, EmbeddingMismatch, InvalidRecord, LogCorrupted
+from chronomemory import ChronoStore, EmbeddingMismatch, InvalidArgument, LogCorrupted
 from verdicts import verify_log
 
 FOLDER = ".chronomemory"
@@ -158,7 +158,7 @@ class TestALostBinding:
                 store.repair()
                 assert store.verify().valid
             else:
-                with pytest.raises(InvalidRecord, match="name its model"):
+                with pytest.raises(InvalidArgument, match="name its model"):
                     store.attach("R1", np.ones(8))
             with pytest.raises(EmbeddingMismatch):
                 store.attach("R1", np.ones(9), model="m")

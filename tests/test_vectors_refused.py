@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.errors import ChronoError, InvalidRecord
+from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_others_do_not_wait_for_one_who_was_refused(bound: Path, refused: dict[s
 def test_a_string_is_no_list_of_ids(bound: Path) -> None:
     with (
         ChronoStore(bound) as store,
-        pytest.raises(InvalidRecord, match=r"^ids must be a list of ids, got 'AB'"),
+        pytest.raises(InvalidArgument, match=r"^ids must be a list of ids, got 'AB'"),
     ):
         store.attach_many("AB", np.eye(2, dtype=np.float32))
 

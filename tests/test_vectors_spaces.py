@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, InvalidRecord, UnknownSpace
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, UnknownSpace
 from verdicts import verify_log
 
 DIM = 12
@@ -61,7 +61,7 @@ def test_a_dropped_space_is_gone(filled: ChronoStore) -> None:
 
 
 def test_the_one_in_use_is_kept_unless_told(filled: ChronoStore) -> None:
-    with pytest.raises(InvalidRecord, match="asked when none is named"):
+    with pytest.raises(InvalidArgument, match="asked when none is named"):
         filled.drop_space("default")
     assert filled.embedding("R1") is not None
     filled.use_space("old")
@@ -85,7 +85,7 @@ def test_a_name_can_be_used_again(filled: ChronoStore, compacted: bool, reopened
         if reopened:
             filled.close()
             filled = ChronoStore(root).open()
-        with pytest.raises(InvalidRecord, match="only in case"):
+        with pytest.raises(InvalidArgument, match="only in case"):
             filled.attach("R1", np.ones(3), space="OLD", model="other")
         filled.attach_many(["R7", "R8"], np.eye(3)[:2], space="old", model="other")
         for store in (filled, follower):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, HistoryUnavailable, WalEvent
+from chronomemory import ChronoRecord, ChronoStore, HistoryUnavailable, InvalidArgument, WalEvent
 
 
 def ids(records: list[ChronoRecord]) -> list[str]:
@@ -59,7 +59,7 @@ def test_a_moment_needs_a_time_zone(store: ChronoStore) -> None:
     with pytest.raises(ValueError, match="time zone"):
         store.as_of(datetime(2026, 1, 1))
     for wrong in ("2026-01-01", True, 1.5, None):
-        with pytest.raises(TypeError, match="seq or a datetime"):
+        with pytest.raises(InvalidArgument, match="seq or a datetime"):
             store.as_of(wrong)  # type: ignore[arg-type]
 
 

@@ -9,13 +9,18 @@ from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus
 from chronomemory.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
 from chronomemory.deps import DependencyEdge, DepGraph
 from chronomemory.errors import (
+    Busy,
+    CallInProgress,
     ChronoError,
     EmbeddingMismatch,
     FormatUnsupported,
     HistoryUnavailable,
+    InvalidArgument,
     InvalidRecord,
+    Limit,
     LogCorrupted,
     OutOfMemory,
+    RecordTooLarge,
     StoreClosed,
     StoreLocked,
     StorePoisoned,
@@ -32,6 +37,8 @@ from chronomemory.types import VerifyReport
 from chronomemory.vectors import Neighbour, Space
 
 __all__ = [
+    "Busy",
+    "CallInProgress",
     "ChronoError",
     "ChronoRecord",
     "ChronoStore",
@@ -47,10 +54,13 @@ __all__ = [
     "FormatUnsupported",
     "HistoryUnavailable",
     "Hit",
+    "InvalidArgument",
     "InvalidRecord",
+    "Limit",
     "LogCorrupted",
     "Neighbour",
     "OutOfMemory",
+    "RecordTooLarge",
     "RollbackReport",
     "Space",
     "StoreClosed",

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from chronomemory.face.arguments import string
+from chronomemory.errors import InvalidArgument
+from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
@@ -70,7 +71,8 @@ class DepGraph:
         """Add an edge; one that is already there, here and in the store, changes nothing."""
         _check_types((edge_type,))
         for name, value in (("from_id", from_id), ("to_id", to_id)):
-            string(name, value, empty=False)
+            with contents:
+                string(name, value, empty=False)
         edge = DependencyEdge(from_id, to_id, edge_type)
         if self._store is not None:
             run(self._store, lambda look: _add(look, edge))
@@ -144,7 +146,8 @@ def _check_types(types: Collection[str] | None) -> Collection[str] | None:
     asked = (types,) if isinstance(types, str) else types
     for name in asked:
         if name not in EDGE_TYPES:
-            raise ValueError(f"Unknown edge type {name!r}; known are {', '.join(sorted(EDGE_TYPES))}")
+            known = ", ".join(sorted(EDGE_TYPES))
+            raise InvalidArgument(f"Unknown edge type {name!r}; known are {known}", field="edge_type")
     return asked
 
 

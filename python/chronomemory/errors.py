@@ -2,6 +2,8 @@
 
 Every error of this package is a ``ChronoError``; several also inherit what callers already
 catch (``TimeoutError``, ``ValueError``, ``LookupError``). Plain I/O failures stay ``OSError``.
+One mistake is one error whichever call meets it: ``InvalidArgument`` for what a call is asked with,
+``InvalidRecord`` below it for what would be written, ``Busy`` where somebody else is at work.
 All details are keyword arguments with defaults, so that every error survives pickling.
 """
 
@@ -13,13 +15,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "Busy",
+    "CallInProgress",
     "ChronoError",
     "EmbeddingMismatch",
     "FormatUnsupported",
     "HistoryUnavailable",
+    "InvalidArgument",
     "InvalidRecord",
+    "Limit",
     "LogCorrupted",
     "OutOfMemory",
+    "RecordTooLarge",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
@@ -40,7 +47,19 @@ class ChronoError(Exception):
         self.recovery = recovery or self.usual_recovery
 
 
-class StoreLocked(ChronoError, TimeoutError):
+class Busy(ChronoError):
+    """Somebody else is at work; nothing was written, and the same call may succeed later."""
+
+    usual_recovery = "Try again in a moment: nothing is wrong with the call or the store."
+
+
+class CallInProgress(Busy, RuntimeError):
+    """A progress callback used the store whose call it is told about."""
+
+    usual_recovery = "Use the store when the call has come back, or open it a second time."
+
+
+class StoreLocked(Busy, TimeoutError):
     """Another writer held the lock for longer than ``lock_timeout``; nothing was written."""
 
     usual_recovery = "Wait until the other writer has finished and try again, or give a longer lock_timeout."
@@ -65,9 +84,15 @@ class StoreReadOnly(ChronoError):
 
 
 class FormatUnsupported(ChronoError):
-    """The files were written in a format that this version does not know."""
+    """The files are of a format that this version does not know, or cannot read on this machine."""
 
     usual_recovery = "Open it with the version that wrote it, or update chronomemory."
+
+
+class Limit(ChronoError):
+    """Something is as large as it can become; nothing was written."""
+
+    usual_recovery = "Go on in another store or space: what this one holds stays readable."
 
 
 class OutOfMemory(ChronoError, MemoryError):
@@ -76,7 +101,7 @@ class OutOfMemory(ChronoError, MemoryError):
     usual_recovery = "Give the process more memory, or ask for less at a time; nothing was changed."
 
 
-class WriteConflict(ChronoError):
+class WriteConflict(Busy):
     """Other writers kept changing what a change was made from; nothing of it was written."""
 
     usual_recovery = "Read again what the change is made from, and write it once more."
@@ -104,14 +129,29 @@ class LogCorrupted(ChronoError):
         self.damage = damage
 
 
-class InvalidRecord(ChronoError, ValueError):
-    """A value that the log must not carry; ``field`` names it, and nothing was written."""
+class InvalidArgument(ChronoError, ValueError):
+    """An argument that the call does not take; ``field`` names it, ``path`` the place inside of it."""
 
-    usual_recovery = "Correct the value and try again."
+    usual_recovery = "Correct the argument and call again."
 
-    def __init__(self, message: str = "", *, field: str | None = None, recovery: str = "") -> None:
+    def __init__(
+        self, message: str = "", *, field: str | None = None, path: str | None = None, recovery: str = ""
+    ) -> None:
         super().__init__(message, recovery=recovery)
         self.field = field
+        self.path = field if path is None else path
+
+
+class InvalidRecord(InvalidArgument):
+    """A value that the log must not carry; ``field`` names it, and nothing was written."""
+
+    usual_recovery = "Correct the value and write it again."
+
+
+class RecordTooLarge(Limit, InvalidRecord):
+    """A record that no line of the log can hold; nothing was written."""
+
+    usual_recovery = "Divide the record into several: a line of the log holds at most 16 MiB."
 
 
 class HistoryUnavailable(ChronoError, LookupError):
@@ -124,7 +164,7 @@ class HistoryUnavailable(ChronoError, LookupError):
         self.first_seq = first_seq
 
 
-class EmbeddingMismatch(ChronoError, ValueError):
+class EmbeddingMismatch(InvalidRecord):
     """An embedding space is bound to another model or dimension; nothing was written."""
 
     usual_recovery = "Use the model that the space is bound to, or name another space."
@@ -136,9 +176,11 @@ class EmbeddingMismatch(ChronoError, ValueError):
         space: str | None = None,
         model: str | None = None,
         dim: int | None = None,
+        field: str | None = "vector",
+        path: str | None = None,
         recovery: str = "",
     ) -> None:
-        super().__init__(message, recovery=recovery)
+        super().__init__(message, field=field, path=path, recovery=recovery)
         self.space = space
         self.model = model
         self.dim = dim

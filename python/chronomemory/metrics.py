@@ -6,7 +6,7 @@ import itertools
 import time
 from typing import Any
 
-from chronomemory.face.arguments import count, string
+from chronomemory.face.arguments import contents, count, string
 from chronomemory.record import ChronoRecord, words
 from chronomemory.types import Readable, Writable
 
@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 
+@contents
 def record_token_metric(
     store: Writable,
     task_id: str,
@@ -80,7 +81,7 @@ def token_efficiency_report(store: Readable) -> dict[str, float]:
 
 def find_skills(store: Readable, label: str) -> list[ChronoRecord]:
     """Return the skills that one of the label's words activates."""
-    wanted = words(label)
+    wanted = words(string("label", label))
     return [
         record
         for record in store.query(kind="skill")
@@ -88,6 +89,7 @@ def find_skills(store: Readable, label: str) -> list[ChronoRecord]:
     ]
 
 
+@contents
 def record_skill_run(
     store: Writable, skill_id: str, success: bool, tokens_used: int, output: Any
 ) -> ChronoRecord:

@@ -12,8 +12,15 @@ from chronomemory._core import attach as attach_rows
 from chronomemory._core import bookmark
 from chronomemory._core import embedding as row_of
 from chronomemory._core import matrix as rows_of
-from chronomemory.errors import EmbeddingMismatch, InvalidRecord, LogCorrupted, UnknownSpace, WriteConflict
-from chronomemory.face.arguments import Floats, flag, function, refuse, string, string_or_none
+from chronomemory.errors import (
+    EmbeddingMismatch,
+    InvalidArgument,
+    InvalidRecord,
+    LogCorrupted,
+    UnknownSpace,
+    WriteConflict,
+)
+from chronomemory.face.arguments import Floats, contents, flag, function, refuse, string, string_or_none
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Progress
 from chronomemory.updates import again_if_changed
@@ -61,7 +68,8 @@ def reembed(
             texts = {record.id: text(record) for record in _living(store, names)}
             if not texts:
                 break
-            rows = float_rows(embed(list(texts.values())), (2,))
+            with contents:
+                rows = float_rows(embed(list(texts.values())), (2,))
             if len(rows) != len(texts):
                 raise refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
             made = _Made(texts, rows, text, into, model)
@@ -77,7 +85,7 @@ def reembed(
         try:
             use_space(store, into)
         except UnknownSpace as error:
-            raise InvalidRecord(
+            raise InvalidArgument(
                 f"default: no record was there to be embedded, so there is no space {into!r} to ask",
                 field="default",
                 recovery="Attach the first embedding to the new space, then choose it with use_space().",

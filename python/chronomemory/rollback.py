@@ -7,7 +7,7 @@ from itertools import chain, count
 from typing import Any
 
 from chronomemory.deps import DepGraph
-from chronomemory.face.arguments import string
+from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
@@ -71,7 +71,8 @@ def invalidate(
     read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
     """
     string("id", record_id, empty=False)
-    string("reason", reason)
+    with contents:
+        string("reason", reason)
 
     def work(look: Look) -> RollbackReport:
         return invalidate_in(look, record_id, reason, dep_graph or DepGraph.from_store(store))

@@ -11,7 +11,17 @@ import numpy.typing as npt
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.face.arguments import LAST_SEQ, count, flag, must, number, refuse, string_or_none, strings
+from chronomemory.face.arguments import (
+    LAST_SEQ,
+    contents,
+    count,
+    flag,
+    must,
+    number,
+    refuse,
+    string_or_none,
+    strings,
+)
 from chronomemory.face.moments import micros
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
@@ -78,7 +88,7 @@ def search(
     records pass all filters. Embeddings are those of now: ``as_of`` with a vector is refused.
     """
     if text is None and vector is None:
-        raise ValueError("a search needs a text or a vector")
+        raise refuse("a search needs a text or a vector", "text")
     limit = count("limit", limit)
     any_kind = kind is None or (isinstance(kind, str) and not kind)
     kinds = [] if any_kind else strings("kind", kind)
@@ -107,6 +117,7 @@ def search(
     ]
 
 
+@contents
 def choose_search_fields(
     store: Searchable,
     *,

@@ -18,7 +18,17 @@ from chronomemory._core import Door, Engine, verify_path
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
-from chronomemory.face.arguments import count, string, string_or_none
+from chronomemory.face.arguments import (
+    count,
+    finite,
+    flag,
+    function_or_none,
+    many,
+    path,
+    string,
+    string_or_none,
+    word,
+)
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
@@ -61,24 +71,18 @@ class ChronoStore(Door):
         shared: bool = False,
     ) -> None:
         self._engine = None
-        for name, value, known in (
-            ("durability", durability, _DURABILITY),
-            ("verify", verify, _VERIFY),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         # Absolute: a process that goes to another folder must not take its stores along.
-        self.project_root = Path(project_root).absolute()
+        self.project_root = path("project_root", project_root).absolute()
         self.recursion_depth: Final = count("recursion_depth", recursion_depth)
-        self._given_head_file = None if head_file is None else Path(head_file).absolute()
+        self._given_head_file = None if head_file is None else path("head_file", head_file).absolute()
         self._options: dict[str, Any] = {
             "recursion_depth": self.recursion_depth,
-            "durability": durability,
-            "exclusive": exclusive,
-            "lock_timeout": lock_timeout,
-            "strict": strict,
-            "verify": verify,
-            "shared": shared,
+            "durability": word("durability", durability, _DURABILITY),
+            "exclusive": flag("exclusive", exclusive),
+            "lock_timeout": finite("lock_timeout", lock_timeout, least=0.0),
+            "strict": flag("strict", strict),
+            "verify": word("verify", verify, _VERIFY),
+            "shared": flag("shared", shared),
         }
         self._opening = threading.Lock()
         self._process = os.getpid()
@@ -169,7 +173,7 @@ class ChronoStore(Door):
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
         """Write records as one atomic batch, all or none; return the seqs they took."""
-        return range(*self.engine.upsert_many(records))
+        return range(*self.engine.upsert_many(many("records", records)))
 
     def ingest(
         self,
@@ -183,22 +187,23 @@ class ChronoStore(Door):
         has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
         it raises is raised once its file is loaded, and the files after that are not.
         """
-        sources = [source] if isinstance(source, str | os.PathLike) else list(source)
-        paths = [Path(name) for name in sources]
-        sizes = [path.stat().st_size for path in paths]
-        for path in paths:
-            if not path.is_file():
-                raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(path))
+        progress = function_or_none("progress", progress)
+        sources = [source] if isinstance(source, str | os.PathLike) else many("source", source)
+        paths = [path("source", name) for name in sources]
+        sizes = [file.stat().st_size for file in paths]
+        for file in paths:
+            if not file.is_file():
+                raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(file))
         records = done = 0
         seqs: list[int] = []
-        for path, size in zip(paths, sizes, strict=True):
-            told = self.engine.ingest(os.fspath(path), _shifted(progress, done, sum(sizes)))
+        for file, size in zip(paths, sizes, strict=True):
+            told = self.engine.ingest(os.fspath(file), _shifted(progress, done, sum(sizes)))
             done += size
             records += told["records"]
             if told["records"]:
                 seqs += (told["first_seq"], told["last_seq"])
         first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
-        return IngestReport(records, done, first, last, [str(path) for path in paths])
+        return IngestReport(records, done, first, last, [str(file) for file in paths])
 
     def delete(self, record_id: str) -> WalEvent:
         """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
@@ -245,6 +250,7 @@ class ChronoStore(Door):
 
     def record_counts(self, *, status: str | None = "active", faces: bool = False) -> dict[str, int]:
         """Return how many records there are of each kind."""
+        status, faces = string_or_none("status", status), flag("faces", faces)
         counts: dict[str, int] = {}
         for kind, its_status, of_face, number in self.engine.tally():
             if (faces or not of_face) and (not status or its_status == status):
@@ -253,7 +259,7 @@ class ChronoStore(Door):
 
     def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
         """Return the active plain records as dicts, or those of another status."""
-        return self.engine.export(status=string_or_none("status", status), faces=faces)
+        return self.engine.export(status=string_or_none("status", status), faces=flag("faces", faces))
 
     # History and evidence.
 
@@ -287,7 +293,7 @@ class ChronoStore(Door):
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Read the files again and say what they prove; nothing of the project is opened or made for it."""
-        engine = self._engine
+        engine, progress = self._engine, function_or_none("progress", progress)
         if engine is None:
             found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
         else:
@@ -316,14 +322,15 @@ class ChronoStore(Door):
         a tail with whole events could still be taken back. What ``progress``
         raises is raised when all is done: it cannot cancel the call.
         """
-        return self.engine.compact(keep_history=keep_history, progress=progress)
+        progress = function_or_none("progress", progress)
+        return self.engine.compact(keep_history=flag("keep_history", keep_history), progress=progress)
 
     def backup(self, *, progress: Progress | None = None) -> Path:
         """Make a consistent copy inside the store's folder and return where it is.
 
         What ``progress`` raises is raised when the copy is made: it cannot cancel the call.
         """
-        return Path(self.engine.backup(progress))
+        return Path(self.engine.backup(function_or_none("progress", progress)))
 
     def restore(
         self, source: str | os.PathLike[str], *, damaged: bool = False, progress: Progress | None = None
@@ -336,8 +343,10 @@ class ChronoStore(Door):
         written since the cut is among ``changed``, and in the folder ``kept``. What ``progress`` raises
         is raised when all is put back: it cannot cancel the call.
         """
+        folder, damaged = path("source", source), flag("damaged", damaged)
+        progress = function_or_none("progress", progress)
         with self._lenient_engine() as engine:
-            return engine.restore(os.fspath(source), progress, damaged=damaged)
+            return engine.restore(os.fspath(folder), progress, damaged=damaged)
 
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
@@ -350,6 +359,7 @@ class ChronoStore(Door):
         is and marks every record of it. What ``progress`` raises is raised when all is repaired: it
         cannot cancel the call.
         """
+        unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
         with self._lenient_engine() as engine:
             return engine.repair(progress, unproven=unproven)
 

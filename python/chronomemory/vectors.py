@@ -27,6 +27,7 @@ from chronomemory._core import spaces as known_spaces
 from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import (
     Floats,
+    contents,
     count,
     flag,
     floats,
@@ -115,7 +116,10 @@ def attach(
     ``model`` names what made the vector. The first embedding binds the space to it and to the
     vector's length; later ones may leave it out.
     """
-    return _attach(store, [string("id", record_id)], float_rows(vector, (1,)), space, model)
+    ids = [string("id", record_id)]
+    with contents:
+        rows = float_rows(vector, (1,))
+    return _attach(store, ids, rows, space, model)
 
 
 def attach_many(
@@ -132,7 +136,9 @@ def attach_many(
     """
     if isinstance(record_ids, str):
         raise must("ids", "be a list of ids", record_ids)
-    ids, rows = strings("ids", record_ids), float_rows(vectors, (2,))
+    ids = strings("ids", record_ids)
+    with contents:
+        rows = float_rows(vectors, (2,))
     if len(ids) != len(rows):
         raise refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
     return _attach(store, ids, rows, space, model)

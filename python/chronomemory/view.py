@@ -9,7 +9,7 @@ from typing import Any
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.face.arguments import LAST_SEQ, count, flag, number, string, string_or_none
+from chronomemory.face.arguments import LAST_SEQ, count, flag, must, number, string, string_or_none
 from chronomemory.face.moments import EPOCH, micros
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 
@@ -29,11 +29,11 @@ def query_terms(
     faces: bool,
 ) -> dict[str, Any]:
     """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
-    least = number("min_confidence", min_confidence)
+    least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
     return {
         "kind": string_or_none("kind", kind),
         "status": string_or_none("status", status),
-        "min_confidence": max(least, RAG_CONFIDENCE) if rag_filter else least,
+        "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
         "limit": None if limit is None else count("limit", limit),
         "faces": flag("faces", faces),
     }
@@ -49,7 +49,7 @@ def look_back(engine: Engine, when: int | datetime) -> StoreView:
         warn_of_stamps("as_of", engine, moment)
         return StoreView(engine.as_of(ts_us=moment))
     if not isinstance(when, int) or isinstance(when, bool):
-        raise TypeError(f"as_of() takes a seq or a datetime, not {type(when).__name__}")
+        raise must("as_of", "be a seq or a datetime", when)
     return StoreView(engine.as_of(seq=count("as_of", min(when, LAST_SEQ))))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import InvalidRecord
+from chronomemory import InvalidArgument, InvalidRecord
 from chronomemory.blocks import Frame, IntegrityError, Memory, ScoringWeights, sync
 from chronomemory.blocks.storage.secrets import looks_secret
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
@@ -107,7 +107,7 @@ def test_it_is_refused_by_name_and_nothing_is_written(
     memory: Memory, pair: tuple[str, str], field: str, call: Call
 ) -> None:
     before = memory.blocks.store.head()
-    with pytest.raises(InvalidRecord, match=rf"^{field} must .+, got |^{field}: ") as told:
+    with pytest.raises(InvalidArgument, match=rf"^{field} must .+, got |^{field}: ") as told:
         call(memory, *pair)
     assert told.value.field == field
     assert memory.blocks.store.head() == before
@@ -132,7 +132,7 @@ class TestArchivedBlocks:
             memory.connect(*pair)
 
     def test_a_refused_memory_leaves_nothing_open(self, tmp_path: Path) -> None:
-        with pytest.raises(InvalidRecord, match="exploration"):
+        with pytest.raises(InvalidArgument, match="exploration"):
             Memory(tmp_path, exploration=-1.0)
         assert list(tmp_path.iterdir()) == []
 
@@ -168,7 +168,7 @@ class TestQueryVectors:
         with Memory(tmp_path, embedder=Broken()) as memory:
             memory.remember("The key is in the vault")
             for ask in (memory.recall, lambda query: memory.frame("attention", query)):
-                with pytest.raises(InvalidRecord, match=r"^embedding: "):
+                with pytest.raises(InvalidArgument, match=r"^embedding: "):
                     ask("where is the key?")
 
     @pytest.mark.parametrize("row", [["1.0", "2.0"], [True, False], [1j, 2j]])
@@ -258,7 +258,7 @@ TYPES: dict[str, Call] = {
 def test_what_is_of_another_type_is_refused_by_name(
     memory: Memory, pair: tuple[str, str], call: Call
 ) -> None:
-    with pytest.raises(InvalidRecord):
+    with pytest.raises(InvalidArgument):
         call(memory, *pair)
 
 
@@ -299,7 +299,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
             sync.update_block_scoring(conn, ids[0], confidence=np.float32(0.5), token_count=np.int32(3))
             assert sync.get_block(conn, ids[0])["confidence"] == 0.5
     for wrong in (np.float32("nan"), np.bool_(True), True):
-        with pytest.raises(InvalidRecord):
+        with pytest.raises(InvalidArgument):
             finite("weight", wrong)
 
 
@@ -317,7 +317,7 @@ def test_a_frame_of_similarity_alone_needs_a_query(memory: Memory) -> None:
     memory.define_frame(Frame(name="alike", weights=weights))
     memory.remember("Fact 0")
     for ask in (lambda: memory.recall(frame="alike"), lambda: memory.frame("alike")):
-        with pytest.raises(InvalidRecord, match="query"):
+        with pytest.raises(InvalidArgument, match="query"):
             ask()
     assert len(memory.frame("alike", "about 0").blocks) == 1
 

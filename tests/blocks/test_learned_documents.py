@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from chronomemory.blocks import LearnDocumentResult, Memory, MemorySystem
 from chronomemory.blocks.life.documents import chunks
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument
 
 TEXT = """# The house
 
@@ -58,7 +58,7 @@ class TestPieces:
          ("chunker", ("x", 9, lambda text: text)), ("chunker", ("x", 9, lambda text: [1]))],
     )  # fmt: skip
     def test_what_is_none_is_refused(self, field: str, given: tuple[Any, ...]) -> None:
-        with pytest.raises(InvalidRecord) as told:
+        with pytest.raises(InvalidArgument) as told:
             chunks(*given)
         assert told.value.field == field
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from chronomemory.blocks import IntegrityError, Memory, content_hash, sync
 from chronomemory.blocks.types import DecayTier
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument
 from living import Time, block, degrees_for
 
 
@@ -75,7 +75,7 @@ class TestWhatIsSaidOfALink:
         assert memory.connect(*pair, "supports", if_exists="skip").action == "skipped"
         with pytest.raises(IntegrityError, match="linked already"):
             memory.connect(*pair, if_exists="error")
-        with pytest.raises(InvalidRecord, match="if_exists"):
+        with pytest.raises(InvalidArgument, match="if_exists"):
             memory.connect(*pair, if_exists="maybe")  # type: ignore[arg-type]
         assert memory.blocks.store.wal_seq() == before
 

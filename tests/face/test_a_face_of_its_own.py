@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument
 from chronomemory.embedders import LexicalEmbedder
 from chronomemory.face import batch, models
 from chronomemory.face.models import Answers, Unanswered, run
@@ -240,7 +240,7 @@ class TestTheAwaitedTwin:
             going_on.set()
             told = await writing
             read = await door.read("a", times=2)
-            with pytest.raises(InvalidRecord, match=r"^times must be at most 100, got 101$"):
+            with pytest.raises(InvalidArgument, match=r"^times must be at most 100, got 101$"):
                 await door.read("a", 101)
             await door.close()
             return [str(told), read]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import InvalidRecord
+from chronomemory import InvalidArgument
 from chronomemory.face import arguments
 
 
@@ -54,7 +54,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
 
 @pytest.mark.parametrize(("message", "ask"), REFUSED, ids=[message for message, _ in REFUSED])
 def test_the_message_is_plain(message: str, ask: Callable[[], Any]) -> None:
-    with pytest.raises(InvalidRecord) as refused:
+    with pytest.raises(InvalidArgument) as refused:
         ask()
     assert str(refused.value) == message
     assert refused.value.field == message.split()[0].rstrip(":")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from chronomemory import InvalidRecord
+from chronomemory import InvalidArgument
 from chronomemory.face import moments
 
 NOON = datetime(2026, 5, 18, 12, tzinfo=timezone.utc)
@@ -31,12 +31,12 @@ def test_moments_are_instants() -> None:
     ],
 )
 def test_what_names_no_moment_is_refused(given: object, reason: str) -> None:
-    with pytest.raises(InvalidRecord) as refused:
+    with pytest.raises(InvalidArgument) as refused:
         moments.micros("at", given)
     assert str(refused.value) == reason
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2026-05-18T12:00:00", "2026-02-30T00:00:00Z", "Z"])
 def test_a_text_that_names_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(InvalidRecord, match=r"^at must .+, got '"):
+    with pytest.raises(InvalidArgument, match=r"^at must .+, got '"):
         moments.parse_instant("at", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from chronomemory import ChronoStore, InvalidRecord
+from chronomemory import ChronoStore, InvalidArgument
 from chronomemory.embedders import CallableEmbedder
 from chronomemory.face.spaces import Spaces
 
@@ -25,5 +25,5 @@ def test_a_question_must_fit_what_it_is_compared_with(store: ChronoStore) -> Non
     assert spaces.of_query(store, "anything", embedder).tolist() == [1.0, 0.0]
     store.upsert({"id": "A"})
     store.attach("A", [1.0, 0.0, 0.0], space=spaces.of("m"), model="m")
-    with pytest.raises(InvalidRecord, match="2 numbers for a query do not fit 3 of 'm'"):
+    with pytest.raises(InvalidArgument, match="2 numbers for a query do not fit 3 of 'm'"):
         spaces.of_query(store, "anything", embedder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.errors import ChronoError, WriteConflict
+from chronomemory.errors import ChronoError, InvalidArgument, WriteConflict
 
 __all__ = ["BatchConflict", "ConfigError", "FrameError", "IntegrityError"]
 
@@ -27,7 +27,7 @@ class FrameError(ChronoError, LookupError):
     usual_recovery = "Name a frame that list_frames() shows, or write it with define_frame()."
 
 
-class ConfigError(ChronoError, ValueError):
+class ConfigError(InvalidArgument):
     """A configuration that says something that it cannot say, or a file that holds none."""
 
     usual_recovery = "Correct what the message names; the guide to blocks lists all settings."

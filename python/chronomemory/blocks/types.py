@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument
 from chronomemory.face.results import Result, counted
 
 __all__ = [
@@ -104,7 +104,7 @@ class ScoringWeights(BaseModel):
         """Return the weights for when nothing was asked: the others share what similarity had."""
         rest = 1.0 - self.similarity
         if rest <= _SUM_TOLERANCE:
-            raise InvalidRecord("query: a frame that only looks at similarity needs one", field="query")
+            raise InvalidArgument("query: a frame that only looks at similarity needs one", field="query")
         shares = [weight / sum(self.as_tuple()[1:]) for weight in self.as_tuple()[1:]]
         names = ("confidence", "recency", "centrality", "reinforcement")
         return ScoringWeights(similarity=0.0, **dict(zip(names, shares, strict=True)))

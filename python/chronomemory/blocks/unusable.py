@@ -16,7 +16,7 @@ from chronomemory.blocks.errors import FrameError
 from chronomemory.blocks.ids import CONFIG, FRAME, config_key, frame_key, plain_id
 from chronomemory.blocks.recall.frames import frame_of
 from chronomemory.blocks.storage.config import check_setting
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument, InvalidRecord
 from chronomemory.vectors import HasEngine
 
 __all__ = ["check_saying", "unusable"]
@@ -32,7 +32,7 @@ def unusable(store: HasEngine) -> list[tuple[str, str, str]]:
         for record in block_records(store.engine, kind, None, None):
             try:
                 check_saying(record.id, record.data)
-            except InvalidRecord as error:
+            except InvalidArgument as error:
                 reason = re.sub(f"^{re.escape(str(error.field))}:? ", "", str(error))
                 found.append((record.id, error.field or "data", reason))
     return found

@@ -17,7 +17,7 @@ from chronomemory._core import Engine, block_records, canonical_json, matrix, pa
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.unusable import check_saying
 from chronomemory.cli.session import RefusedError
-from chronomemory.errors import InvalidRecord, LogCorrupted
+from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
 from chronomemory.layout import log_folder, log_path, unlinked
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
@@ -79,7 +79,7 @@ def _check_sayings(source: Path) -> None:
                 continue
             try:
                 _check_saying(parse_json(line.strip()))
-            except InvalidRecord as error:
+            except InvalidArgument as error:
                 raise InvalidRecord(
                     f"{source.name} line {number}: {error} (0 records before it were kept)",
                     field=error.field,

@@ -17,7 +17,7 @@ from typing import TextIO
 import typer
 
 from chronomemory.cli.output import Output
-from chronomemory.errors import ChronoError, InvalidRecord
+from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.store import ChronoStore
 
 __all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "session"]
@@ -56,7 +56,7 @@ def session(project: Path, as_json: bool, *, depth: int = 0) -> Iterator[Session
             yield Session(store, out)
     except ChronoError as error:
         out.fail(str(error), error.recovery, type(error).__name__)
-        refused = isinstance(error, InvalidRecord | RefusedError)
+        refused = isinstance(error, InvalidArgument | RefusedError)
         raise typer.Exit(REFUSED if refused else FINDING) from None
     except OSError as error:
         if error.errno == errno.EPIPE:  # whoever read our answer has gone

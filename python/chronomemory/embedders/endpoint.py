@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
-from chronomemory.errors import ChronoError, InvalidRecord
+from chronomemory.errors import ChronoError, InvalidArgument
 
 __all__ = ["EndpointEmbedder", "EndpointError"]
 
@@ -40,7 +40,7 @@ class EndpointEmbedder:
         dimensions: int | None = None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
-            raise InvalidRecord(
+            raise InvalidArgument(
                 f"base_url: {base_url!r} is no address of a server",
                 field="base_url",
                 recovery="An address begins with http:// or https://.",

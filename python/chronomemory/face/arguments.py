@@ -2,33 +2,43 @@
 
 Hints tell a type checker; these tell everyone else, by the name of the argument and with the value that was
 given, before anything is looked at or written. Each takes the name and the value, and returns the value.
+What is refused is an ``InvalidArgument``; within ``contents`` it would have been part of a record, and is an
+``InvalidRecord``.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable
+from contextlib import ContextDecorator
 from decimal import Decimal
 from enum import Enum
 from numbers import Integral, Real
+from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument, InvalidRecord
 
 __all__ = [
     "LAST_SEQ",
     "Floats",
+    "contents",
     "count",
     "finite",
     "flag",
     "floats",
     "function",
+    "function_or_none",
+    "many",
     "must",
     "number",
     "one_of",
+    "path",
     "refuse",
     "string",
     "string_list",
@@ -36,10 +46,12 @@ __all__ = [
     "strings",
     "unique_strings",
     "within",
+    "word",
 ]
 
 Floats = npt.NDArray[np.float32]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_One = TypeVar("_One")
 _Choice = TypeVar("_Choice", bound=Enum)
 
 #: The greatest whole number that the engine counts to.
@@ -50,22 +62,38 @@ _NUMBERS = "fiu"
 _SHOWN_LETTERS = 60
 
 
-def refuse(reason: str, field: str) -> InvalidRecord:
+def refuse(reason: str, field: str) -> InvalidArgument:
     """Say which field is refused, and why."""
-    return _refused(f"{field}: {reason}", field)
+    return InvalidArgument(f"{field}: {reason}", field=field)
 
 
-def must(field: str, need: str, given: object) -> InvalidRecord:
+def must(field: str, need: str, given: object) -> InvalidArgument:
     """Say what a field must be or have, and what was given.
 
     >>> print(must("k", "be at least 0", -1))
     k must be at least 0, got -1
     """
-    return _refused(f"{field} must {need}, got {_shown(given)}", field)
+    return InvalidArgument(f"{field} must {need}, got {_shown(given)}", field=field)
 
 
-def _refused(message: str, field: str) -> InvalidRecord:
-    return InvalidRecord(message, field=field, recovery="Correct the value and write it again.")
+class _Contents(ContextDecorator):
+    """Says of what is refused within that it was to become part of a record."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is InvalidArgument and isinstance(error, InvalidArgument):
+            raise InvalidRecord(str(error), field=error.field, path=error.path) from error.__cause__
+
+
+#: ``with contents:`` around the check of a value, or ``@contents`` on what makes a record of its arguments.
+contents = _Contents()
 
 
 def _shown(given: object) -> str:
@@ -135,6 +163,13 @@ def one_of(field: str, given: object, choices: type[_Choice]) -> _Choice:
         raise must(field, f"be one of {known}", given) from None
 
 
+def word(field: str, given: str, known: tuple[str, ...]) -> str:
+    """Take one of the words there are."""
+    if given not in known:
+        raise must(field, f"be one of {', '.join(known)}", given)
+    return given
+
+
 # Numbers.
 
 
@@ -199,6 +234,26 @@ def function(field: str, given: _Function) -> _Function:
     return given
 
 
+def function_or_none(field: str, given: _Function | None) -> _Function | None:
+    """Take the same, or None."""
+    return None if given is None else function(field, given)
+
+
+def many(field: str, given: Iterable[_One]) -> Iterable[_One]:
+    """Take what can be gone through, as it is: it may be larger than the memory."""
+    if not isinstance(given, Iterable) and not hasattr(given, "__getitem__"):
+        raise must(field, "be a list", given)
+    return given
+
+
+def path(field: str, given: str | os.PathLike[str]) -> Path:
+    """Take a place on the disk."""
+    try:
+        return Path(given)
+    except TypeError:
+        raise must(field, "be a path", given) from None
+
+
 # Arrays.
 
 
@@ -231,7 +286,7 @@ def _array(field: str, given: object) -> npt.NDArray[Any]:
             if isinstance(one, bool) or not isinstance(one, Real | Decimal):
                 raise refuse(f"a {type(one).__name__} is not a number", field)
         return array.astype(np.float64)
-    except InvalidRecord:
+    except InvalidArgument:
         raise
     except (OverflowError, ValueError) as error:
         raise refuse(f"not an array of numbers: {error}", field) from error

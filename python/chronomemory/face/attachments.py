@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import EmbeddingMismatch
 from chronomemory.vectors import HasEngine, spaces
 
 __all__ = ["Attachment", "Attachments", "Vector"]
@@ -49,8 +49,11 @@ class Attachments:
             known = bound.setdefault(space, (model, len(vector)))
             # A space whose line was lost in a repair has no model until somebody names one.
             if known not in ((model, len(vector)), ("", len(vector))):
-                raise InvalidRecord(
+                raise EmbeddingMismatch(
                     f"embedding: {len(vector)} numbers of {model!r} do not fit {known[1]} of {known[0]!r}",
+                    space=space,
+                    model=known[0],
+                    dim=known[1],
                     field="embedding",
                     recovery="Name the model: each has a space of its own.",
                 )

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from chronomemory._core import bookmark, write_unless_changed
 from chronomemory.errors import ChronoError, StoreLocked
-from chronomemory.face.arguments import within
+from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
 from chronomemory.face.declaration import Face
 from chronomemory.record import ChronoRecord
@@ -119,7 +119,8 @@ class Connection:
         if known is None:
             raise self._face.missing(f"there is no record {record_id!r} to change", recovery="Check the id.")
         if "confidence" in patch:
-            patch = {**patch, "confidence": within("confidence", patch["confidence"])}
+            with contents:
+                patch = {**patch, "confidence": within("confidence", patch["confidence"])}
         self._changes.append(("patch", (record_id, patch)))
         self._seen[record_id] = replace(
             known, **{name: merged(getattr(known, name), part) for name, part in patch.items()}

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from chronomemory.embedders import Embedder, Matrix, Vector
 from chronomemory.embedders.protocol import as_matrix
-from chronomemory.errors import InvalidRecord, UnknownSpace
+from chronomemory.errors import InvalidArgument, UnknownSpace
+from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine, embedding, spaces
@@ -87,7 +88,9 @@ class Spaces:
 
     def attach(self, conn: Connection, record_id: str, vector: npt.ArrayLike, model: str | None) -> None:
         """Give a record its embedding, as part of the batch."""
-        space, values = self.of(model), _checked(vector)
+        space = self.of(model)
+        with contents:
+            values = _checked(vector)
         conn.patch(record_id, {"data": {"space": space}})
         conn.attach(record_id, values, space, model or self.name)
 
@@ -124,7 +127,7 @@ class Spaces:
         space = self.of(embedder.model_name)
         known = next((known.dim for known in spaces(store) if known.name == space), len(vector))
         if known != len(vector):
-            raise InvalidRecord(
+            raise InvalidArgument(
                 f"embedding: {len(vector)} numbers for a query do not fit {known} of {embedder.model_name!r}",
                 field="embedding",
                 recovery="Use the embedder that what is searched was embedded with.",
@@ -137,7 +140,7 @@ def _checked(vector: npt.ArrayLike) -> Vector:
     try:
         row: Vector = as_matrix(np.asarray(vector)[np.newaxis], 1)[0]
     except ValueError as fault:
-        raise InvalidRecord(
+        raise InvalidArgument(
             f"embedding: one row of finite numbers is needed: {fault}", field="embedding"
         ) from None
     return row

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The kinds of damage, as the format names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DamageKind {
     /// The line is not JSON that a log may hold.
     Unreadable,

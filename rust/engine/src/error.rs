@@ -10,6 +10,7 @@ use crate::disk::Stranger;
 
 /// Everything the engine may answer instead of a result.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The operating system refused, or something that is not ours stands where a file of ours should be; nothing was half
     /// written.
@@ -59,14 +60,44 @@ pub enum Error {
         /// What to do instead.
         instead: String,
     },
-    /// A file is of a format this version does not know.
+    /// A file is of a format that this version cannot read, or not on this machine.
     #[error("{what}")]
     Unsupported {
         /// What was met.
         what: String,
+        /// What helps.
+        recovery: &'static str,
+    },
+    /// Others were at work for as long as the caller would try; the same call may succeed later.
+    #[error("{what}")]
+    Busy {
+        /// What they do.
+        what: String,
+    },
+    /// The store is as large as it can become; nothing was written.
+    #[error("{what}")]
+    Limit {
+        /// What is full.
+        what: String,
+    },
+    /// The caller's value is larger than a line of the log; nothing was written.
+    #[error("{field}: {reason}")]
+    TooLarge {
+        /// The field that is too large.
+        field: String,
+        /// How large it may be.
+        reason: String,
+    },
+    /// An argument is not one that the call takes; nothing was looked at or written.
+    #[error("{}", said(.field, .reason))]
+    Argument {
+        /// The name of the argument.
+        field: String,
+        /// What it must be, and what was given.
+        reason: String,
     },
     /// The caller's value cannot be written; nothing was.
-    #[error("{field}: {reason}")]
+    #[error("{}", said(.field, .reason))]
     Invalid {
         /// The field that is wrong.
         field: String,
@@ -141,7 +172,14 @@ impl Error {
                 reason: reason.clone(),
                 instead: instead.clone(),
             },
-            Self::Unsupported { what } => Self::Unsupported { what: what.clone() },
+            Self::Unsupported { what, recovery } => Self::Unsupported {
+                what: what.clone(),
+                recovery,
+            },
+            Self::Busy { what } => Self::Busy { what: what.clone() },
+            Self::Limit { what } => Self::Limit { what: what.clone() },
+            Self::TooLarge { field, reason } => Self::too_large(field, reason),
+            Self::Argument { field, reason } => Self::argument(field, reason),
             Self::Invalid { field, reason } => Self::invalid(field, reason),
             Self::Bound {
                 space,
@@ -167,6 +205,37 @@ impl Error {
         }
     }
 
+    /// Others are at work.
+    pub fn busy(what: impl Into<String>) -> Self {
+        Self::Busy { what: what.into() }
+    }
+
+    /// The store cannot become larger.
+    pub fn limit(what: impl Into<String>) -> Self {
+        Self::Limit { what: what.into() }
+    }
+
+    /// A value that no line of the log can hold.
+    pub fn too_large(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::TooLarge {
+            field: field.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// An argument that makes no sense, and why.
+    pub fn argument(field: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Argument {
+            field: field.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// What an argument must be or have, and what was given.
+    pub fn must(field: &str, need: impl std::fmt::Display, given: impl std::fmt::Display) -> Self {
+        Self::argument(field, format!("must {need}, got {given}"))
+    }
+
     /// A value that may not be written.
     pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Invalid {
@@ -174,6 +243,13 @@ impl Error {
             reason: reason.into(),
         }
     }
+}
+
+/// What is said of a field: "k must be at least 0, got -1", or "as_of: embeddings are those of now".
+#[must_use]
+pub fn said(field: &str, reason: &str) -> String {
+    let mark = if reason.starts_with("must ") { "" } else { ":" };
+    format!("{field}{mark} {reason}")
 }
 
 /// Names the file in an I/O failure.
@@ -185,5 +261,38 @@ pub(crate) trait At<T> {
 impl<T> At<T> for io::Result<T> {
     fn at(self, path: &Path) -> Result<T> {
         self.map_err(|source| Error::io(path, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_is_named_with_what_it_must_be() {
+        let told = [
+            Error::must("k", "be at least 0", -1),
+            Error::argument("as_of", "embeddings are those of now"),
+            Error::invalid("confidence", "must be from 0 to 1, got 7"),
+            Error::too_large("record", "its line would be over 16 MiB"),
+        ];
+        let said = [
+            "k must be at least 0, got -1",
+            "as_of: embeddings are those of now",
+            "confidence must be from 0 to 1, got 7",
+            "record: its line would be over 16 MiB",
+        ];
+        for (error, words) in told.iter().zip(said) {
+            assert_eq!(error.to_string(), words);
+            assert_eq!(error.shared().to_string(), words);
+        }
+    }
+
+    #[test]
+    fn a_shared_error_stays_what_it_is() {
+        let kinds = [Error::busy("rows"), Error::limit("rows"), Error::Closed];
+        for error in kinds {
+            assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&error.shared()));
+        }
     }
 }

@@ -37,8 +37,8 @@ struct Question {
 }
 
 impl Question {
-    fn into_ask(self) -> PyResult<Ask> {
-        let query = self.query.as_deref().map(floats).transpose()?;
+    fn into_ask(self, py: Python<'_>) -> PyResult<Ask> {
+        let query = self.query.as_deref().map(|bytes| floats(py, bytes)).transpose()?;
         Ok(Ask {
             hours: self.hours,
             k: self.k,
@@ -61,10 +61,10 @@ impl Question {
     }
 }
 
-fn floats(bytes: &[u8]) -> PyResult<Vec<f32>> {
+fn floats(py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<f32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() || values.is_empty() {
-        return Err(bad_choice("query", "", "the bytes of one or more float32"));
+        return Err(bad_choice(py, "query", "", "the bytes of one or more float32"));
     }
     Ok(values.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
@@ -121,7 +121,7 @@ pub fn recall_blocks<'py>(
     engine: &Bound<'py, Engine>,
     question: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let ask = question.extract::<Question>()?.into_ask()?;
+    let ask = question.extract::<Question>()?.into_ask(py)?;
     let answer = engine.get().handle().recall(py, &ask)?;
     told(py, &answer)
 }
@@ -137,7 +137,7 @@ pub fn nearest_blocks(
     number: usize,
     least: f32,
 ) -> PyResult<Vec<Vec<(String, f32)>>> {
-    let vectors = floats(vectors)?;
+    let vectors = floats(py, vectors)?;
     with_blocks(py, engine, |columns| {
         columns.nearest(space, &vectors, dim, Reach { number, least }, threads())
     })

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::desk::Desk;
-use crate::enter::{bad_choice, invalid, to_python};
+use crate::enter::{as_argument, bad_choice, must, to_python};
 use crate::{record, value};
 
 /// Puts one entry of a mixed batch into a draft.
@@ -21,14 +21,14 @@ pub fn add_change(
         "delete" => {
             let id = record_id(what)?;
             desk.draft
-                .delete(value::str_of(&id, "id")?, face)
+                .delete(written_id(&id)?, face)
                 .map_err(|fault| to_python(py, fault))
         }
         "patch" => {
             let (id, patch): (Bound<'_, PyAny>, Bound<'_, PyDict>) = what.extract()?;
             add_patch(desk, &record_id(&id)?, &patch, face)
         }
-        other => Err(bad_choice("verb", other, "upsert, delete, patch")),
+        other => Err(bad_choice(py, "verb", other, "one of upsert, delete, patch")),
     }
 }
 
@@ -52,14 +52,27 @@ pub fn add_patch(
         &mut text,
     )?;
     desk.draft
-        .patch(value::str_of(id, "id")?, face.unwrap_or_default(), &text)
+        .patch(written_id(id)?, face.unwrap_or_default(), &text)
         .map_err(|fault| to_python(py, fault))
+}
+
+/// The text of an id that names a record.
+pub fn text_of<'a>(id: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
+    value::str_of(id, "id").map_err(|fault| as_argument(id.py(), fault))
+}
+
+/// The same for one that the log is to name: no record has an empty id.
+fn written_id<'a>(id: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
+    match text_of(id)? {
+        "" => Err(must("id", "not be empty", id.as_any())),
+        text => Ok(text),
+    }
 }
 
 /// The id, if it is one.
 pub fn record_id<'py>(id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     match id.cast::<PyString>() {
         Ok(id) => Ok(id.clone()),
-        Err(_) => Err(invalid(id.py(), "id", "it must be a string")),
+        Err(_) => Err(must("id", "be a string", id)),
     }
 }

@@ -1,6 +1,6 @@
 //! What can Python ask of an open store?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::enter::{bad_choice, enter, no_thread};
 use crate::event::WalEvent;
 use crate::handle::{Handle, now, threads};
 use crate::view::{View, query_of};
-use crate::{batch, change, object, record, report, search, value};
+use crate::{batch, change, object, record, report, search};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -51,7 +51,8 @@ impl Engine {
         shared: bool,
     ) -> PyResult<Self> {
         if recursion_depth < 0 {
-            return Err(bad_choice("recursion_depth", &recursion_depth.to_string(), "0 or more"));
+            let given = recursion_depth.to_string();
+            return Err(bad_choice(py, "recursion_depth", &given, "at least 0"));
         }
         let options = Options {
             recursion_depth,
@@ -59,16 +60,16 @@ impl Engine {
                 "full" => Durability::Full,
                 "normal" => Durability::Normal,
                 "off" => Durability::Off,
-                other => return Err(bad_choice("durability", other, "full, normal, off")),
+                other => return Err(bad_choice(py, "durability", other, "one of full, normal, off")),
             },
             exclusive,
             lock_timeout: Duration::try_from_secs_f64(lock_timeout)
-                .map_err(|_| bad_choice("lock_timeout", &lock_timeout.to_string(), "0 seconds or more"))?,
+                .map_err(|_| bad_choice(py, "lock_timeout", &lock_timeout.to_string(), "at least 0 seconds"))?,
             strict,
             checking: match verify {
                 "full" => Checking::Full,
                 "quick" => Checking::Quick,
-                other => return Err(bad_choice("verify", other, "full, quick")),
+                other => return Err(bad_choice(py, "verify", other, "one of full, quick")),
             },
             threads: threads(),
             signature: format!("process {}, writing since {}", std::process::id(), stamp::spell(now())),
@@ -218,7 +219,7 @@ impl Engine {
 
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = change::record_id(record_id)?;
-        let id = value::str_of(&id, "id")?;
+        let id = change::text_of(&id)?;
         let found = self.handle.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
         found.map(|bytes| object::record(py, &bytes)).transpose()
     }
@@ -316,72 +317,9 @@ impl Engine {
         let moment = match (seq, ts_us) {
             (Some(seq), None) => Moment::Seq(seq),
             (None, Some(micros)) => Moment::Time(micros),
-            _ => return Err(bad_choice("as_of", "", "a seq or a moment")),
+            _ => return Err(bad_choice(py, "as_of", "", "a seq or a moment")),
         };
         self.handle.read(py, |store| store.as_of(moment)).map(View)
-    }
-
-    #[pyo3(signature = (progress=None))]
-    fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let (layout, head_file, fault, missed) = self.handle.change(py, |store| {
-            let missed = store.missed()?;
-            store.sync()?;
-            store.tell_known_head();
-            let fault = store.head_fault().map(str::to_owned);
-            let head_file = store.head_file().map(Path::to_owned);
-            Ok((store.layout().clone(), head_file, fault, missed))
-        })?;
-        let (mut found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
-        found.damage.extend(missed);
-        self.handle.read(py, |store| {
-            store.note_damage(&found.damage);
-            Ok(())
-        })?;
-        report::dict(py, &found, &standing, fault.as_deref())
-    }
-
-    /// Takes the log as it is now for the right one.
-    fn accept_head(&self, py: Python<'_>) -> PyResult<()> {
-        self.handle.change(py, |store| store.accept_head(now()))
-    }
-
-    #[pyo3(signature = (*, keep_history=true, progress=None))]
-    fn compact(&self, py: Python<'_>, keep_history: bool, progress: Option<Py<PyAny>>) -> PyResult<u64> {
-        self.handle.look_after(py, progress, |turns, report| {
-            store::compact(turns, keep_history, &now, report)
-        })
-    }
-
-    #[pyo3(signature = (progress=None))]
-    fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
-        let folder = self
-            .handle
-            .look_after(py, progress, |turns, report| store::backup(turns, &now, report))?;
-        Ok(folder.to_string_lossy().into_owned())
-    }
-
-    #[pyo3(signature = (source, progress=None, *, damaged=false))]
-    fn restore<'py>(
-        &self,
-        py: Python<'py>,
-        source: PathBuf,
-        progress: Option<Py<PyAny>>,
-        damaged: bool,
-    ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let repaired = self.handle.bring_back(py, &source, progress, damaged)?;
-        repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
-    }
-
-    #[pyo3(signature = (progress=None, *, unproven=false))]
-    fn repair<'py>(
-        &self,
-        py: Python<'py>,
-        progress: Option<Py<PyAny>>,
-        unproven: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let (repaired, kept) = self.handle.repair(py, progress, unproven)?;
-        report::repaired(py, repaired.as_ref(), &kept)
     }
 }
 

@@ -5,15 +5,17 @@ use std::path::Path;
 
 use chronomemory::damage::DamageKind;
 use chronomemory::disk::Stranger;
-use chronomemory::error::Error;
+use chronomemory::error::{Error, said};
 use chronomemory::memory;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyType};
 
 /// What a thread needs at least.
 const THREAD_BYTES: usize = 4 * 1024 * 1024;
+/// So much of a value is shown.
+const SHOWN_LETTERS: usize = 60;
 
 /// Runs engine work without the interpreter and turns its errors into Python's.
 pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
@@ -83,6 +85,32 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
         ),
         Error::Io { path, source } => return os_error(&path, &source),
         Error::Invalid { field, reason } => return invalid(py, &field, &reason),
+        Error::Argument { field, .. } => of_field(
+            py,
+            "InvalidArgument",
+            &field,
+            &message,
+            "Correct the argument and call again.",
+        ),
+        Error::TooLarge { field, .. } => of_field(
+            py,
+            "RecordTooLarge",
+            &field,
+            &message,
+            "Divide the record into several: a line of the log holds at most 16 MiB.",
+        ),
+        Error::Busy { .. } => plain(
+            py,
+            "Busy",
+            &message,
+            "Try again in a moment: nothing is wrong with the call or the store.",
+        ),
+        Error::Limit { .. } => plain(
+            py,
+            "Limit",
+            &message,
+            "Go on in another store or space: this one cannot become larger. All that it holds stays readable.",
+        ),
         Error::Locked { .. } => plain(
             py,
             "StoreLocked",
@@ -107,7 +135,7 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             details.set_item("path", path)?;
             details.set_item("recovery", instead)
         }),
-        Error::Unsupported { .. } => plain(py, "FormatUnsupported", &message, "Install a newer chronomemory."),
+        Error::Unsupported { recovery, .. } => plain(py, "FormatUnsupported", &message, recovery),
         Error::Bound { space, model, dim, .. } => raise(py, "EmbeddingMismatch", &message, |details| {
             details.set_item("space", space)?;
             details.set_item("model", model)?;
@@ -144,17 +172,69 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             };
             details.set_item("recovery", recovery)
         }),
+        // The engine may learn to say more than this binding knows.
+        _ => plain(py, "ChronoError", &message, ""),
     };
     made.unwrap_or_else(|fault| fault)
 }
 
 /// `InvalidRecord` for one field.
 pub fn invalid(py: Python<'_>, field: &str, reason: &str) -> PyErr {
-    let made = raise(py, "InvalidRecord", &format!("{field}: {reason}"), |details| {
-        details.set_item("field", field)?;
-        details.set_item("recovery", "Correct the value and write it again.")
-    });
-    made.unwrap_or_else(|fault| fault)
+    let recovery = "Correct the value and write it again.";
+    of_field(py, "InvalidRecord", field, &said(field, reason), recovery).unwrap_or_else(|fault| fault)
+}
+
+/// `InvalidArgument`: what an argument must be or have, and what was given.
+pub fn must(field: &str, need: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    to_python(given.py(), Error::must(field, need, shown(given)))
+}
+
+/// A value if it can be shown in a line, else what kind of thing it is.
+pub fn shown(given: &Bound<'_, PyAny>) -> String {
+    let is_plain = given.is_none()
+        || given.is_instance_of::<PyString>()
+        || given.is_instance_of::<PyBytes>()
+        || given.is_instance_of::<PyInt>()
+        || given.is_instance_of::<PyFloat>();
+    match given.repr() {
+        Ok(spelled) if is_plain => {
+            let spelled = spelled.to_string_lossy().into_owned();
+            if spelled.chars().count() <= SHOWN_LETTERS {
+                return spelled;
+            }
+            spelled.chars().take(SHOWN_LETTERS - 1).chain(['…']).collect()
+        }
+        Err(_) if is_plain => "a number that is too long to show".to_owned(),
+        _ => given
+            .get_type()
+            .name()
+            .map_or_else(|_| "something else".to_owned(), |name| name.to_string()),
+    }
+}
+
+/// Says of what was refused as the content of a record that it was an argument.
+pub fn as_argument(py: Python<'_>, fault: PyErr) -> PyErr {
+    let said = |fault: &PyErr| -> PyResult<Option<Error>> {
+        let value = fault.value(py);
+        let Ok(field) = value.getattr("field") else {
+            return Ok(None);
+        };
+        let field: String = field.extract()?;
+        let message = value.to_string();
+        let reason = message.strip_prefix(&field).unwrap_or(&message);
+        Ok(Some(Error::argument(&field, reason.trim_start_matches([':', ' ']))))
+    };
+    match said(&fault) {
+        Ok(Some(argument)) => to_python(py, argument),
+        _ => fault,
+    }
+}
+
+/// `Busy`, for a progress callback that would wait for the call that waits for it.
+pub fn is_in_progress(py: Python<'_>) -> PyErr {
+    let message = "a progress callback cannot use the store that calls it";
+    let recovery = "Use the store when the call has come back, or open it a second time.";
+    plain(py, "CallInProgress", message, recovery).unwrap_or_else(|fault| fault)
 }
 
 /// `StoreClosed`, for handles that a fork made useless.
@@ -165,6 +245,13 @@ pub fn is_from_before_a_fork(py: Python<'_>) -> PyErr {
 
 fn plain(py: Python<'_>, name: &str, message: &str, recovery: &str) -> PyResult<PyErr> {
     raise(py, name, message, |details| details.set_item("recovery", recovery))
+}
+
+fn of_field(py: Python<'_>, name: &str, field: &str, message: &str, recovery: &str) -> PyResult<PyErr> {
+    raise(py, name, message, |details| {
+        details.set_item("field", field)?;
+        details.set_item("recovery", recovery)
+    })
 }
 
 fn raise(
@@ -200,6 +287,6 @@ fn os_error(path: &Path, fault: &std::io::Error) -> PyErr {
 }
 
 /// A choice that is not one.
-pub fn bad_choice(name: &str, given: &str, choices: &str) -> PyErr {
-    PyValueError::new_err(format!("{name}: {given:?} is not one of {choices}"))
+pub fn bad_choice(py: Python<'_>, name: &str, given: &str, choices: &str) -> PyErr {
+    to_python(py, Error::must(name, format!("be {choices}"), format!("{given:?}")))
 }

@@ -2,10 +2,10 @@
 
 use chronomemory::index::{After, Lookup};
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::{PyAny, PyString};
 
 use crate::engine::Engine;
-use crate::enter::enter;
+use crate::enter::{as_argument, enter, must};
 use crate::object;
 use crate::shape::Shapes;
 use crate::value::{self, Field};
@@ -22,20 +22,25 @@ struct Asked {
 impl Asked {
     fn of(
         key: &Bound<'_, PyAny>,
-        after: Option<(Bound<'_, PyAny>, String)>,
-        limit: usize,
+        after: Option<Bound<'_, PyAny>>,
+        limit: &Bound<'_, PyAny>,
         reverse: bool,
     ) -> PyResult<Self> {
         let mut shapes = Shapes::default();
         let mut spell = |object: &Bound<'_, PyAny>, name: &str| {
             let mut bytes = Vec::new();
-            value::write(object, Field { name, depth: 0 }, &mut shapes, &mut bytes)?;
+            value::write(object, Field { name, depth: 0 }, &mut shapes, &mut bytes)
+                .map_err(|fault| as_argument(object.py(), fault))?;
             PyResult::Ok(bytes)
         };
-        let key = key.try_iter()?.map(|value| spell(&value?, "key"));
+        if key.is_instance_of::<PyString>() {
+            return Err(must("key", "be a list of values", key));
+        }
+        let values = key.try_iter().map_err(|_| must("key", "be a list of values", key))?;
+        let key = values.map(|value| spell(&value?, "key"));
         Ok(Self {
             key: key.collect::<PyResult<_>>()?,
-            after: match after {
+            after: match after.map(|after| place_of(&after)).transpose()? {
                 Some((then, id)) => Some(After {
                     then: if then.is_none() {
                         None
@@ -46,7 +51,9 @@ impl Asked {
                 }),
                 None => None,
             },
-            limit,
+            limit: limit
+                .extract()
+                .map_err(|_| must("limit", "be a whole number of at least 0", limit))?,
             reverse,
         })
     }
@@ -61,6 +68,13 @@ impl Asked {
     }
 }
 
+/// What a record was ordered by, and its id.
+fn place_of<'py>(after: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, String)> {
+    after
+        .extract()
+        .map_err(|_| must("after", "be a pair: what a record was ordered by, and its id", after))
+}
+
 #[pymethods]
 impl Engine {
     /// The records that a declared index leads to, in its order. `after` is where the last page ended: what its last record
@@ -71,8 +85,8 @@ impl Engine {
         py: Python<'py>,
         index: &str,
         key: &Bound<'py, PyAny>,
-        after: Option<(Bound<'py, PyAny>, String)>,
-        limit: usize,
+        after: Option<Bound<'py, PyAny>>,
+        limit: &Bound<'py, PyAny>,
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
@@ -92,8 +106,8 @@ impl View {
         py: Python<'py>,
         index: &str,
         key: &Bound<'py, PyAny>,
-        after: Option<(Bound<'py, PyAny>, String)>,
-        limit: usize,
+        after: Option<Bound<'py, PyAny>>,
+        limit: &Bound<'py, PyAny>,
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;

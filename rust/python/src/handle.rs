@@ -11,10 +11,9 @@ use chronomemory::disk::forked;
 use chronomemory::error::Error;
 use chronomemory::event::draft::Draft;
 use chronomemory::store::{self, Ahead, Committed, Hit, Kept, Repaired, Search, Shared, Store, Turns};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::enter::{Reporter, enter, enter_to_leave, is_from_before_a_fork};
+use crate::enter::{Reporter, enter, enter_to_leave, is_from_before_a_fork, is_in_progress};
 use crate::flusher::{Flusher, Wishes};
 use crate::speller::Speller;
 
@@ -127,9 +126,7 @@ impl Handle {
             return Err(is_from_before_a_fork(py));
         }
         if REPORTING.get() == self.address() {
-            return Err(PyRuntimeError::new_err(
-                "a progress callback cannot use the store that calls it",
-            ));
+            return Err(is_in_progress(py));
         }
         Ok(())
     }

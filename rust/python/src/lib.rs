@@ -18,6 +18,7 @@ mod search;
 mod shape;
 mod speller;
 mod unless;
+mod upkeep;
 mod value;
 mod vectors;
 mod view;

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
 use crate::desk::Desk;
-use crate::enter::{invalid, to_python};
+use crate::enter::{invalid, shown, to_python};
 use crate::shape::Shapes;
 use crate::value::{self, Field, str_of};
 
@@ -75,12 +75,8 @@ pub fn upsert(desk: &mut Desk, record: &Bound<'_, PyAny>, depth: i64, face: Opti
         dict.update(mapping)?;
         from_dict(&dict)?
     } else {
-        let kind = record.get_type().name()?;
-        return Err(invalid(
-            py,
-            "record",
-            &format!("a {kind} is neither a ChronoRecord nor a dict"),
-        ));
+        let reason = format!("must be a ChronoRecord or a dict, got {}", shown(record));
+        return Err(invalid(py, "record", &reason));
     };
     write(desk, py, &fields, depth, face)
 }
@@ -162,8 +158,8 @@ fn write(desk: &mut Desk, py: Python<'_>, fields: &Fields<'_>, depth: i64, face:
 }
 
 fn wrong_type(value: &Bound<'_, PyAny>, slot: usize, wanted: &str) -> PyErr {
-    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    invalid(value.py(), RECORD_FIELDS[slot], &format!("a {kind} is not {wanted}"))
+    let reason = format!("must be {wanted}, got {}", shown(value));
+    invalid(value.py(), RECORD_FIELDS[slot], &reason)
 }
 
 fn text<'a>(fields: &'a Fields<'_>, slot: usize, default: &'static str) -> PyResult<&'a str> {

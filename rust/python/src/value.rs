@@ -79,7 +79,14 @@ fn write_float(number: &Bound<'_, PyFloat>, field: Field<'_>, out: &mut Vec<u8>)
 /// The text of a string; half a surrogate pair has none.
 pub fn str_of<'a>(text: &'a Bound<'_, PyString>, field: &str) -> PyResult<&'a str> {
     text.to_str()
-        .map_err(|_| invalid(text.py(), field, "half a surrogate pair is not text"))
+        .map_err(|fault| invalid(text.py(), field, &half_of_a_pair(text.py(), &fault)))
+}
+
+fn half_of_a_pair(py: Python<'_>, fault: &PyErr) -> String {
+    match fault.value(py).getattr("start") {
+        Ok(start) => format!("the character at {start} is half of a surrogate pair"),
+        Err(_) => "half of a surrogate pair is not text".to_owned(),
+    }
 }
 
 fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chronomemory.errors import InvalidRecord
-from chronomemory.face.arguments import count, string, string_list, within
+from chronomemory.face.arguments import contents, count, string, string_list, within
 from chronomemory.face.models import Answers, KeptAnswers
 
 __all__ = ["Analyser", "BlockAnswers", "Judge", "TokenCounter"]
@@ -52,7 +52,7 @@ class BlockAnswers(Answers):
         if judge is None:
             return 0.0
         return self.answer(
-            ("judgement", content, other), lambda: within("contradiction", judge(content, other))
+            ("judgement", content, other), contents(lambda: within("contradiction", judge(content, other)))
         )
 
     def tokens(self, content: str) -> int:
@@ -60,9 +60,12 @@ class BlockAnswers(Answers):
         counter = self._counter
         if counter is None:
             return len(content) // 4
-        return self.answer(("tokens", content), lambda: count("token_count", counter(content), most=None))
+        return self.answer(
+            ("tokens", content), contents(lambda: count("token_count", counter(content), most=None))
+        )
 
 
+@contents
 def _said(analysis: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an analyser said, in the shapes that a block can take."""
     if not isinstance(analysis, Mapping):

@@ -14,7 +14,7 @@ from chronomemory.blocks.storage.contradictions import new_contradiction, open_c
 from chronomemory.blocks.storage.edges import SAID, new_edge, shown_edges
 from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier, Edge, ForgetResult, LearnResult
-from chronomemory.face.arguments import must, string, string_list
+from chronomemory.face.arguments import contents, must, string, string_list
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
@@ -37,6 +37,7 @@ _PAST = (
 _STANDING = ("decay_lambda", "evidence", "learned_at", "reinforcement_count")
 
 
+@contents
 def drafted(
     content: str,
     tags: Sequence[str] | None,

@@ -15,7 +15,7 @@ from chronomemory.blocks.storage.edges import new_edge, reinforce_edges
 from chronomemory.blocks.storage.forming import FORMING, Room
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.errors import InvalidRecord
-from chronomemory.face.arguments import one_of, string, within
+from chronomemory.face.arguments import contents, one_of, string, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
@@ -112,12 +112,13 @@ def connect(
     said: dict[str, Any] = {}
     if not isinstance(relation, str | None):  # as it was called before there were relations
         relation, weight = None, relation if weight is None else weight
-    if relation is not None:
-        said["relation"] = string("relation", relation, empty=False)
-    if note is not None:
-        said["note"] = string("note", note)
-    if weight is not None:
-        weight = within("weight", weight)
+    with contents:
+        if relation is not None:
+            said["relation"] = string("relation", relation, empty=False)
+        if note is not None:
+            said["note"] = string("note", note)
+        if weight is not None:
+            weight = within("weight", weight)
     mode = one_of("if_exists", if_exists, _IfExists)
     for block_id in pair:
         if known_block(conn, block_id).status == BlockStatus.ARCHIVED:

@@ -12,7 +12,7 @@ from chronomemory.blocks.life.linking import LINKED_BLOCKS, join
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, reinforce_blocks, tags_of
 from chronomemory.blocks.types import BlockStatus, DecayTier
 from chronomemory.errors import InvalidRecord
-from chronomemory.face.arguments import string, unique_strings, within
+from chronomemory.face.arguments import contents, string, unique_strings, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
 
@@ -48,9 +48,10 @@ def outcome(
     conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, source: str, hours: float
 ) -> OutcomeResult:
     """Tell blocks how it went: 1 is good, 0 is bad; ``weight`` is how much that says, ``source`` who."""
-    string("source", source)
-    signal = within("signal", signal)
-    weight = within("weight", weight, 0.0, _HEAVIEST_OUTCOME)
+    with contents:
+        string("source", source)
+        signal = within("signal", signal)
+        weight = within("weight", weight, 0.0, _HEAVIEST_OUTCOME)
     if weight == 0.0:
         raise InvalidRecord(
             "weight: an outcome of weight 0 says nothing",

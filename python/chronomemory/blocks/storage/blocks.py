@@ -14,6 +14,7 @@ from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import (
+    contents,
     count,
     finite,
     one_of,
@@ -45,6 +46,7 @@ DEFAULT_CONFIDENCE = 0.50
 DEFAULT_LAMBDA = 0.01
 
 
+@contents
 def new_block(
     block_id: str,
     content: str,
@@ -154,7 +156,7 @@ def learned_at(record: ChronoRecord) -> float:
 
 def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     """Return the record of a block that must be there."""
-    record = conn.record(block_key(block_id))
+    record = conn.record(block_key(string("block_id", block_id)))
     if record is None:
         raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: ls() lists them.")
     return record
@@ -209,10 +211,11 @@ def update_block_status(
 ) -> None:
     """Move a block to another status; only an archived one has a reason."""
     known_block(conn, block_id)
-    status = one_of("status", status, BlockStatus).value
     reason = None
-    if archive_reason is not None:
-        reason = one_of("archive_reason", archive_reason, ArchiveReason).value
+    with contents:
+        status = one_of("status", status, BlockStatus).value
+        if archive_reason is not None:
+            reason = one_of("archive_reason", archive_reason, ArchiveReason).value
     if reason is not None and status != "archived":
         raise InvalidRecord("archive_reason: only an archived block has one", field="archive_reason")
     conn.patch(block_key(block_id), {"status": status, "data": {"archive_reason": reason}})
@@ -237,16 +240,17 @@ def update_block_scoring(
     data: dict[str, Any] = {}
     if confidence is not None:
         patch["confidence"] = confidence
-    for name, value, least in (
-        ("self_alignment", self_alignment, float("-inf")),
-        ("decay_lambda", decay_lambda, 0.0),
-    ):
-        if value is not None:
-            data[name] = finite(name, value, least=least)
-    if embedding_model is not None:
-        data["embedding_model"] = string("embedding_model", embedding_model)
-    if token_count is not None:
-        data["token_count"] = count("token_count", token_count, most=None)
+    with contents:
+        for name, value, least in (
+            ("self_alignment", self_alignment, float("-inf")),
+            ("decay_lambda", decay_lambda, 0.0),
+        ):
+            if value is not None:
+                data[name] = finite(name, value, least=least)
+        if embedding_model is not None:
+            data["embedding_model"] = string("embedding_model", embedding_model)
+        if token_count is not None:
+            data["token_count"] = count("token_count", token_count, most=None)
     if data:
         patch["data"] = data
     if patch:

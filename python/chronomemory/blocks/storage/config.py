@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from chronomemory.blocks.ids import CONFIG, config_key
 from chronomemory.blocks.storage.secrets import looks_secret
-from chronomemory.errors import InvalidRecord
-from chronomemory.face.arguments import count, finite, must, string, within
+from chronomemory.errors import InvalidArgument, InvalidRecord
+from chronomemory.face.arguments import contents, count, finite, must, string, within
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
@@ -64,7 +64,7 @@ def get_number(conn: Connection, key: str) -> float:
 def _number(key: str, value: str) -> float:
     try:
         return _NUMBERS[key](value)
-    except InvalidRecord:
+    except InvalidArgument:
         raise
     except ValueError:
         raise must(key, f"be a number, such as {_DEFAULTS[key]}", value) from None
@@ -76,6 +76,7 @@ def set_config(conn: Connection, key: str, value: str) -> None:
     conn.put(ChronoRecord(id=config_key(key), kind=CONFIG, data={"value": value}))
 
 
+@contents
 def check_setting(key: str, value: str) -> None:
     """Refuse a setting that must not be written."""
     string("key", key, empty=False)
@@ -101,6 +102,7 @@ def glimpse_total_active_hours(conn: Connection) -> float:
     return _number(TOTAL_ACTIVE_HOURS, known or _DEFAULTS[TOTAL_ACTIVE_HOURS])
 
 
+@contents
 def set_total_active_hours(conn: Connection, hours: float) -> None:
     """Set the clock of active hours."""
     set_config(conn, TOTAL_ACTIVE_HOURS, repr(finite("hours", hours, least=0.0)))

@@ -9,7 +9,7 @@ from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
 from chronomemory.blocks.storage.edges import check_pair
 from chronomemory.blocks.types import BlockStatus, Edge
-from chronomemory.face.arguments import string, unique_strings, within
+from chronomemory.face.arguments import contents, string, unique_strings, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
@@ -33,6 +33,7 @@ def insert_contradiction(conn: Connection, *, block_a_id: str, block_b_id: str, 
     conn.put(new_contradiction(block_a_id, block_b_id, score))
 
 
+@contents
 def new_contradiction(block_a_id: str, block_b_id: str, score: float) -> ChronoRecord:
     """Return the record of a contradiction that nobody has settled."""
     data = {

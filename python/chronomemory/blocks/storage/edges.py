@@ -17,7 +17,7 @@ from chronomemory.blocks.storage.blocks import known_block
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.errors import InvalidRecord
-from chronomemory.face.arguments import finite, must, string, string_list, unique_strings, within
+from chronomemory.face.arguments import contents, finite, must, string, string_list, unique_strings, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
@@ -36,6 +36,7 @@ USE_BONUS = 0.10
 SAID = ("relation", "note")
 
 
+@contents
 def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -> None:
     """Refuse a pair in the wrong order, or of blocks that are not there."""
     if not string(names[0], one) < string(names[1], other):
@@ -57,6 +58,7 @@ def insert_edge(conn: Connection, *, from_id: str, to_id: str, weight: float) ->
     conn.put(new_edge(from_id, to_id, weight))
 
 
+@contents
 def new_edge(
     from_id: str, to_id: str, weight: float, *, last_active_hours: float | None = None
 ) -> ChronoRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chronomemory.blocks.ids import FRAME, frame_key, plain_id
-from chronomemory.face.arguments import count, string
+from chronomemory.face.arguments import contents, count, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
@@ -42,6 +42,7 @@ def _frame_dict(record: ChronoRecord) -> dict[str, Any]:
     return {"name": plain_id(record.id), **{column: record.data.get(column) for column in _COLUMNS}}
 
 
+@contents
 def upsert_frame(
     conn: Connection,
     *,

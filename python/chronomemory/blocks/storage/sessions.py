@@ -7,7 +7,7 @@ from typing import Any
 
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import SESSION, plain_id, session_key
-from chronomemory.face.arguments import finite, string
+from chronomemory.face.arguments import contents, finite, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
@@ -20,6 +20,7 @@ OPEN, ENDED = "active", "ended"
 _LONGEST = timedelta(days=1)
 
 
+@contents
 def start_session(
     conn: Connection, *, session_id: str, task_type: str = "general", start_active_hours: float
 ) -> None:

@@ -9,7 +9,7 @@ from chronomemory._core import block_record, blocks_tagged
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.blocks import known_block, tags_of
 from chronomemory.blocks.types import DecayTier
-from chronomemory.face.arguments import string, unique_strings
+from chronomemory.face.arguments import contents, string, unique_strings
 from chronomemory.face.batch import Connection
 
 __all__ = ["add_tags", "get_blocks_by_tag_pattern", "get_tags", "like", "remove_tags"]
@@ -33,7 +33,8 @@ def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     """
     data = known_block(conn, block_id).data
     has = data.get("tags", {})
-    new = {tag: True for tag in unique_strings("tags", tags, empty=False) if tag not in has}
+    with contents:
+        new = {tag: True for tag in unique_strings("tags", tags, empty=False) if tag not in has}
     if not new:
         return
     patch: dict[str, Any] = {"tags": new}
@@ -62,6 +63,7 @@ def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
 def remove_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     """Take tags from a block; those it does not have are passed over."""
     has = known_block(conn, block_id).data.get("tags", {})
-    gone = {tag: None for tag in unique_strings("tags", tags) if tag in has}
+    with contents:
+        gone = {tag: None for tag in unique_strings("tags", tags) if tag in has}
     if gone:
         conn.patch(block_key(block_id), {"data": {"tags": gone}})

@@ -12,7 +12,7 @@ from typing import TypeVar
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.sessions import end_session, start_session
 from chronomemory.blocks.time.clock import Clock
-from chronomemory.face.arguments import string
+from chronomemory.face.arguments import contents, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
 from chronomemory.updates import CONFLICT_SECONDS
@@ -49,7 +49,8 @@ class Timed:
 
     def begin_session(self, task_type: str = "general") -> str:
         """Open a session, in which time passes, and return its id; one that is open here goes on."""
-        string("task_type", task_type)
+        with contents:
+            string("task_type", task_type)
         with self._door:
             if self._session is not None:
                 return self._session

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 /// What was found in the place of a file or folder of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Found {
     /// A symbolic link: whoever planted it chooses what we would read, write or remove.
     Link,

@@ -149,7 +149,7 @@ impl Draft {
     fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans) -> Result<()> {
         let record = start..self.text.len();
         if record.len() + id.len() + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
-            return Err(Error::invalid("record", "its line would be over 16 MiB"));
+            return Err(Error::too_large("record", "its line would be over 16 MiB"));
         }
         self.changes.push(Change { op, fields, id, record });
         Ok(())
@@ -186,7 +186,10 @@ impl RecordWriter<'_> {
     /// `Invalid` outside 0..1.
     pub fn confidence(&mut self, value: f64) -> Result<()> {
         if !(0.0..=1.0).contains(&value) {
-            return Err(Error::invalid("confidence", format!("{value} is not between 0 and 1")));
+            return Err(Error::invalid(
+                "confidence",
+                format!("must be from 0 to 1, got {value}"),
+            ));
         }
         self.text().extend_from_slice(b"\"confidence\":");
         // -0.0 is inside the range but would be another spelling of the same belief.
@@ -247,7 +250,7 @@ impl RecordWriter<'_> {
     /// The status, which is the last field.
     ///
     /// # Errors
-    /// `Invalid` if the line would be too long.
+    /// `TooLarge` if the line would be too long.
     pub fn status(mut self, value: &str) -> Result<()> {
         self.fields.status = Some(self.string(",\"status\":", value));
         self.text().push(b'}');
@@ -306,7 +309,7 @@ pub fn check_depth(field: &str, depth: usize) -> Result<()> {
 
 fn check_id(id: &str, face: Option<&str>) -> Result<()> {
     if id.is_empty() {
-        return Err(Error::invalid("id", "it must not be empty"));
+        return Err(Error::invalid("id", "must not be empty"));
     }
     match (face_of(id.as_bytes()), face) {
         (owner, writer) if owner == writer => Ok(()),

@@ -19,9 +19,7 @@ impl Store {
     /// Puts lines behind the log, creating it if there is none; says where they begin.
     pub(super) fn append(&mut self, lines: &Lines, now: i64) -> Result<u64> {
         if i64::try_from(lines.link.next_seq).is_err() {
-            return Err(Error::Unsupported {
-                what: "the last seq of the log is the largest there can be".to_owned(),
-            });
+            return Err(Error::limit("the last seq of the log is the largest there can be"));
         }
         // A log without a single line is as good as none.
         let born = self

@@ -41,7 +41,7 @@ impl Store {
     /// Writes a draft as one atomic batch. `now` is in microseconds since 1970.
     ///
     /// # Errors
-    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`; nothing is written then.
+    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
     pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.check_and_write(draft, now)?;

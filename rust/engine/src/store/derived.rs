@@ -4,14 +4,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::damage::DamageKind;
 use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
-use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, base_name, is_file_of_space, is_history_index, text_index_seq};
+use crate::layout::{
+    CODES_SUFFIX, NEW_SNAPSHOT, SNAPSHOT, base_name, is_file_of_space, is_history_index, text_index_seq,
+};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
 use crate::state::Frozen;
-use crate::verify::BaseState;
+use crate::verify::{BaseState, finding};
 
 use super::Store;
 use super::care::{is_folder, is_ours as is_file};
@@ -108,8 +111,10 @@ impl Store {
         let path = self.layout.snapshot();
         let file = self.disk.open(&path, Access::Read).at(&path)?;
         let contents = snapshot::read(&*file, &mut snapshot::Nobody).at(&path)?;
-        let header = contents.header.map_err(|reason| Error::Unsupported {
-            what: format!("{}: {reason}", path.display()),
+        let header = contents.header.map_err(|reason| {
+            // It was read when the store was opened, so somebody has changed it since.
+            let damage = finding(SNAPSHOT, DamageKind::SnapshotRefused, reason);
+            Error::Corrupted(Box::new(damage))
         })?;
         let sha256 = contents.sha256;
         let bases = self.layout.bases();

@@ -16,7 +16,7 @@ impl Store {
     /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.
     ///
     /// # Errors
-    /// `Invalid` if no face declares the index or the key has another length; `OutOfMemory`.
+    /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
     pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<&[u8]>> {
         find(&self.indexes, &self.state, index, lookup)
     }
@@ -33,13 +33,11 @@ impl View {
 }
 
 fn find<'a>(indexes: &RwLock<Indexes>, state: &'a State, name: &str, lookup: &Lookup<'_>) -> Result<Vec<&'a [u8]>> {
-    let declared = index_named(name).ok_or_else(|| Error::invalid("index", format!("no face declares {name:?}")))?;
+    let declared =
+        index_named(name).ok_or_else(|| Error::must("index", "be one that a face declares", format!("{name:?}")))?;
     if lookup.key.len() != declared.by.len() {
         let (given, wanted) = (lookup.key.len(), declared.by.len());
-        return Err(Error::invalid(
-            "key",
-            format!("{name} is by {wanted} fields, got {given}"),
-        ));
+        return Err(Error::must("key", format!("have the {wanted} fields of {name}"), given));
     }
     let records = |slots: Vec<u32>| slots.into_iter().map(|slot| state.record_in(slot)).collect();
     if let Some(index) = indexes

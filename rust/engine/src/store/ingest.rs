@@ -50,7 +50,7 @@ impl Store {
     /// records of any face, as an export writes them.
     ///
     /// # Errors
-    /// `Invalid` names the line, the field and the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
+    /// `Invalid` or `TooLarge` names the line, the field and the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn ingest(
         &mut self,
         path: &Path,
@@ -124,17 +124,18 @@ impl From<io::Error> for Stop {
 
 fn at_line(path: &Path, line: u64, fault: &Error, kept: u64) -> Error {
     let (field, reason) = match fault {
-        Error::Invalid { field, reason } => (field.clone(), reason.clone()),
+        Error::Invalid { field, reason } | Error::TooLarge { field, reason } => (field.clone(), reason.clone()),
         other => ("record".to_owned(), other.to_string()),
     };
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    Error::invalid(
-        field,
-        format!("{name} line {line}: {reason} ({kept} records before it were kept)"),
-    )
+    let reason = format!("{name} line {line}: {reason} ({kept} records before it were kept)");
+    match fault {
+        Error::TooLarge { .. } => Error::too_large(field, reason),
+        _ => Error::invalid(field, reason),
+    }
 }
 
 /// A record of a face comes in as that face would have written it, or not at all.

@@ -19,7 +19,7 @@ use crate::text::{CHOICE_ID, Fields, Filter, Index};
 /// The best records for a search, as of every write before it.
 ///
 /// # Errors
-/// `Invalid` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
+/// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
 pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     check(search)?;
     loop {
@@ -61,10 +61,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
 
 fn check(search: &Search) -> Result<()> {
     if search.text.is_none() && search.vector.is_none() {
-        return Err(Error::Invalid {
-            field: "text".to_owned(),
-            reason: "a search needs a text or a vector".to_owned(),
-        });
+        return Err(Error::argument("text", "a search needs a text or a vector"));
     }
     Ok(())
 }
@@ -88,7 +85,7 @@ impl View {
     /// The best records for a search, as they were.
     ///
     /// # Errors
-    /// `Invalid` if there is nothing to look for or a vector is, `Io`.
+    /// `Argument` if there is nothing to look for or a vector is, `Io`.
     pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
         check(search)?;
         if search.vector.is_some() {

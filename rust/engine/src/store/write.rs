@@ -107,7 +107,10 @@ impl Store {
                         ));
                     };
                     if length + record.len() + id.len() > PATCHED_LIMIT_BYTES {
-                        return Err(Error::invalid("patch", format!("\"{}\" would outgrow 16 MiB", shown())));
+                        return Err(Error::too_large(
+                            "patch",
+                            format!("\"{}\" would outgrow 16 MiB", shown()),
+                        ));
                     }
                     born.insert(id, length + record.len());
                 }

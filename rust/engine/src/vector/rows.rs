@@ -7,6 +7,7 @@ pub const LARGEST_DIM: usize = 65_536;
 
 /// Why rows, companions and queries cannot be compared.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Misfit {
     /// No vector has this many components.
     #[error("a dimension of {0} is not within 1 to {LARGEST_DIM}")]

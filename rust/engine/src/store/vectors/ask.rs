@@ -151,8 +151,6 @@ impl Shared {
                 outcome => return outcome,
             }
         }
-        Err(Error::Unsupported {
-            what: "the rows keep being replaced".to_owned(),
-        })
+        Err(Error::busy("the rows keep being replaced by other writers"))
     }
 }

@@ -31,7 +31,8 @@ impl Store {
     /// Gives records embeddings, all or none.
     ///
     /// # Errors
-    /// `Invalid` for a record that is not there, a vector that is not finite or of the wrong length, a bad name; `Bound` if
+    /// `Invalid` for a record that is not there or a vector that is not finite, `Argument` for vectors that do not go with the
+    /// ids and for a bad name, `Limit` if the space is full; `Bound` if
     /// the space belongs to another model or dimension; and as `commit`. Nothing is written then.
     pub fn attach(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
         let committed = self.attach_unsynced(attachment, now)?;
@@ -99,10 +100,14 @@ impl Store {
             let is_there = |id: &[u8]| coming.get(id).copied();
             attachment.ids.check(&self.state, is_there, self.options.threads)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
-                return Err(Error::invalid("space", "a space holds fewer than 2^32 rows"));
+                let what = format!(
+                    "the space {:?} would have 2^32 rows, and a space holds fewer",
+                    bound.name
+                );
+                return Err(Error::limit(what));
             }
             if places.iter().any(|place: &Place| place.bound.name == bound.name) {
-                return Err(Error::invalid("space", format!("{:?} is named twice", bound.name)));
+                return Err(Error::argument("space", format!("{:?} is named twice", bound.name)));
             }
             let ahead = Ahead::of(&self.rows_file(&bound)?, self.syncs_at_all());
             let path = self.layout.rows(&bound.name, bound.generation);
@@ -176,7 +181,7 @@ impl Store {
     /// compaction. The space that is asked when none is named goes only if it is empty, or if `anyway`.
     ///
     /// # Errors
-    /// `NoSpace`; `Invalid` if it is in use; and as `commit`.
+    /// `NoSpace`; `Argument` if it is in use; and as `commit`.
     pub fn drop_space(&mut self, name: &str, anyway: bool, now: i64) -> Result<u32> {
         self.with_lock(now, |store| {
             let mut draft = Draft::default();
@@ -186,7 +191,7 @@ impl Store {
             if living > 0 && known.spaces.choice() == name && !anyway {
                 let reason =
                     format!("{name:?} is the one that is asked when none is named, and holds {living} embeddings");
-                return Err(Error::invalid("space", reason));
+                return Err(Error::argument("space", reason));
             }
             if index.is_implied {
                 // Its own record is lost, and there must be one to say that it is no more.
@@ -233,7 +238,7 @@ impl Store {
             let model = attachment.model.unwrap_or(&bound.model);
             if is_lost && model.is_empty() {
                 let reason = format!("the record that bound {name:?} is lost: name its model, and it is bound anew");
-                return Err(Error::invalid("model", reason));
+                return Err(Error::argument("model", reason));
             }
             if (model != bound.model && !is_lost) || attachment.dim != bound.dim {
                 return Err(Error::Bound {
@@ -256,13 +261,13 @@ impl Store {
         let Spaces { spaces, dropped, .. } = &known.spaces;
         let mut others = spaces.keys().chain(dropped.keys()).filter(|other| *other != name);
         if let Some(other) = others.find(|other| other.eq_ignore_ascii_case(name)) {
-            return Err(Error::invalid(
+            return Err(Error::argument(
                 "space",
                 format!("{name:?} differs from {other:?} only in case"),
             ));
         }
         let Some(model) = attachment.model.filter(|model| !model.is_empty()) else {
-            return Err(Error::invalid(
+            return Err(Error::argument(
                 "model",
                 format!("the new space {name:?} needs the name of its model"),
             ));
@@ -299,15 +304,15 @@ fn coming(changes: &Draft) -> HashMap<&[u8], bool> {
 /// Whether an attachment can be meant.
 ///
 /// # Errors
-/// `Invalid`.
+/// `Argument`, and `Invalid` for a vector that is not finite.
 pub(in crate::store) fn check(attachment: &Attachment<'_>) -> Result<()> {
     check_dim(attachment.dim)?;
     if attachment.ids.is_empty() {
-        return Err(Error::invalid("ids", "there must be at least one"));
+        return Err(Error::argument("ids", "there must be at least one"));
     }
     if attachment.ids.len().checked_mul(attachment.dim) != Some(attachment.rows.len()) {
         let rows = attachment.rows.len() / attachment.dim;
-        return Err(Error::invalid(
+        return Err(Error::argument(
             "vector",
             format!("{} ids and {rows} vectors do not go together", attachment.ids.len()),
         ));

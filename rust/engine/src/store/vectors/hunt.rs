@@ -73,6 +73,7 @@ impl Store {
             // Rows are searched where they lie, and they lie there little-endian.
             return Err(Error::Unsupported {
                 what: "vectors cannot be searched on a big-endian machine".to_owned(),
+                recovery: "Search this store on a little-endian machine; its records can be read here.",
             });
         }
         let mut known = self.known_spaces();
@@ -148,7 +149,7 @@ impl Shared {
     /// waits while the search runs.
     ///
     /// # Errors
-    /// `NoSpace`, `Invalid` for vectors of another dimension or that are not finite, `Io`, `Closed`.
+    /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`.
     pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         let mut hunt = self.read(|store| store.start_hunt(question))?;
         for _ in 0..MOST_STARTS {
@@ -159,9 +160,7 @@ impl Shared {
             }
             hunt = self.read(|store| store.start_hunt(question))?;
         }
-        Err(Error::Unsupported {
-            what: "the rows keep being replaced".to_owned(),
-        })
+        Err(Error::busy("the rows keep being replaced by other writers"))
     }
 
     /// Rows that are not there, or not right, may have been moved since the log was read: then the log says so by now.
@@ -180,15 +179,15 @@ impl Hunt {
     /// The best rows for each vector.
     ///
     /// # Errors
-    /// `Invalid`, `Io`.
+    /// `Argument`, `Io`.
     pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<Hit>>> {
         let bound = &self.shelves.bound;
         if dim != bound.dim {
-            let reason = format!("it has {dim} components, those of {:?} have {}", bound.name, bound.dim);
-            return Err(Error::invalid("vector", reason));
+            let need = format!("have {} components, as those of {:?} have", bound.dim, bound.name);
+            return Err(Error::must("vector", need, dim));
         }
-        if !queries.iter().all(|value| value.is_finite()) {
-            return Err(Error::invalid("vector", "it is not finite"));
+        if let Some(odd) = queries.iter().find(|value| !value.is_finite()) {
+            return Err(Error::must("vector", "be finite in all components", odd));
         }
         let path = self.shelves.rows_path();
         let ready = self.ready().at(&path)?;
@@ -235,9 +234,9 @@ impl Hunt {
         is_misled: &AtomicBool,
     ) -> Result<Vec<Vec<Hit>>> {
         let bound = &self.shelves.bound;
-        let misfit = |fault: crate::vector::Misfit| Error::invalid("vector", fault.to_string());
+        let misfit = |fault: crate::vector::Misfit| Error::argument("vector", fault);
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
-        let floats = floats(bytes).map_err(|fault| Error::invalid("rows", fault.to_string()))?;
+        let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
         let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
         let codes: Vec<&[u8]> = codes.iter().map(Codes::bytes).collect();
         let companion = Groups::in_blocks(&codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;

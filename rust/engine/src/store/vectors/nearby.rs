@@ -79,7 +79,7 @@ impl Nearby {
     /// The nearest of the rows that are left.
     ///
     /// # Errors
-    /// `Invalid` for a vector of another dimension or that is not finite, `Io`.
+    /// `Argument` for a vector of another dimension or that is not finite, `Io`.
     pub fn run(mut self, pool: usize) -> Result<Near> {
         self.hunt.k = pool.min(self.hunt.rows as usize);
         let found = self.hunt.run(&self.vector, self.vector.len())?;
@@ -234,7 +234,7 @@ impl Known {
 
 /// Says that embeddings are those of now.
 pub(in crate::store) fn no_past() -> Error {
-    Error::invalid(
+    Error::argument(
         "as_of",
         "embeddings are kept as they are now, so a vector cannot be asked about the past; leave out one of the two",
     )

@@ -225,7 +225,7 @@ impl Store {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(0),
             status => {
                 let rows = status.at(&path)?.length.div_ceil(bound.stride());
-                u32::try_from(rows).map_err(|_| Error::invalid("space", "its file is too long"))
+                u32::try_from(rows).map_err(|_| Error::limit(format!("the space {:?} has no rows left", bound.name)))
             }
         }
     }

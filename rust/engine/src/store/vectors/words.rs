@@ -60,12 +60,13 @@ impl Bound {
 /// Whether a space may have this name: it becomes the name of a file.
 ///
 /// # Errors
-/// `Invalid`.
+/// `Argument`.
 pub fn check_name(name: &str) -> Result<()> {
     if !is_space_name(name) {
-        return Err(Error::invalid(
+        return Err(Error::must(
             "space",
-            format!("{name:?} is not 1 to 64 of A-Z a-z 0-9 . _ - without a dot in front"),
+            "be 1 to 64 of A-Z a-z 0-9 . _ - without a dot in front",
+            format!("{name:?}"),
         ));
     }
     Ok(())
@@ -81,7 +82,7 @@ pub fn check_dim(dim: usize) -> Result<()> {
     }
     Err(Error::invalid(
         "vector",
-        format!("{dim} components are not 1 to {LARGEST_DIM}"),
+        format!("must have 1 to {LARGEST_DIM} components, got {dim}"),
     ))
 }
 
@@ -168,7 +169,7 @@ pub fn write_space(draft: &mut Draft, space: &Bound, depth: i64) -> Result<()> {
 /// are given as they stand between quotes.
 ///
 /// # Errors
-/// `Invalid` if an id is too long for any line.
+/// `TooLarge` if an id is too long for any line.
 pub fn write_groups(
     draft: &mut Draft,
     space: &Bound,
@@ -195,7 +196,7 @@ pub fn write_groups(
 /// Puts one group into a draft.
 ///
 /// # Errors
-/// `Invalid` if the line would be too long.
+/// `TooLarge` if the line would be too long.
 pub fn write_group(draft: &mut Draft, space: &Bound, row: u32, rows: &[(&[u8], &Hex)], depth: i64) -> Result<()> {
     write_record(draft, &group_id(&space.name, row), "vector", "", depth, |out| {
         out.extend_from_slice(
