@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod allowed;
 pub mod chance;
 pub mod embedded;
 
