@@ -5,15 +5,16 @@ use std::io;
 use crate::digest::Hex;
 use crate::disk::Access;
 use crate::error::{At, Error, Result};
+use crate::hint::write_hint;
 use crate::layout::is_draft;
+use crate::log::OpenLog;
+use crate::log::files::remove_ours;
 use crate::origin::Origin;
 use crate::verify::Walk;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
-use super::care::remove_ours;
-use super::sync::write_hint;
-use super::{Log, Store};
+use super::Store;
 
 impl Store {
     /// Puts lines behind the log, creating it if there is none; says where they begin.
@@ -117,14 +118,8 @@ impl Store {
         // The hint comes second: without its log it would tell of one that was lost. Should it fail, the next append tries
         // again before it writes.
         let is_told = self.tell_birth(lines).is_ok();
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            file,
-            writable: true,
-            walk: Walk::new(None),
-            origin: Origin::Nothing,
-            anchored: is_told,
-        });
+        let born = OpenLog::writing(file, Walk::new(None), Origin::Nothing).at(&path)?;
+        self.log = Some(born.anchored(is_told));
         Ok(())
     }
 

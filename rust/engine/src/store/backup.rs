@@ -7,13 +7,14 @@ use std::sync::Arc;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Result};
 use crate::event::stamp;
+use crate::hint::write_hint;
 use crate::layout::{LOG, Layout, SNAPSHOT};
+use crate::log::files::{copy_names, copy_range, free_name};
 use crate::wal::synced::Synced;
 
 use super::care::{Alone, Turns, remove_backup, take_care};
 use super::compact::sync;
-use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name, immutable_names};
-use super::sync::write_hint;
+use super::copies::{IMMUTABLE, VECTORS, immutable_names};
 use super::vectors::is_no_file;
 use super::{Progress, Store};
 

@@ -12,12 +12,13 @@ use crate::disk::Identity;
 use crate::error::{At, Error, Result};
 use crate::hint::line_before;
 use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
+use crate::log::files::Scratch;
 use crate::origin::Origin;
 use crate::snapshot;
 use crate::state::Frozen;
 use crate::wal::synced::names_hash;
 
-use super::care::{Alone, Scratch, Turns, take_care};
+use super::care::{Alone, Turns, take_care};
 use super::history_files::clear_out;
 use super::packing::Packing;
 use super::retire::Retirement;

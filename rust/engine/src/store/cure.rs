@@ -10,20 +10,21 @@ use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
+use crate::log::OpenLog;
+use crate::log::files::Scratch;
 use crate::options::Checking;
 use crate::origin::{ALONE, Origin};
 use crate::state::State;
 use crate::verify::{Nobody, Walk, finding};
 use crate::wal::synced::Synced;
 
+use super::Store;
 use super::base::Proof;
-use super::care::Scratch;
 use super::heal::{Gaps, Lost};
 use super::load::{Examined, Look, examine, look_for_lost};
 use super::loader::Loader;
 use super::proofs::other_logs;
 use super::unproven::{UNPROVEN, mark_all, put_on_hold};
-use super::{Log, Store};
 
 /// A log as it was read.
 pub(super) type Source = (Arc<dyn DiskFile>, Walk, Origin);
@@ -58,7 +59,7 @@ impl Store {
     pub(super) fn find_cure(&self, unproven: bool) -> Result<Cure> {
         let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
         let is_lost = self.check_log_is_there().is_err();
-        let has_events = |log: &&Log| log.walk.mark().events > 0;
+        let has_events = |log: &&OpenLog| log.walk.mark().events > 0;
         if let Some(log) = self.log.as_ref().filter(|_| !is_lost).filter(has_events) {
             return self.cure_of(Arc::clone(&log.file), hint, unproven);
         }

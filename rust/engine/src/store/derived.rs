@@ -8,14 +8,13 @@ use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, base_name, is_file_of_space, is_history_index, text_index_seq};
+use crate::log::files::{copy_file, is_folder, is_ours as is_file};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
 use crate::state::Frozen;
 use crate::verify::BaseState;
 
 use super::Store;
-use super::care::{is_folder, is_ours as is_file};
-use super::copies::copy_file;
 
 /// The first snapshot is due at so many events.
 pub(super) const FIRST_SNAPSHOT_EVENTS: u64 = 50;

@@ -3,10 +3,11 @@
 use super::derived;
 use super::load::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
 use super::loader::Loader;
-use super::{Log, Progress, Store, vectors};
+use super::{Progress, Store, vectors};
 use crate::digest::{Hex, sha256};
 use crate::disk::{Identity, read_upto};
 use crate::error::{At, Error, Result};
+use crate::log::OpenLog;
 use crate::state::State;
 
 /// A larger tail is read anew at every look.
@@ -95,14 +96,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         let is_synced = synced == Some(walk.end);
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            file,
-            writable: false,
-            walk,
-            origin,
-            anchored,
-        });
+        self.log = Some(OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored));
         self.own_end = 0;
         self.report = report;
         self.state = loader.state.unwrap_or_default();

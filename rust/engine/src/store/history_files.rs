@@ -16,14 +16,15 @@ use crate::event::mend::{Budget, mend_bytes};
 use crate::event::stamp;
 use crate::hint::line_from;
 use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
+use crate::log::files::{copy_file, copy_range, free_name, is_folder, is_ours};
 use crate::origin::{Origin, Sentinel, beginning_of, origin_of};
 use crate::snapshot;
 use crate::wal::synced::names_hash;
 
 use super::Store;
 use super::archives::Past;
-use super::care::{Turns, is_folder, is_ours};
-use super::copies::{IMMUTABLE, copy_file, copy_range, free_name, immutable_names};
+use super::care::Turns;
+use super::copies::{IMMUTABLE, immutable_names};
 use super::found::{head_of, header_of};
 use super::proofs::{copy_of_archive, copy_of_base, shown};
 use super::set_aside::Aside;

@@ -10,6 +10,7 @@ use crate::disk::Access;
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, first_line, hint_for, line_before, read_hint};
 use crate::layout::LOG;
+use crate::log::OpenLog;
 use crate::remembered::{self, Standing};
 use crate::verify::finding;
 use crate::wal::synced::{Synced, names_hash};
@@ -29,7 +30,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         // Whoever holds the lock does not look around between two reads.
-        let is_cut = |log: &super::Log| log.file.length().is_ok_and(|length| length < log.walk.mark().end);
+        let is_cut = |log: &OpenLog| log.file.length().is_ok_and(|length| length < log.walk.mark().end);
         match self.log.as_ref().filter(|log| is_cut(log)).and(self.reached()) {
             Some(known) => Err(Error::Corrupted(Box::new(self.gone(&known)))),
             None => Ok(()),

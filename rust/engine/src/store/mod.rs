@@ -64,18 +64,19 @@ mod write;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
-use crate::disk::{Disk, DiskFile, Identity, Manner};
+use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp::Hand;
 use crate::index::Indexes;
 use crate::layout::Layout;
+use crate::log::OpenLog;
 use crate::options::{Checking, Durability, Options};
-use crate::origin::Origin;
 use crate::state::{Query, State, Tally};
-use crate::verify::{Report, Walk};
+use crate::verify::Report;
 use crate::wal::writer::Lines;
 
+pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use as_of::View;
@@ -101,20 +102,6 @@ pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceRepor
 use load::nothing;
 use lock::Lock;
 
-/// Shows how far a long task has come: done and total, in bytes or records.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
-
-/// The log as this store sees it.
-struct Log {
-    file: Arc<dyn DiskFile>,
-    identity: Identity,
-    writable: bool,
-    walk: Walk,
-    origin: Origin,
-    /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
-    anchored: bool,
-}
-
 /// Writes that are not synced yet.
 #[derive(Clone, Copy, Default)]
 struct Unsynced {
@@ -139,7 +126,7 @@ pub struct Store {
     disk: Arc<dyn Disk>,
     layout: Layout,
     options: Options,
-    log: Option<Log>,
+    log: Option<OpenLog>,
     state: State,
     /// What the state has not seen yet; nobody looks at it before.
     pending: Option<pending::Pending>,

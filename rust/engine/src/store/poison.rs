@@ -7,9 +7,9 @@
 
 use crate::disk::read_whole;
 use crate::error::{At, Error, Result};
+use crate::log::files::copy_bytes;
 
 use super::Store;
-use super::copies::copy_bytes;
 use super::lock::MARKED_BYTES;
 
 impl Store {

@@ -4,9 +4,9 @@ use crate::damage::Tail;
 use crate::disk::{Access, Found, Stranger};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
+use crate::log::files::{copy_range, free_name};
 
 use super::Store;
-use super::copies::{copy_range, free_name};
 
 impl Store {
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.

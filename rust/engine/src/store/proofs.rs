@@ -11,9 +11,8 @@ use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::layout::{Layout, base_name};
+use crate::log::files::is_folder;
 use crate::snapshot;
-
-use super::care::is_folder;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(super) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {

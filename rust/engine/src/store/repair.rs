@@ -14,16 +14,18 @@ use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::json::Value;
 use crate::layout::{NEW_ARCHIVE, archive_name};
+use crate::log::OpenLog;
+use crate::log::files::Scratch;
 use crate::origin::Repair;
 use crate::verify::Walk;
 
-use super::care::{Alone, Scratch, Turns, take_care};
+use super::care::{Alone, Turns, take_care};
 use super::compact::write_snapshot;
 use super::cure::{Cure, Source};
 use super::history_files::clear_out;
 use super::packing::Packing;
 use super::retire::Retirement;
-use super::{Log, Progress, Store};
+use super::{Progress, Store};
 
 /// How many findings the event names; the damaged log is kept whole.
 const MOST_FINDINGS: usize = 100;
@@ -158,14 +160,7 @@ impl Store {
     fn take_over(&mut self, (file, mut walk, origin): Source, last_seq: u64) -> Result<()> {
         let path = self.layout.log().to_owned();
         walk.follower.mark.last_seq = last_seq;
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            file,
-            writable: false,
-            walk,
-            origin,
-            anchored: false,
-        });
+        self.log = Some(OpenLog::reading(file, walk, origin).at(&path)?);
         Ok(())
     }
 

@@ -10,13 +10,14 @@ use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
+use crate::log::files::{Scratch, copy_bytes, copy_names, is_folder, is_same};
 use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
 
-use super::care::{Alone, Scratch, Turns, is_folder, take_care};
+use super::care::{Alone, Turns, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, VECTORS, copy_bytes, copy_names, immutable_names, is_same};
+use super::copies::{IMMUTABLE, VECTORS, immutable_names};
 use super::history_files::clear_out;
 use super::repair::repair_in_turn;
 use super::vectors::make_way;

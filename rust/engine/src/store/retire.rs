@@ -10,11 +10,12 @@ use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
 use crate::layout::{NEW_BASE, base_name};
+use crate::log::OpenLog;
+use crate::log::files::Scratch;
 use crate::origin::{Origin, Repair, origin_of};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
 
-use super::care::Scratch;
 use super::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -134,14 +135,8 @@ impl Store {
         )
         .at(&path)?;
         walk.latest = latest.max(now);
-        self.log = Some(super::Log {
-            identity: file.identity().at(&path)?,
-            origin: origin_of(&*file, length).at(&path)?,
-            file,
-            writable: true,
-            walk,
-            anchored: false,
-        });
+        let origin = origin_of(&*file, length).at(&path)?;
+        self.log = Some(OpenLog::writing(file, walk, origin).at(&path)?);
         self.state.forget_events();
         let seq = lines.link.next_seq - 1;
         self.state.note(super::write::system_event(0, seq));

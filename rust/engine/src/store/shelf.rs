@@ -268,7 +268,7 @@ fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: 
     }
     let own = sha256(&bytes).raw();
     bytes.extend_from_slice(&own);
-    let draft = super::copies::with_suffix(path, ".tmp");
+    let draft = crate::log::files::with_suffix(path, ".tmp");
     disk.create(&draft)?.write_at(&bytes, 0)?;
     disk.rename(&draft, path)
 }

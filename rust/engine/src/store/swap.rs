@@ -8,13 +8,14 @@ use std::sync::Arc;
 use crate::damage::Tail;
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Result};
+use crate::log::OpenLog;
 use crate::origin::{Origin, origin_of};
 use crate::state::State;
 use crate::verify::{BaseState, Walk};
 use crate::wal::reader::Reading;
 
+use super::Store;
 use super::loader::Loader;
-use super::{Log, Store};
 
 impl Store {
     /// Goes over from a retired log to the one that followed it; false if that is not what happened: then all is read anew.
@@ -43,14 +44,7 @@ impl Store {
         self.state.forget_events();
         let tail = self.take_in_from(&mut walk, &file)?;
         let is_whole = tail.is_none() && walk.follower.damage.is_empty() && walk.follower.tail.is_none();
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            origin: Origin::Ours(sentinel),
-            file,
-            writable: false,
-            walk,
-            anchored: false,
-        });
+        self.log = Some(OpenLog::reading(file, walk, Origin::Ours(sentinel)).at(&path)?);
         self.report.base = BaseState::Anchored;
         self.report.tail = None;
         self.snapshot_due = super::derived::next_snapshot(self.events().max(self.state.len() as u64));

@@ -1,16 +1,14 @@
 //! When is a write safe from a power failure?
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::{Access, Disk, DiskFile};
-use crate::error::{At, Error, Result};
-use crate::hint::read_hint;
-use crate::layout::Layout;
+use crate::disk::DiskFile;
+use crate::error::{At, Result};
+use crate::hint::{read_hint, write_hint};
 use crate::options::Durability;
-use crate::wal::synced::{SYNCED_BYTES, Synced};
+use crate::wal::synced::Synced;
 
 use super::Store;
 use super::vectors::DirtyRows;
@@ -195,25 +193,4 @@ impl Store {
         let here = self.disk.status(self.layout.log());
         matches!((file.identity(), here), (Ok(file), Ok(now)) if file == now.identity)
     }
-}
-
-/// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
-pub(super) fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<Arc<dyn DiskFile>> {
-    let path = layout.synced();
-    let file = match disk.open(&path, Access::Write) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
-        Err(fault) => return Err(Error::io(&path, fault)),
-    };
-    let file = if file.is_shared().at(&path)? {
-        // Another name leads to it: what is written here must not be written there.
-        disk.create(&path).at(&path)?
-    } else {
-        file
-    };
-    if file.length().at(&path)? > SYNCED_BYTES as u64 {
-        file.truncate(SYNCED_BYTES as u64).at(&path)?;
-    }
-    file.write_at(&synced.spell(), 0).at(&path)?;
-    Ok(file)
 }

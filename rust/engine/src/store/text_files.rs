@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
-use super::care::is_ours;
 use super::text_desk::Copied;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::layout::{Layout, index_name, is_text_draft, text_index_seq};
+use crate::log::files::is_ours;
 use crate::origin::Origin;
 use crate::state::State;
 use crate::text::file::{self, Source};

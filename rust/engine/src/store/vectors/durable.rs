@@ -18,9 +18,8 @@ use crate::disk::{Access, Disk, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp;
+use crate::log::files::{Scratch, copy_range, free_name, with_suffix};
 use crate::store::Store;
-use crate::store::care::Scratch;
-use crate::store::copies::{copy_range, free_name, with_suffix};
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;

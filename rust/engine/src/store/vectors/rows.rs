@@ -18,11 +18,10 @@ use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::layout::rows_name;
+use crate::log::files::{copy_range, is_taken_by_others, with_suffix};
 use crate::options::Durability;
 use crate::ordered::in_order;
 use crate::store::Store;
-use crate::store::care::is_taken_by_others;
-use crate::store::copies::{copy_range, with_suffix};
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;
