@@ -70,8 +70,8 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
-        self.check_log_is_there()?;
-        let Some(log) = &self.log else {
+        self.log.check_is_there()?;
+        let Some(log) = self.log.open() else {
             return Ok(View {
                 state: State::default(),
                 seq: 0,

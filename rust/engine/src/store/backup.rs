@@ -118,14 +118,14 @@ impl Store {
             let target = free_name(&*store.disk, &backups, &stamp::spell_name(now))?;
             let mut draft = target.clone().into_os_string();
             draft.push(".tmp");
-            let log = store.log.as_ref();
+            let log = store.log.open();
             Ok(BackingUp {
                 disk: Arc::clone(&store.disk),
                 layout: store.layout.clone(),
                 target,
                 draft: draft.into(),
                 log: log.map(|log| (Arc::clone(&log.file), log.walk.end)),
-                reached: store.reached(),
+                reached: store.log.reached(),
                 // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
                 snapshot: store.disk.open(&store.layout.snapshot(), Access::Read).ok(),
                 rows: store.named_rows(),

@@ -17,9 +17,9 @@ use crate::layout::{
     is_quarantine_draft, is_rows_draft, is_rows_file,
 };
 use crate::log::files::{is_folder, remove_ours};
+use crate::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
-use super::lock::{LOCK_FILE_TRIES, check_note};
 
 /// Whoever can be asked for the store, a moment at a time.
 pub trait Turns {
@@ -99,9 +99,9 @@ impl Candidate {
 impl Store {
     fn candidate(&mut self) -> Result<Candidate> {
         self.check_open()?;
-        self.check_poison()?;
+        self.log.check_poison()?;
         // After this the folder is there, and with it the place for the other lock.
-        self.with_lock_for_a_moment(self.options.lock_timeout, |_| Ok(()))?;
+        self.log.with_lock_for_a_moment(|_| Ok(()))?;
         Ok(Candidate {
             disk: Arc::clone(&self.disk),
             path: self.layout.care_lock(),

@@ -24,7 +24,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
     pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
-        self.check_log_is_there()?;
+        self.log.check_is_there()?;
         let mut changed = Changed {
             since: seq,
             faces,
@@ -62,7 +62,7 @@ impl Store {
     /// The archives that hold events of this seq or a later one, newest first.
     fn volumes_since(&self, seq: u64) -> Result<Vec<Arc<Volume>>> {
         let mut found: Vec<Arc<Volume>> = Vec::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        let mut origin = self.log.open().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
             let volume = self.volume_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
             origin = Some(volume.beginning.origin.clone());

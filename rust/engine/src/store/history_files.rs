@@ -168,7 +168,7 @@ impl Store {
 
     /// Whether the live log holds the event of this seq and hash.
     fn has_event(&self, seq: u64, hash: &str) -> bool {
-        let (Some(log), Some(hash)) = (&self.log, Hex::read(hash.as_bytes())) else {
+        let (Some(log), Some(hash)) = (self.log.open(), Hex::read(hash.as_bytes())) else {
             return false;
         };
         let timeline = self.state.timeline();
@@ -224,7 +224,7 @@ impl Store {
             files: BTreeSet::new(),
             is_complete: false,
         };
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        let mut origin = self.log.open().map(|log| log.origin.clone());
         if origin == Some(Origin::Foreign) {
             // Its adopted base is named somewhere inside; finding it is not worth losing it.
             return Ok(named);

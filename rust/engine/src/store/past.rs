@@ -28,7 +28,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
-        self.check_log_is_there()?;
+        self.log.check_is_there()?;
         let mut lines = Vec::new();
         let spelled = spelled(id);
         for volume in self.volumes()?.iter().rev() {
@@ -53,7 +53,7 @@ impl Store {
     /// The archives that were kept, newest first.
     fn volumes(&self) -> Result<Vec<Arc<Volume>>> {
         let mut found: Vec<Arc<Volume>> = Vec::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        let mut origin = self.log.open().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
             let Some(volume) = self.volume_before(&sentinel)? else {
                 match sentinel.archive {
@@ -82,7 +82,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
-        self.check_log_is_there()?;
+        self.log.check_is_there()?;
         let mut lines = Vec::new();
         for range in self.state.timeline().since(from_seq) {
             self.each_line(range, |line| lines.push(line.to_vec()))?;
@@ -98,7 +98,7 @@ impl Store {
 
     /// Shows the lines of consecutive events, reading the log in large steps.
     pub(super) fn each_line(&self, range: std::ops::Range<usize>, mut show: impl FnMut(&[u8])) -> Result<()> {
-        let Some(log) = &self.log else {
+        let Some(log) = self.log.open() else {
             return Ok(());
         };
         let path = self.layout.log().to_owned();

@@ -69,7 +69,7 @@ impl Store {
     fn repair_now(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Treated>> {
         self.with_lock_regardless(now, |store| {
             // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
-            store.sync_rows_and_log()?;
+            store.sync_quietly()?;
             let mut damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
             damage.extend(store.end_in_copy()?.filter(|_| damage.is_empty()));
@@ -86,7 +86,7 @@ impl Store {
             let outcome = store.administer(cure, damage, now, progress);
             if outcome.is_err() {
                 // The memory may be ahead of the files.
-                store.log = None;
+                store.log.forget();
             }
             outcome.map(Some)
         })
@@ -160,7 +160,7 @@ impl Store {
     fn take_over(&mut self, (file, mut walk, origin): Source, last_seq: u64) -> Result<()> {
         let path = self.layout.log().to_owned();
         walk.follower.mark.last_seq = last_seq;
-        self.log = Some(OpenLog::reading(file, walk, origin).at(&path)?);
+        self.log.go_over(OpenLog::reading(file, walk, origin).at(&path)?);
         Ok(())
     }
 
@@ -181,13 +181,13 @@ impl Store {
     /// Rows that are not what the log says are taken back by events of the new log.
     fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
         // Damaged lines may have named rows: new ones come behind all that a file holds.
-        self.report.damage = damage
+        self.log.report.damage = damage
             .iter()
             .filter(|damage| damage.kind != DamageKind::LogMissing)
             .cloned()
             .collect();
         let taken_back = self.take_back_damaged(now);
-        self.report.damage.clear();
+        self.log.report.damage.clear();
         taken_back?;
         self.sync_log()
     }

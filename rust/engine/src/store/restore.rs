@@ -91,7 +91,7 @@ impl Store {
     fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<Vec<String>> {
         self.with_lock_regardless(now, |store| {
             let mut kept = Vec::new();
-            if store.log.is_some() {
+            if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
                 kept = store.keep_present(now)?;
@@ -100,7 +100,7 @@ impl Store {
             if let Some(snapshot) = arrival.snapshot {
                 snapshot.name(&store.layout.snapshot())?;
             }
-            store.announce_head(arrival.head)?;
+            store.log.head.announce(arrival.head)?;
             arrival.log.name(store.layout.log())?;
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.

@@ -25,7 +25,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     loop {
         let desk = catch_up(shared)?;
         let (filter, life, nearby) = shared.read(|store| {
-            let log = store.log.as_ref().map(|log| (&*log.file, log.walk.end));
+            let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
             let changes = store.state.changes();
             let nearby = match search.vector.as_deref() {

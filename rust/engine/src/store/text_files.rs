@@ -93,7 +93,7 @@ pub(super) struct Attached {
 /// Puts a file's documents beside a state, if they are of the same history.
 pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Option<Attached> {
     let state = &store.state;
-    let log = store.log.as_ref()?;
+    let log = store.log.open()?;
     if !is_in(&*log.file, log.walk.end, &log.origin, state, source) {
         return None;
     }

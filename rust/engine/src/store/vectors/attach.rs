@@ -135,9 +135,7 @@ impl Store {
             self.hear(place.ahead.outcome(), &place.path)?;
         }
         if self.syncs_every_commit() {
-            if self.unsynced.rows == said {
-                self.unsynced.rows = self.state.rows_named().len();
-            }
+            self.rows_on_disk.go_on(said, self.state.rows_named().len());
             self.sync_if_due(now)?;
         }
         Ok(committed)

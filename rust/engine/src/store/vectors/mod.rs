@@ -51,7 +51,7 @@ pub use ids::Ids;
 use check::short_files;
 pub(super) use check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use compare::altered_companions;
-pub(super) use durable::DirtyRows;
+pub(super) use durable::{DirtyRows, RowsOnDisk};
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
 

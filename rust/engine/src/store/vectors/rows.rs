@@ -173,7 +173,7 @@ impl Store {
     /// After a sync of rows that failed nobody may rely on the disk.
     pub(super) fn hear(&mut self, outcome: io::Result<()>, path: &Path) -> Result<()> {
         if let Err(fault) = &outcome {
-            self.poison(&fault.to_string());
+            self.log.poison(&fault.to_string());
         }
         outcome.at(path)
     }
@@ -216,7 +216,7 @@ impl Store {
 
     /// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
     pub(super) fn rows_not_to_touch(&self, bound: &Bound) -> Result<u32> {
-        if self.report.damage.is_empty() {
+        if self.log.report.damage.is_empty() {
             return Ok(0);
         }
         let path = self.layout.rows(&bound.name, bound.generation);
@@ -241,7 +241,7 @@ impl Store {
                 return true;
             }
             let path = self.layout.rows(name, *generation);
-            let is_kept = !self.report.damage.is_empty() && self.disk.exists(&path);
+            let is_kept = !self.log.report.damage.is_empty() && self.disk.exists(&path);
             let is_others = |path: &Path| is_taken_by_others(&*self.disk, path);
             is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
         };
