@@ -8,13 +8,22 @@ use std::sync::Arc;
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_over, read_upto};
 use crate::error::{At, Error, Result};
-use crate::layout::Shape;
+use crate::layout::{Layout, Shape};
 
 /// Shows how far a long task has come: done and total, in bytes or records.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// A file of the store; `None` if it is not there.
+pub(crate) fn open_inside(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    match disk.open(&layout.inside(name), Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
 
 /// Copies part of a file into a new synced file under its final name, by way of a temporary one; gives the digest.
 pub(crate) fn copy_range(

@@ -12,11 +12,10 @@ use crate::state::{Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
 
+use super::archive_faults::{OrDamage, damaged, why_not_kept};
 use super::base::Proof;
-use super::changed::why_not_kept;
 use super::load::{Look, examine, settled_seq};
 use super::loader::{Loader, Moment};
-use super::past::{OrDamage, damaged};
 use super::{Checking, Store};
 
 /// The store as it was at some event; nothing can be written through it.

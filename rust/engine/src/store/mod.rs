@@ -4,6 +4,7 @@
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
 mod ahead;
+mod archive_faults;
 mod archives;
 mod as_of;
 mod backup;

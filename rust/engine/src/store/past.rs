@@ -1,21 +1,16 @@
 //! What was said before?
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive::damage_in;
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::{DiskFile, read_upto};
+use crate::disk::read_upto;
 use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::origin::{Origin, Sentinel};
 use crate::state::spelled;
-use crate::verify::finding;
 
 use super::Store;
-use super::changed::not_kept;
+use super::archive_faults::{OrDamage, archive_altered, not_kept};
 use super::shelf::Volume;
 
 /// How much is read at once when neighbouring events are asked for.
@@ -123,42 +118,5 @@ impl Store {
             show(line.strip_suffix(b"\r").unwrap_or(line));
         }
         Ok(())
-    }
-}
-
-/// What an archive holds may be wrong: that is damage, and no failure of the disk.
-pub(super) trait OrDamage<T> {
-    /// Turns an `io::Result` about an archive into ours.
-    fn or_damage(self, name: &str) -> Result<T>;
-}
-
-impl<T> OrDamage<T> for std::io::Result<T> {
-    fn or_damage(self, name: &str) -> Result<T> {
-        self.map_err(|fault| match damage_in(&fault) {
-            Some(reason) => archive_altered(name, reason),
-            None => Error::io(Path::new(name), fault),
-        })
-    }
-}
-
-fn archive_altered(name: &str, reason: String) -> Error {
-    Error::Corrupted(Box::new(finding(name, DamageKind::ArchiveAltered, reason)))
-}
-
-/// What was found in the log that an archive holds.
-pub(super) fn damaged(name: &str, found: &Damage) -> Error {
-    Error::Corrupted(Box::new(Damage {
-        path: name.to_owned(),
-        ..found.clone()
-    }))
-}
-
-/// An archive is believed only if it is the one that the log names.
-pub(super) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
-    let found = crate::snapshot::digest(packed).at(Path::new(name))?;
-    if found.text() == digest {
-        Ok(found)
-    } else {
-        Err(archive_altered(name, format!("its SHA-256 is {}", found.text())))
     }
 }

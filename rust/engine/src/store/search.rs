@@ -4,8 +4,8 @@
 //! themselves it comes back for a moment. So a writer never waits for a search.
 
 use super::View;
+use super::archive_faults::OrDamage;
 use super::moments::edge_at;
-use super::past::OrDamage;
 use super::rank::{Hit, Search, rank};
 use super::shared::Shared;
 use super::text_desk::{catch_up, check_room};

@@ -19,7 +19,7 @@ use crate::origin::{Beginning, beginning_of};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
-use super::past::{OrDamage, check_digest, damaged};
+use super::archive_faults::{OrDamage, check_digest, damaged};
 
 /// The first bytes of an index; the last one is the version.
 const MAGIC: &[u8; 8] = b"CMHIST\x00\x01";

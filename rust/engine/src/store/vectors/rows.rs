@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
-use super::attach::Attachment;
+use super::ids::Attachment;
 use super::words::{self, Bound, GROUP_ROWS};
 use crate::digest::{Hex, sha256_each};
 use crate::disk::{Access, DiskFile};
