@@ -132,6 +132,19 @@ class TestTheEngine:
         used = used_rooms(path.read_text(encoding="utf-8")) & set(order)
         assert [room for room in sorted(used) if order.index(room) > own] == []
 
+    @pytest.mark.parametrize("room", ["log"])
+    def test_a_file_uses_only_files_above_it_in_the_list_of_its_room(self, room: str) -> None:
+        listed = (ENGINE / room / "mod.rs").read_text(encoding="utf-8")
+        order = re.findall(r"^(?:pub(?:\(crate\))? )?mod (\w+);$", listed, re.MULTILINE)
+        files = {path.stem: path for path in (ENGINE / room).glob("*.rs") if path.stem != "mod"}
+        assert sorted(order) == sorted(files)
+        for name, path in files.items():
+            # By the name of its file: what the room hands out does not show where it comes from.
+            code = without_comments(path.read_text(encoding="utf-8"))
+            assert re.findall(r"\bsuper::[{A-Z]|\bcrate::" + room + r"\b", code) == [], name_of(path)
+            used = set(re.findall(r"\bsuper::(\w+)", code)) & set(order)
+            assert [other for other in used if order.index(other) >= order.index(name)] == [], name_of(path)
+
     def test_groups_of_names_are_seen(self) -> None:
         source = "use crate::{disk::{Disk, DiskFile}, error::Error}; // crate::json\nlet x = crate::wal::y();"
         assert used_rooms(source) == {"disk", "error", "wal"}

@@ -1,8 +1,10 @@
 //! What does the hint about the last sync say of a log, and which lines does it speak of?
 
 use std::io;
+use std::sync::Arc;
 
 use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::error::{At, Error, Result};
 use crate::json;
 use crate::layout::Layout;
 use crate::wal::synced::{SYNCED_BYTES, Synced};
@@ -43,6 +45,30 @@ pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>>
     let mut bytes = Vec::new();
     read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)?;
     Ok(Synced::read(&bytes))
+}
+
+/// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
+///
+/// # Errors
+/// `Io`.
+pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<Arc<dyn DiskFile>> {
+    let path = layout.synced();
+    let file = match disk.open(&path, Access::Write) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
+        Err(fault) => return Err(Error::io(&path, fault)),
+    };
+    let file = if file.is_shared().at(&path)? {
+        // Another name leads to it: what is written here must not be written there.
+        disk.create(&path).at(&path)?
+    } else {
+        file
+    };
+    if file.length().at(&path)? > SYNCED_BYTES as u64 {
+        file.truncate(SYNCED_BYTES as u64).at(&path)?;
+    }
+    file.write_at(&synced.spell(), 0).at(&path)?;
+    Ok(file)
 }
 
 /// Holds the hint against the log.

@@ -27,6 +27,8 @@ pub mod verify;
 pub mod origin;
 
 pub mod remembered;
+
+pub mod log;
 // 4 state: what is known now?
 pub mod snapshot;
 pub mod state;

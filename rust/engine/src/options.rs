@@ -3,16 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When an acknowledged write is on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Before it is acknowledged.
-    Full,
-    /// At the latest one second or four mebibytes later, at close and before compaction.
-    Normal,
-    /// When the system sees fit, and at close.
-    Off,
-}
+pub use crate::log::Durability;
+use crate::log::{LockTerms, Terms};
 
 /// How an existing log is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +41,22 @@ pub struct Options {
     /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
     /// because [`Store::end_lease`](crate::store::Store::end_lease) gives it back.
     pub attended: bool,
+}
+
+impl Options {
+    /// What of it is for the log.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms {
+            durability: self.durability,
+            lock: LockTerms {
+                exclusive: self.exclusive,
+                attended: self.attended,
+                patience: self.lock_timeout,
+                signature: self.signature.clone(),
+            },
+            head_file: self.head_file.clone(),
+        }
+    }
 }
 
 impl Default for Options {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use chronomemory::error::Error;
 use chronomemory::store;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,7 +25,9 @@ impl Engine {
             Ok((store.layout().clone(), head_file, fault, missed))
         })?;
         let (mut found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
-        found.damage.extend(missed);
+        if let Some(Error::Corrupted(damage)) = missed {
+            found.damage.push(*damage);
+        }
         self.handle.read(py, |store| {
             store.note_damage(&found.damage);
             Ok(())

@@ -45,9 +45,9 @@ impl Ahead {
 impl Store {
     /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
     pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
-        let (from, depth) = (self.link(), self.options.recursion_depth);
+        let (from, depth) = (self.log.link(), self.options.recursion_depth);
         let ts = stamp::digits(now);
-        let mut lines = std::mem::take(&mut self.spare).reusing(from);
+        let mut lines = self.log.fresh_lines();
         lines.begin(changes, &ts, depth);
         let ahead = Ahead {
             lines,

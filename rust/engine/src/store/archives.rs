@@ -7,12 +7,12 @@ use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::Disk;
 use crate::layout::{Layout, base_name, index_name};
+use crate::log::files::open_inside;
 use crate::origin::{Adoption, Origin, Sentinel, foreign_traces, origin_of};
 use crate::snapshot;
 use crate::verify::{Nobody, Sink, Walk, finding};
 use crate::wal::reader::Reading;
 
-use super::load::open;
 use super::shelf::{Mentions, is_forged};
 use super::vectors::is_of_this_file;
 
@@ -189,7 +189,7 @@ impl Past {
             return Ok(());
         };
         let name = base_name(sha256.text());
-        match open(disk, layout, &name) {
+        match open_inside(disk, layout, &name) {
             Err(fault) if is_of_this_file(&fault) => {
                 let note = format!("history unavailable: {name} cannot be read: {fault}");
                 self.notes.push(note);

@@ -12,11 +12,10 @@ use crate::state::{Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
 
+use super::archive_faults::{OrDamage, damaged, why_not_kept};
 use super::base::Proof;
-use super::changed::why_not_kept;
 use super::load::{Look, examine, settled_seq};
 use super::loader::{Loader, Moment};
-use super::past::{OrDamage, damaged};
 use super::{Checking, Store};
 
 /// The store as it was at some event; nothing can be written through it.
@@ -70,8 +69,8 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
-        self.check_log_is_there()?;
-        let Some(log) = &self.log else {
+        self.log.check_is_there()?;
+        let Some(log) = self.log.open() else {
             return Ok(View {
                 state: State::default(),
                 seq: 0,

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Result};
 use crate::event::stamp;
+use crate::hint::write_hint;
 use crate::layout::{LOG, Layout, SNAPSHOT};
+use crate::log::files::{copy_names, copy_range, free_name};
 use crate::wal::synced::Synced;
 
 use super::care::{Alone, Turns, remove_backup, take_care};
 use super::compact::sync;
-use super::copies::{IMMUTABLE, VECTORS, copy_names, copy_range, free_name, immutable_names};
-use super::sync::write_hint;
+use super::copies::{IMMUTABLE, VECTORS, immutable_names};
 use super::vectors::is_no_file;
 use super::{Progress, Store};
 
@@ -117,14 +118,14 @@ impl Store {
             let target = free_name(&*store.disk, &backups, &stamp::spell_name(now))?;
             let mut draft = target.clone().into_os_string();
             draft.push(".tmp");
-            let log = store.log.as_ref();
+            let log = store.log.open();
             Ok(BackingUp {
                 disk: Arc::clone(&store.disk),
                 layout: store.layout.clone(),
                 target,
                 draft: draft.into(),
                 log: log.map(|log| (Arc::clone(&log.file), log.walk.end)),
-                reached: store.reached(),
+                reached: store.log.reached(),
                 // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
                 snapshot: store.disk.open(&store.layout.snapshot(), Access::Read).ok(),
                 rows: store.named_rows(),

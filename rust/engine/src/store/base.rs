@@ -11,12 +11,12 @@ use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile};
 use crate::hint::first_line;
 use crate::layout::{LOG, Layout, SNAPSHOT, base_name};
+use crate::log::files::open_inside;
 use crate::origin::{Beginning, Origin, Sentinel, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
 use super::found::{Fit, Traces, mended_sentinel};
-use super::load::open;
 use super::loader::Loader;
 use super::proofs::copy_of_base;
 use super::rebuild::rebuild;
@@ -128,8 +128,8 @@ impl Base {
     /// The base as its snapshot helps to make it again; false if that does not give the bytes that the log names.
     fn load_twin(&mut self, place: Place<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<bool> {
         let Some(sha256) = sha256 else { return Ok(false) };
-        let base = open(place.disk, place.layout, &base_name(sha256.text()))?;
-        let (Some(base), Some(snapshot)) = (base, open(place.disk, place.layout, SNAPSHOT)?) else {
+        let base = open_inside(place.disk, place.layout, &base_name(sha256.text()))?;
+        let (Some(base), Some(snapshot)) = (base, open_inside(place.disk, place.layout, SNAPSHOT)?) else {
             return Ok(false);
         };
         let Some(twin) = with_snapshot(&*base, &*snapshot, &sha256)? else {
@@ -151,7 +151,7 @@ impl Base {
         let name = sha256.map(|sha256| base_name(sha256.text()));
         let file = name
             .as_ref()
-            .map(|name| open(place.disk, place.layout, name))
+            .map(|name| open_inside(place.disk, place.layout, name))
             .transpose()?
             .flatten();
         if let (Some(file), Some(name)) = (file, name)
@@ -163,7 +163,7 @@ impl Base {
         }
         loader.forget_base();
         if loader.is_salvaging()
-            && let Some(file) = open(place.disk, place.layout, SNAPSHOT)?
+            && let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)?
             && loader.take_unproved(&*file)?
         {
             self.notes.push(format!(
@@ -195,7 +195,7 @@ impl Base {
             return Ok(());
         };
         let name = base_name(sha256.text());
-        if let Some(file) = open(place.disk, place.layout, &name)? {
+        if let Some(file) = open_inside(place.disk, place.layout, &name)? {
             let contents = loader.take_base(&*file)?;
             let reason = match contents.header {
                 _ if contents.sha256 != sha256 => format!("its SHA-256 is {}", contents.sha256.text()),
@@ -330,7 +330,7 @@ impl Base {
         synced: Option<u64>,
         loader: &mut Loader,
     ) -> io::Result<()> {
-        let snapshot = open(place.disk, place.layout, SNAPSHOT)?;
+        let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
         let header = match &snapshot {
             Some(file) => snapshot::read(&**file, &mut snapshot::Nobody)?.header,
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),

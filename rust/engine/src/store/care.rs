@@ -16,9 +16,10 @@ use crate::layout::{
     Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_base_draft, is_base_file, is_in_backup,
     is_quarantine_draft, is_rows_draft, is_rows_file,
 };
+use crate::log::files::{is_folder, remove_ours};
+use crate::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
-use super::lock::{LOCK_FILE_TRIES, check_note};
 
 /// Whoever can be asked for the store, a moment at a time.
 pub trait Turns {
@@ -98,9 +99,9 @@ impl Candidate {
 impl Store {
     fn candidate(&mut self) -> Result<Candidate> {
         self.check_open()?;
-        self.check_poison()?;
+        self.log.check_poison()?;
         // After this the folder is there, and with it the place for the other lock.
-        self.with_lock_for_a_moment(self.options.lock_timeout, |_| Ok(()))?;
+        self.log.with_lock_for_a_moment(|_| Ok(()))?;
         Ok(Candidate {
             disk: Arc::clone(&self.disk),
             path: self.layout.care_lock(),
@@ -128,38 +129,6 @@ fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files in a folder whose names have a shape of ours, and nothing else. Whatever stands in the place of the
-/// folder is left to those who need it.
-pub(super) fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<()> {
-    if !is_folder(disk, folder) {
-        return Ok(());
-    }
-    for name in disk.list(folder).at(folder)?.iter().filter(|name| is_named_so(name)) {
-        let path = folder.join(name);
-        if is_ours(disk, &path)
-            && let Err(fault) = disk.remove(&path)
-            && fault.kind() != io::ErrorKind::NotFound
-        {
-            return Err(Error::io(&path, fault));
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn is_folder(disk: &dyn Disk, path: &Path) -> bool {
-    disk.exists(path) && disk.list(path).is_ok()
-}
-
-/// Whether what has a name of ours is a file: a folder, a link, a pipe in its place is somebody else's.
-pub(super) fn is_ours(disk: &dyn Disk, path: &Path) -> bool {
-    disk.status(path).is_ok()
-}
-
-/// Whether something else than a file has a name that a file of ours should get.
-pub(super) fn is_taken_by_others(disk: &dyn Disk, path: &Path) -> bool {
-    disk.exists(path) && !is_ours(disk, path)
-}
-
 /// Removes a backup that was not finished: its files, and the folders that are empty then. What somebody else put there
 /// stays.
 pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
@@ -179,49 +148,4 @@ pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A file that is removed unless it is given its name.
-pub(super) struct Scratch {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    is_named: bool,
-}
-
-impl Scratch {
-    /// Watches over a file that is about to be written.
-    pub fn at(disk: &Arc<dyn Disk>, path: PathBuf) -> Self {
-        Self {
-            disk: Arc::clone(disk),
-            path,
-            is_named: false,
-        }
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Gives the file its name, durably.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn name(mut self, path: &Path) -> Result<()> {
-        self.disk.rename(&self.path, path).at(path)?;
-        self.is_named = true;
-        match path.parent() {
-            Some(folder) => self.disk.sync_dir(folder).at(folder),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if !self.is_named {
-            // What is left is swept away by whoever looks after the store next.
-            let _ = self.disk.remove(&self.path);
-        }
-    }
 }

@@ -4,17 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::chain::Held;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
-use crate::origin::{Origin, Sentinel};
+use crate::origin::Origin;
 use crate::state::unspelled;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::Store;
-use super::past::{OrDamage, damaged};
+use super::archive_faults::{OrDamage, damaged, not_kept};
 use super::shelf::Volume;
 
 impl Store {
@@ -24,7 +24,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
     pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
-        self.check_log_is_there()?;
+        self.log.check_is_there()?;
         let mut changed = Changed {
             since: seq,
             faces,
@@ -62,7 +62,7 @@ impl Store {
     /// The archives that hold events of this seq or a later one, newest first.
     fn volumes_since(&self, seq: u64) -> Result<Vec<Arc<Volume>>> {
         let mut found: Vec<Arc<Volume>> = Vec::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        let mut origin = self.log.open().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
             let volume = self.volume_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
             origin = Some(volume.beginning.origin.clone());
@@ -75,21 +75,6 @@ impl Store {
 /// Whether a log begins with a compaction that retired events of this seq or a later one.
 fn is_after(origin: &Origin, seq: u64) -> bool {
     matches!(origin, Origin::Ours(sentinel) if sentinel.last_seq >= seq)
-}
-
-/// Why the events before a sentinel cannot be told.
-pub(super) fn not_kept(sentinel: &Sentinel) -> Error {
-    Error::HistoryUnavailable {
-        first_seq: sentinel.last_seq + 1,
-        reason: why_not_kept(sentinel),
-    }
-}
-
-pub(super) fn why_not_kept(sentinel: &Sentinel) -> String {
-    match sentinel.safe_archive() {
-        Some((name, _)) => format!("{name} is not there"),
-        None => "the log was compacted there and its history not kept".to_owned(),
-    }
 }
 
 /// The records that events speak of.

@@ -105,12 +105,14 @@ impl Store {
     /// As `commit`, for all of them.
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
         let rushed = self.begin(now)?;
-        if let Err(fault) = self.check_log_is_there() {
-            self.rest(now, false);
+        if let Err(fault) = self.log.check_is_there() {
+            self.log.rest(now, false);
             return Err(fault);
         }
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
-        self.prepared &= outcomes.iter().all(Result::is_ok);
+        if !outcomes.iter().all(Result::is_ok) {
+            self.log.doubt();
+        }
         let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
         Ok(Group {
             outcomes,
@@ -139,16 +141,17 @@ impl Store {
             None => Ok(()),
         };
         if told.is_err() {
-            (self.log, self.prepared) = (None, false);
+            self.log.forget();
+            self.log.doubt();
         }
-        self.rest(now, group.rushed && told.is_ok());
+        self.log.rest(now, group.rushed && told.is_ok());
         told.map(|()| group.outcomes)
     }
 
     /// Runs a change under the lock, on the newest state.
     pub(super) fn with_lock<T>(&mut self, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.with_lock_regardless(now, |store| {
-            store.check_log_is_there()?;
+            store.log.check_is_there()?;
             change(store)
         })
     }
@@ -163,19 +166,32 @@ impl Store {
         let outcome = change(self);
         // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
         // nobody to end a lease.
-        self.prepared &= outcome.is_ok();
-        self.rest(now, rushed && outcome.is_ok());
+        if outcome.is_err() {
+            self.log.doubt();
+        }
+        self.log.rest(now, rushed && outcome.is_ok());
+        outcome
+    }
+
+    /// Runs something short under the lock, whether this store has it already or not.
+    pub(super) fn with_lock_for_a_moment<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.log.is_locked() {
+            return act(self);
+        }
+        self.log.hold_lock()?;
+        let outcome = act(self);
+        self.log.let_go();
         outcome
     }
 
     /// Takes the lock and the newest state; says whether the last change is only just over.
     fn begin(&mut self, now: i64) -> Result<bool> {
         self.check_open()?;
-        self.check_poison()?;
-        let rushed = self.take_lock(now)?;
+        self.log.check_poison()?;
+        let rushed = self.log.take_lock(now)?;
         if let Err(fault) = self.prepare(now) {
-            self.prepared = false;
-            self.rest(now, false);
+            self.log.doubt();
+            self.log.rest(now, false);
             return Err(fault);
         }
         Ok(rushed)

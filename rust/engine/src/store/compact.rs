@@ -12,12 +12,13 @@ use crate::disk::Identity;
 use crate::error::{At, Error, Result};
 use crate::hint::line_before;
 use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
+use crate::log::files::Scratch;
 use crate::origin::Origin;
 use crate::snapshot;
 use crate::state::Frozen;
 use crate::wal::synced::names_hash;
 
-use super::care::{Alone, Scratch, Turns, take_care};
+use super::care::{Alone, Turns, take_care};
 use super::history_files::clear_out;
 use super::packing::Packing;
 use super::retire::Retirement;
@@ -78,7 +79,7 @@ impl Store {
         self.with_lock(now, |store| {
             store.check_undamaged()?;
             store.anchor(now)?;
-            let Some(log) = &store.log else {
+            let Some(log) = store.log.open() else {
                 return Ok(None);
             };
             let mark = *log.walk.mark();
@@ -123,7 +124,7 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn follow_compaction(&mut self, work: &mut Compacting) -> Result<bool> {
         self.refresh()?;
-        let Some(log) = self.log.as_ref().filter(|_| self.continues(work)) else {
+        let Some(log) = self.log.open().filter(|_| self.continues(work)) else {
             return Ok(false);
         };
         if log.walk.end - work.end <= REST_BYTES {
@@ -154,7 +155,7 @@ impl Store {
             let archive = match work.archive {
                 Some((packing, scratch)) => {
                     let digest = packing.finish(work.end).at(scratch.path())?;
-                    let first_seq = store.log.as_ref().and_then(|log| log.walk.mark().first_seq);
+                    let first_seq = store.log.open().and_then(|log| log.walk.mark().first_seq);
                     let name = archive_name(first_seq.unwrap_or(0), store.last_seq(), digest.text());
                     scratch.name(&store.layout.inside(&name))?;
                     Some((name, digest.text().to_owned()))
@@ -173,7 +174,7 @@ impl Store {
     }
 
     fn check_undamaged(&self) -> Result<()> {
-        match self.report.damage.first() {
+        match self.log.report.damage.first() {
             Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
             None => Ok(()),
         }
@@ -181,7 +182,7 @@ impl Store {
 
     /// Whether the log is still the one that a compaction began with, and goes on where it has come to.
     fn continues(&self, work: &Compacting) -> bool {
-        let Some(log) = &self.log else {
+        let Some(log) = self.log.open() else {
             return false;
         };
         let last = line_before(&*log.file, work.end).ok().flatten();
@@ -193,7 +194,7 @@ impl Store {
     /// What changed since the compaction last looked is to be written next.
     fn hand_over(&mut self, work: &mut Compacting) -> Result<()> {
         work.records = self.state.freeze_since(work.end)?;
-        if let Some(log) = &self.log {
+        if let Some(log) = self.log.open() {
             work.end = log.walk.end;
             work.head = log.walk.mark().head;
         }
@@ -213,7 +214,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     turns.turn(|store| {
         store.with_lock(now(), |store| {
             store.check_undamaged()?;
-            store.check_head_is_kept()?;
+            store.log.check_head_is_kept()?;
             store.check_no_tail_is_left()
         })
     })?;
@@ -235,7 +236,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         }
         // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
         // theirs under the lock, so this one is kept until nobody waits any more.
-        let _retired = turns.turn(|store| Ok(store.log.as_ref().map(|log| Arc::clone(&log.file))))?;
+        let _retired = turns.turn(|store| Ok(store.log.open().map(|log| Arc::clone(&log.file))))?;
         if let Some(events) = turns.turn(|store| store.end_compaction(work, now()))? {
             write_snapshot(turns)?;
             clear_out(turns, &retired, now())?;

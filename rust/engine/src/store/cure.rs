@@ -10,14 +10,16 @@ use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
+use crate::log::OpenLog;
+use crate::log::files::Scratch;
 use crate::options::Checking;
 use crate::origin::{ALONE, Origin};
 use crate::state::State;
 use crate::verify::{Nobody, Walk, finding};
 use crate::wal::synced::Synced;
 
+use super::Store;
 use super::base::Proof;
-use super::care::Scratch;
 use super::found::Traces;
 use super::heal::Gaps;
 use super::load::{Examined, Look, examine, look_for_lost};
@@ -27,7 +29,6 @@ use super::on_hold::Reading;
 use super::proofs::{copies_of_logs, other_logs};
 use super::unproven::{UNPROVEN, mark_all};
 use super::vectors::doubt;
-use super::{Log, Store};
 
 /// A log as it was read.
 pub(super) type Source = (Arc<dyn DiskFile>, Walk, Origin);
@@ -61,19 +62,19 @@ impl Store {
     /// `Corrupted` if part of it could only be believed, and that is not wanted; `Io`.
     pub(super) fn find_cure(&self, unproven: bool) -> Result<Cure> {
         let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
-        let is_lost = self.check_log_is_there().is_err();
-        let has_events = |log: &&Log| log.walk.mark().events > 0;
-        if let Some(log) = self.log.as_ref().filter(|_| !is_lost).filter(has_events) {
+        let is_lost = self.log.check_is_there().is_err();
+        let has_events = |log: &&OpenLog| log.walk.mark().events > 0;
+        if let Some(log) = self.log.open().filter(|_| !is_lost).filter(has_events) {
             return self.cure_of(Arc::clone(&log.file), hint, unproven);
         }
-        match (self.copy_of_lost_log(hint)?, &self.log) {
+        match (self.copy_of_lost_log(hint)?, self.log.open()) {
             (Some((copy, true)), _) => self.cure_of(copy, hint, unproven),
             // It began alike, but nothing tells whether it went on alike.
             (Some((copy, false)), _) if unproven => {
                 let mut cure = self.cure_of(copy, hint, unproven)?;
                 mark_all(&mut cure.state)?;
                 cure.unproven = cure.state.having(UNPROVEN);
-                cure.lost.extend(self.report.damage.iter().map(ToString::to_string));
+                cure.lost.extend(self.log.report.damage.iter().map(ToString::to_string));
                 cure.is_whole = false;
                 Ok(cure)
             }
@@ -85,8 +86,8 @@ impl Store {
 
     /// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
     pub(super) fn lost_end(&self) -> Option<Damage> {
-        let offset = self.report.bytes;
-        let reason = self.report.cut.as_ref()?;
+        let offset = self.log.report.bytes;
+        let reason = self.log.report.cut.as_ref()?;
         Some(Damage {
             offset,
             ..finding(LOG, DamageKind::LogMissing, reason.as_str())
@@ -215,7 +216,7 @@ impl Store {
             DamageKind::LogMissing,
             "no copy of it holds the event that was synced last",
         );
-        let damage = self.report.damage.first().cloned().unwrap_or(lost);
+        let damage = self.log.report.damage.first().cloned().unwrap_or(lost);
         Err(Error::Corrupted(Box::new(damage)))
     }
 
@@ -223,11 +224,11 @@ impl Store {
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
         let path = self.layout.log();
-        let report = match &self.log {
+        let report = match self.log.open() {
             Some(log) => Some(self.examine_alone(&*log.file, &mut loader)?.report),
             None => look_for_lost(&*self.disk, &self.layout, self.options.threads, &mut loader).at(path)?,
         };
-        let report = report.as_ref().unwrap_or(&self.report);
+        let report = report.as_ref().unwrap_or(&self.log.report);
         let mut state = loader.state.take().unwrap_or_default();
         // A log of one sentinel held nothing that its base does not.
         let is_all = !state.is_empty() && hint.is_some_and(|hint| hint.seq <= loader.last_seq + 1);

@@ -11,14 +11,13 @@ use crate::event::stamp;
 use crate::layout::{
     CODES_SUFFIX, NEW_SNAPSHOT, SNAPSHOT, base_name, is_file_of_space, is_history_index, text_index_seq,
 };
+use crate::log::files::{copy_file, is_folder, is_ours as is_file};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
 use crate::state::Frozen;
 use crate::verify::{BaseState, finding};
 
 use super::Store;
-use super::care::{is_folder, is_ours as is_file};
-use super::copies::copy_file;
 
 /// The first snapshot is due at so many events.
 pub(super) const FIRST_SNAPSHOT_EVENTS: u64 = 50;
@@ -105,7 +104,7 @@ impl Store {
 
     /// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours.
     pub(super) fn adopt(&mut self) -> Result<Option<String>> {
-        if self.report.base != BaseState::Unanchored {
+        if self.log.report.base != BaseState::Unanchored {
             return Ok(None);
         }
         let path = self.layout.snapshot();
@@ -143,7 +142,10 @@ impl Store {
     /// Writes a snapshot that is due and that nobody else has written.
     pub(super) fn write_wanted_snapshot(&mut self) {
         if std::mem::take(&mut self.snapshot_wanted) && self.write_snapshot().is_err() {
-            self.report.notes.push("snapshot.json could not be written".to_owned());
+            self.log
+                .report
+                .notes
+                .push("snapshot.json could not be written".to_owned());
         }
     }
 
@@ -154,8 +156,8 @@ impl Store {
 
     /// Another tool's snapshot is the base of this log and cannot be used: it must not be replaced by less.
     fn stands_on_a_lost_snapshot(&self) -> bool {
-        let is_foreign = self.log.as_ref().is_some_and(|log| log.origin == Origin::Foreign);
-        is_foreign && matches!(self.report.base, BaseState::Missing | BaseState::Damaged)
+        let is_foreign = self.log.open().is_some_and(|log| log.origin == Origin::Foreign);
+        is_foreign && matches!(self.log.report.base, BaseState::Missing | BaseState::Damaged)
     }
 
     /// A snapshot that is due, to be written while others go on; `None` if none is.
@@ -177,7 +179,7 @@ impl Store {
     }
 
     fn snapshot_into(&mut self, draft: PathBuf) -> Option<Snapshotting> {
-        let identity = self.log.as_ref()?.identity;
+        let identity = self.log.open()?.identity;
         Some(Snapshotting {
             disk: Arc::clone(&self.disk),
             draft,
@@ -195,13 +197,14 @@ impl Store {
     /// `Io`, `Locked`.
     pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
         let path = self.layout.snapshot();
-        self.with_lock_for_a_moment(self.options.lock_timeout, |store| {
-            let here = store.disk.status(store.layout.log());
+        let (disk, layout) = (&self.disk, &self.layout);
+        self.log.with_lock_for_a_moment(|_| {
+            let here = disk.status(layout.log());
             let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
             if is_current {
-                store.disk.rename(&snapshot.draft, &path).at(&path)
+                disk.rename(&snapshot.draft, &path).at(&path)
             } else {
-                store.disk.remove(&snapshot.draft).at(&snapshot.draft)
+                disk.remove(&snapshot.draft).at(&snapshot.draft)
             }
         })
     }

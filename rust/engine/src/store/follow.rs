@@ -3,23 +3,11 @@
 use super::derived;
 use super::load::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
 use super::loader::Loader;
-use super::{Log, Progress, Store, vectors};
-use crate::digest::{Hex, sha256};
-use crate::disk::{Identity, read_upto};
+use super::{Progress, Store, vectors};
+use crate::damage::Tail;
 use crate::error::{At, Error, Result};
+use crate::log::{Log, OpenLog};
 use crate::state::State;
-
-/// A larger tail is read anew at every look.
-const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
-
-/// What a pending tail looked like. Others may replace it by as many other bytes, so its length does not tell; but to load
-/// everything anew for the same bytes again and again would keep a search from ever seeing one state twice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TailSeen {
-    log: Identity,
-    start: u64,
-    digest: Hex,
-}
 
 impl Store {
     /// Reads what others committed since.
@@ -29,7 +17,7 @@ impl Store {
     pub fn refresh(&mut self) -> Result<()> {
         self.check_open()?;
         // What this store writes itself is not news to it.
-        let is_writing = self.lock.held && self.prepared;
+        let is_writing = self.log.is_locked() && self.log.is_prepared();
         if !is_writing && self.is_behind()? {
             self.catch_up()?;
         }
@@ -42,18 +30,7 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn is_behind(&self) -> Result<bool> {
         self.check_open()?;
-        if self.is_leased() && self.prepared {
-            return Ok(false);
-        }
-        let path = self.layout.log();
-        Ok(match (&self.log, self.disk.status(path)) {
-            (None, Ok(_)) => true,
-            (log, Err(fault)) if fault.kind() == std::io::ErrorKind::NotFound => log.is_some(),
-            (_, Err(fault)) => return Err(Error::io(path, fault)),
-            // A pending tail may have been replaced by as many other bytes: it is always looked at again.
-            (Some(_), Ok(_)) if self.report.tail.is_some() => true,
-            (Some(log), Ok(now)) => now.identity != log.identity || now.length != log.walk.end,
-        })
+        self.log.is_behind()
     }
 
     /// Forgets the memory and loads base and log anew.
@@ -76,12 +53,12 @@ impl Store {
             if let (true, Some(damage)) = (self.options.strict, lost.iter().flat_map(|lost| &lost.damage).next()) {
                 return Err(Error::Corrupted(Box::new(damage.clone())));
             }
-            self.log = None;
-            self.state = loader.state.filter(|_| lost.is_some()).unwrap_or_default();
+            let is_lost = lost.is_some();
+            self.log.read_anew(None, lost.unwrap_or_else(nothing));
+            self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
             self.vectors = vectors::Vectors::default();
-            self.report = lost.unwrap_or_else(nothing);
             self.snapshot_due = derived::FIRST_SNAPSHOT_EVENTS;
-            return self.find_standing();
+            return self.log.head.find_standing();
         };
         let Examined {
             walk,
@@ -95,35 +72,22 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         let is_synced = synced == Some(walk.end);
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            file,
-            writable: false,
-            walk,
-            origin,
-            anchored,
-        });
-        self.own_end = 0;
-        self.report = report;
-        if self.report.cut.is_some() && self.was_cut_by_restore()? {
-            self.report.cut = None;
+        let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
+        self.log.read_anew(Some(open), report);
+        if self.log.report.cut.is_some() && self.was_cut_by_restore()? {
+            self.log.report.cut = None;
         }
         self.state = loader.state.unwrap_or_default();
         self.vectors = vectors::Vectors::default();
-        self.unsynced.rows = if is_synced { self.state.rows_named().len() } else { 0 };
-        self.unsynced.reading += 1;
+        let said = if is_synced { self.state.rows_named().len() } else { 0 };
+        self.rows_on_disk.read_anew(said);
         self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
-        self.find_standing()
+        self.log.head.find_standing()
     }
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
     pub(super) fn catch_up(&mut self) -> Result<()> {
-        let path = self.layout.log().to_owned();
-        let same = match &self.log {
-            Some(log) => self.disk.status(&path).is_ok_and(|now| now.identity == log.identity),
-            None => false,
-        };
-        if !same {
+        let Some(length) = self.log.length_at_its_path()? else {
             return match self.follow_swap()? {
                 true => Ok(()),
                 false => {
@@ -131,72 +95,44 @@ impl Store {
                     self.reload(&mut |_, _| {})
                 }
             };
-        }
-        let Some(log) = self.log.as_mut() else {
-            return self.reload(&mut |_, _| {});
         };
-        let length = log.file.length().at(&path)?;
-        if length < log.walk.end {
+        if !self.log.still_holds(length)? {
+            // It was cut, or another log was written over this one.
             self.check_follows()?;
             return self.reload(&mut |_, _| {});
         }
-        if !self.knows_its_end()? {
-            // Another log was written over this one.
-            self.check_follows()?;
-            return self.reload(&mut |_, _| {});
-        }
-        let seen = self.look_at_tail()?;
-        if seen.is_some() && seen == self.tail_known {
+        let seen = self.log.look_at_tail()?;
+        if self.log.knows_tail(seen.as_ref()) {
             return Ok(());
         }
-        let Some(log) = self.log.as_mut() else {
-            return Ok(());
-        };
-        let before = log.walk.follower.damage.len();
-        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
-        let reading = crate::wal::reader::Reading {
-            trusted_until: 0,
-            threads: self.options.threads,
-        };
-        let tail = log
-            .walk
-            .go(&*log.file, length, reading, &mut loader, &mut |_, _| {})
-            .at(&path);
-        self.state = loader.state.unwrap_or_default();
-        if tail.is_err() {
-            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
-            (self.log, self.state) = (None, State::default());
-        }
-        let tail = tail?;
-        let Some(log) = &self.log else {
-            return Ok(());
-        };
-        if log.walk.follower.damage.len() > before || log.walk.follower.tail.is_some() {
+        let damages = |log: &Log| log.open().map_or(0, |open| open.walk.follower.damage.len());
+        let (before, threads) = (damages(&self.log), self.options.threads);
+        let tail = self.take_in_lines(|log, loader| log.go_on(length, threads, loader))?;
+        let is_tail = self.log.open().is_some_and(|open| open.walk.follower.tail.is_some());
+        if damages(&self.log) > before || is_tail {
             self.reload(&mut |_, _| {})?;
             // The same before and after: then it was this that was loaded.
-            self.tail_known = self.look_at_tail()?.filter(|now| seen.as_ref() == Some(now));
+            let now = self.log.look_at_tail()?;
+            self.log.know_tail(now.filter(|now| seen.as_ref() == Some(now)));
             return Ok(());
         }
-        self.report.tail = tail;
+        self.log.report.tail = tail;
         Ok(())
     }
 
-    /// What a pending tail looks like, if there is one that can be looked at.
-    fn look_at_tail(&self) -> Result<Option<TailSeen>> {
-        let Some(log) = self.log.as_ref().filter(|_| self.report.tail.is_some()) else {
-            return Ok(None);
-        };
-        let path = self.layout.log();
-        let (start, end) = (log.walk.end, log.file.length().at(path)?);
-        if end.saturating_sub(start) > LARGEST_TAIL_BYTES {
-            return Ok(None);
+    /// Shows the state what a log says behind that which it has seen.
+    pub(super) fn take_in_lines(
+        &mut self,
+        read: impl FnOnce(&mut Log, &mut Loader) -> Result<Option<Tail>>,
+    ) -> Result<Option<Tail>> {
+        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
+        let outcome = read(&mut self.log, &mut loader);
+        self.state = loader.state.unwrap_or_default();
+        if outcome.is_err() {
+            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
+            self.log.forget();
+            self.state = State::default();
         }
-        let mut bytes = Vec::new();
-        read_upto(&*log.file, &mut bytes, start, (end - start) as usize).at(path)?;
-        Ok(Some(TailSeen {
-            log: log.identity,
-            start,
-            digest: sha256(&bytes),
-        }))
+        outcome
     }
 }

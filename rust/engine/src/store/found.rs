@@ -18,11 +18,11 @@ use crate::hint::{line_before, read_hint};
 use crate::layout::{
     Layout, Shape, base_name, digest_in_base_name, is_archive_file, is_base_file, last_seq_in_archive_name,
 };
+use crate::log::files::{is_folder, is_ours};
 use crate::origin::{Beginning, Origin, Sentinel, origin_in};
 use crate::snapshot::{self, Header};
 use crate::wal::synced::Synced;
 
-use super::care::{is_folder, is_ours};
 use super::loader::Loader;
 use super::proofs::{copies_of_logs, shown};
 

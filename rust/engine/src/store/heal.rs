@@ -14,8 +14,8 @@ use crate::event::line::Fault;
 use crate::event::mend::{Budget, mend, mend_cut};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
+use crate::log::files::Scratch;
 
-use super::care::Scratch;
 use super::gaps::{BadLine, Elsewhere, Gap, Layer};
 use super::losses::Lost;
 use super::proofs::other_logs;

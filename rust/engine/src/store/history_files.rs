@@ -13,12 +13,13 @@ use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
 use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
+use crate::log::files::{free_name, is_folder, is_ours};
 use crate::origin::{Origin, beginning_of};
 use crate::wal::synced::names_hash;
 
 use super::Store;
-use super::care::{Turns, is_folder, is_ours};
-use super::copies::{IMMUTABLE, free_name, immutable_names};
+use super::care::Turns;
+use super::copies::{IMMUTABLE, immutable_names};
 use super::found::{head_of, header_of};
 use super::proofs::shown;
 
@@ -64,7 +65,7 @@ impl Store {
 
     /// Whether the live log holds the event of this seq and hash.
     fn has_event(&self, seq: u64, hash: &str) -> bool {
-        let (Some(log), Some(hash)) = (&self.log, Hex::read(hash.as_bytes())) else {
+        let (Some(log), Some(hash)) = (self.log.open(), Hex::read(hash.as_bytes())) else {
             return false;
         };
         let timeline = self.state.timeline();
@@ -120,7 +121,7 @@ impl Store {
             files: BTreeSet::new(),
             is_complete: false,
         };
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        let mut origin = self.log.open().map(|log| log.origin.clone());
         if origin == Some(Origin::Foreign) {
             // Its adopted base is named somewhere inside; finding it is not worth losing it.
             return Ok(named);

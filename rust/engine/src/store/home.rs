@@ -11,9 +11,9 @@ use crate::event::line::FIELDS;
 use crate::hint::first_line;
 use crate::json::{self, Value};
 use crate::layout::{FOLDER, Layout, is_aside_folder, is_backup_folder};
+use crate::log::files::is_folder;
 use crate::wal::synced::{SYNCED_BYTES, begins_as_hint};
 
-use super::care::is_folder;
 use super::found::Traces;
 
 /// The store of a folder that somebody names as a project.

@@ -105,9 +105,9 @@ impl Store {
     /// `Io`, `Closed`.
     pub fn pending_tail(&mut self) -> Result<Option<Tail>> {
         self.refresh()?;
-        let mut tail = self.report.tail.clone();
+        let mut tail = self.log.report.tail.clone();
         for _ in 0..WATCHES {
-            if tail.is_none() || self.lock.held {
+            if tail.is_none() || self.log.is_locked() {
                 return Ok(None);
             }
             match is_locked(&*self.disk, &self.layout) {
@@ -116,11 +116,11 @@ impl Store {
                 None => std::thread::sleep(WATCH),
             }
             self.refresh()?;
-            if self.report.tail == tail {
+            if self.log.report.tail == tail {
                 // The same before and after a moment in which nobody held the lock.
                 return Ok(tail);
             }
-            tail = self.report.tail.clone();
+            tail = self.log.report.tail.clone();
         }
         Ok(None)
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::damage::Damage;
-use crate::disk::{Access, Disk, DiskFile};
+use crate::disk::{Disk, DiskFile};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::options::Checking;
@@ -205,13 +205,4 @@ pub fn look_for_lost(
 /// The report on a store without a log.
 pub fn nothing() -> Report {
     Base::default().report(&Walk::new(None), None, 0)
-}
-
-/// A file of the store; `None` if it is not there.
-pub(super) fn open(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
-    match disk.open(&layout.inside(name), Access::Read) {
-        Ok(file) => Ok(Some(file)),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(fault),
-    }
 }

@@ -5,55 +5,15 @@
 //! goes on by itself if the log comes back. Only our own deeds are followed: a restore and a repair keep the log that they
 //! replace where it can be found.
 
-use crate::damage::{Damage, DamageKind};
-use crate::disk::Access;
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, first_line, hint_for, line_before, read_hint};
-use crate::layout::LOG;
-use crate::remembered::{self, Standing};
-use crate::verify::finding;
-use crate::wal::synced::{Synced, names_hash};
+use crate::hint::{Hint, hint_for, read_hint};
+use crate::wal::synced::Synced;
 
 use super::Store;
 use super::found::Traces;
 use super::proofs::{logs_before_restores, other_logs};
 
 impl Store {
-    /// A store whose log is lost has no history, and nothing may be written that would begin another one.
-    pub(super) fn check_log_is_there(&self) -> Result<()> {
-        let lost = self
-            .report
-            .damage
-            .iter()
-            .find(|damage| damage.kind == DamageKind::LogMissing);
-        if let Some(damage) = lost {
-            return Err(Error::Corrupted(Box::new(damage.clone())));
-        }
-        // Whoever holds the lock does not look around between two reads.
-        let is_cut = |log: &super::Log| log.file.length().is_ok_and(|length| length < log.walk.mark().end);
-        match self.log.as_ref().filter(|log| is_cut(log)).and(self.reached()) {
-            Some(known) => Err(Error::Corrupted(Box::new(self.gone(&known)))),
-            None => Ok(()),
-        }
-    }
-
-    /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
-    /// could not be put back any more without losing what was written since.
-    pub(super) fn check_end_is_known(&self) -> Result<()> {
-        let Some(log) = &self.log else { return Ok(()) };
-        let follower = &log.walk.follower;
-        let is_adrift = || follower.mark.gap || follower.mark.highest_seq > follower.mark.last_seq;
-        let last = follower.damage.last().filter(|_| is_adrift());
-        let cut = self.report.cut.as_ref();
-        let damage = match (cut, last) {
-            (Some(reason), _) => finding(LOG, DamageKind::LogMissing, reason.as_str()),
-            (None, Some(last)) => last.clone(),
-            (None, None) => return Ok(()),
-        };
-        let reason = format!("{}; nothing is written behind that before a repair", damage.reason);
-        Err(Error::Corrupted(Box::new(Damage { reason, ..damage })))
-    }
-
     /// Whether the hint about the last sync speaks of a log that a restore of ours has set aside: it was killed before it
     /// could say how far the log reaches that it brought.
     pub(super) fn was_cut_by_restore(&self) -> Result<bool> {
@@ -68,94 +28,35 @@ impl Store {
         Ok(false)
     }
 
-    /// Whether the last event that this store knows still stands where it stood.
-    pub(super) fn knows_its_end(&self) -> Result<bool> {
-        let (Some(log), Some(known)) = (&self.log, self.reached()) else {
-            return Ok(true);
-        };
-        let line = line_before(&*log.file, known.offset).at(self.layout.log())?;
-        Ok(line.is_some_and(|line| known.fits_head(&line)))
-    }
-
     /// What is wrong if the log at its path does not hold what this store knows of it, other than by a deed of ours. Whoever
     /// keeps the lock does not look around between two reads.
     ///
     /// # Errors
     /// `Io`.
-    pub fn missed(&self) -> Result<Option<Damage>> {
-        let Some(known) = self.reached() else {
+    pub fn missed(&self) -> Result<Option<Error>> {
+        let is_damaged = !self.log.report.damage.is_empty();
+        let Some(known) = self.log.missed()?.filter(|_| !is_damaged) else {
             return Ok(None);
         };
-        let path = self.layout.log();
-        let is_lost = matches!(
-            remembered::standing_to(&*self.disk, &self.layout, &known).at(path)?,
-            Standing::Lost(_)
-        );
-        let is_missed = is_lost && self.report.damage.is_empty() && !self.is_kept_elsewhere(&known)?;
-        Ok(is_missed.then(|| self.gone(&known)))
+        Ok((!self.is_kept_elsewhere(&known)?).then(|| self.log.gone(&known)))
     }
 
     /// Whether the log is lost and left something behind that should be set aside, looked at under the lock. Copies that were
     /// made of it are no such thing: they stay where they are.
     pub(super) fn has_remains(&mut self, now: i64) -> Result<bool> {
         self.with_lock_regardless(now, |store| {
-            let is_lost = store.check_log_is_there().is_err();
+            let is_lost = store.log.check_is_there().is_err();
             let traces = Traces::look(&*store.disk, &store.layout).at(store.layout.log())?;
             Ok(is_lost && (store.events() > 0 || traces.is_some_and(|traces| traces.has_remains())))
         })
     }
 
-    /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
-    /// left of the one that was here.
-    pub(super) fn check_head_is_kept(&mut self) -> Result<()> {
-        self.check_end_is_known()?;
-        self.find_standing()?;
-        match &self.standing {
-            Standing::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),
-            _ => Ok(()),
-        }
-    }
-
     /// Before the files are read anew: whether what is there follows from what this store knows.
     pub(super) fn check_follows(&self) -> Result<()> {
-        let Some(known) = self.reached() else {
-            return Ok(());
-        };
-        let path = self.layout.log();
-        if !self.report.damage.is_empty() && self.disk.status(path).is_ok_and(|now| now.length > 0) {
-            // In a damaged log the head that is known may not be found again where it stood.
-            return Ok(());
+        match self.log.find_loss()? {
+            Some(known) if !self.is_kept_elsewhere(&known)? => Err(self.log.gone(&known)),
+            _ => Ok(()),
         }
-        let Standing::Lost(_) = remembered::standing_to(&*self.disk, &self.layout, &known).at(path)? else {
-            return Ok(());
-        };
-        if self.was_never_promised()? || self.is_kept_elsewhere(&known)? {
-            return Ok(());
-        }
-        Err(Error::Corrupted(Box::new(self.gone(&known))))
-    }
-
-    /// A writer that fails takes back what it wrote, and others may have read it already: no loss, for nobody was told that
-    /// it is kept. What this store wrote itself, and what was synced, is.
-    fn was_never_promised(&self) -> Result<bool> {
-        let path = self.layout.log();
-        let (Some(log), Ok(now)) = (&self.log, self.disk.status(path)) else {
-            return Ok(false);
-        };
-        let Some(first) = log.walk.mark().first else {
-            return Ok(false);
-        };
-        let synced = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
-        let of_this_log = synced.filter(|synced| synced.first == first);
-        let hint = hint_for(of_this_log, &*log.file, now.length).at(path)?;
-        let is_kept = match of_this_log {
-            Some(_) => matches!(hint, Hint::Synced(_)),
-            None => first_line(&*log.file, now.length)
-                .at(path)?
-                .is_some_and(|line| names_hash(&line, &first)),
-        };
-        let is_cut = now.length < log.walk.mark().end;
-        Ok(is_cut && is_kept && now.identity == log.identity && now.length >= self.own_end)
     }
 
     /// Whether a restore or a repair of ours put the log aside that this store knows.
@@ -168,18 +69,5 @@ impl Store {
             }
         }
         Ok(false)
-    }
-
-    fn gone(&self, known: &Synced) -> Damage {
-        let how = match self.disk.open(self.layout.log(), Access::Read) {
-            Err(_) => "it is not there any more",
-            Ok(file) if file.length().is_ok_and(|length| length == 0) => "it was emptied",
-            Ok(_) => "it was cut, or another was put in its place",
-        };
-        let reason = format!("{how}: this store knows it up to event {}", known.seq);
-        Damage {
-            seq: Some(known.seq),
-            ..finding(LOG, DamageKind::LogMissing, reason)
-        }
     }
 }

@@ -13,13 +13,12 @@ use crate::disk::{Access, Bytes, Disk, DiskFile, read_whole};
 use crate::error::{At, Result};
 use crate::event::mend::{Budget, mend_bytes};
 use crate::layout::{Layout, base_name};
+use crate::log::files::{copy_range, is_ours};
 use crate::origin::{Origin, Sentinel, origin_of};
 use crate::snapshot;
 
 use super::Store;
 use super::archives::Past;
-use super::care::is_ours;
-use super::copies::copy_range;
 use super::overlay::Overlay;
 use super::proofs::{copy_of_archive, copy_of_base};
 

@@ -4,7 +4,7 @@
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
 mod ahead;
-mod append;
+mod archive_faults;
 mod archives;
 mod as_of;
 mod backup;
@@ -30,7 +30,6 @@ mod ingest;
 mod judge;
 mod load;
 mod loader;
-mod lock;
 mod losses;
 mod lost;
 mod mending;
@@ -40,7 +39,6 @@ mod overlay;
 mod packing;
 mod past;
 mod pending;
-mod poison;
 mod prepare;
 mod proofs;
 mod rank;
@@ -72,18 +70,17 @@ mod write;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
-use crate::disk::{Disk, DiskFile, Identity, Manner};
+use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
-use crate::event::stamp::Hand;
 use crate::index::Indexes;
 use crate::layout::Layout;
+use crate::log::Log;
 use crate::options::{Checking, Durability, Options};
-use crate::origin::Origin;
 use crate::state::{Query, State, Tally};
-use crate::verify::{Report, Walk};
-use crate::wal::writer::Lines;
+use crate::verify::Report;
 
+pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use as_of::View;
@@ -109,74 +106,20 @@ pub use unless::{Bookmark, Change};
 pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
 
 use load::nothing;
-use lock::Lock;
-
-/// Shows how far a long task has come: done and total, in bytes or records.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
-
-/// The log as this store sees it.
-struct Log {
-    file: Arc<dyn DiskFile>,
-    identity: Identity,
-    writable: bool,
-    walk: Walk,
-    origin: Origin,
-    /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
-    anchored: bool,
-}
-
-/// Writes that are not synced yet.
-#[derive(Clone, Copy, Default)]
-struct Unsynced {
-    /// How many bytes this store ever wrote.
-    written: u64,
-    /// How many of them are on disk.
-    synced: u64,
-    /// When the first of them was written.
-    since: Option<i64>,
-    /// When the last of them was.
-    last: Option<i64>,
-    /// How often the disk was waited for.
-    syncs: u64,
-    /// How much of what was said about embeddings has its rows on disk.
-    rows: usize,
-    /// How often the log was read anew: what was said before then is counted otherwise.
-    reading: u64,
-}
 
 /// An open store.
 pub struct Store {
     disk: Arc<dyn Disk>,
     layout: Layout,
     options: Options,
-    log: Option<Log>,
+    log: Log,
     state: State,
     /// What the state has not seen yet; nobody looks at it before.
     pending: Option<pending::Pending>,
     /// What it saw last of that.
     seen: Vec<Arc<Draft>>,
-    report: Report,
-    lock: Lock,
-    /// Under the lock: others have nothing to add, no tail is pending.
-    prepared: bool,
-    /// The note in the lock file is this store's.
-    signed: bool,
-    /// Memory for the lines of the next commit.
-    spare: Lines,
-    /// Stamps the commits.
-    hand: Hand,
-    unsynced: Unsynced,
-    /// Where the log ended when this store wrote to it last.
-    own_end: u64,
-    tail_known: Option<follow::TailSeen>,
-    poisoned: Option<String>,
-    /// The mark of a failed sync that was there before this store.
-    mark_at_open: Option<String>,
-    /// How the log stands to the remembered head, and when one was noted last.
-    standing: Standing,
-    head_told: i64,
-    /// Why it could not be.
-    head_fault: Option<String>,
+    /// How much of what the log names beside it is on disk.
+    rows_on_disk: vectors::RowsOnDisk,
     closed: bool,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
@@ -206,28 +149,16 @@ impl Store {
                 shared: options.shared,
             },
         );
+        let log = Log::new(Arc::clone(&disk), layout.clone(), options.terms(), nothing())?;
         let mut store = Self {
             disk,
             layout,
             options,
-            log: None,
+            log,
             state: State::default(),
             pending: None,
             seen: Vec::new(),
-            report: nothing(),
-            lock: Lock::default(),
-            prepared: false,
-            signed: false,
-            spare: Lines::default(),
-            hand: Hand::default(),
-            unsynced: Unsynced::default(),
-            own_end: 0,
-            tail_known: None,
-            poisoned: None,
-            mark_at_open: None,
-            standing: Standing::Unseen,
-            head_told: i64::MIN,
-            head_fault: None,
+            rows_on_disk: vectors::RowsOnDisk::default(),
             closed: false,
             snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
@@ -237,18 +168,17 @@ impl Store {
             blocks: Arc::default(),
             vectors: vectors::Vectors::default(),
         };
-        store.mark_at_open = store.find_mark()?;
         store.reload(progress)?;
         store.tell_known_head();
         if store.options.exclusive {
-            store.hold_lock_within(store.options.lock_timeout)?;
+            store.log.hold_lock()?;
         }
         Ok(store)
     }
 
     /// What opening found.
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.log.report
     }
 
     /// When this store's writes are synced.
@@ -286,12 +216,12 @@ impl Store {
 
     /// The last seq; 0 when nothing was written.
     pub fn last_seq(&self) -> u64 {
-        self.log.as_ref().map_or(0, |log| log.walk.mark().last_seq)
+        self.log.open().map_or(0, |log| log.mark().last_seq)
     }
 
     /// The hash of the last event, or nothing.
     pub fn head(&self) -> String {
-        let head = self.log.as_ref().and_then(|log| log.walk.mark().head);
+        let head = self.log.open().and_then(|log| log.mark().head);
         head.map(|head| head.text().to_owned()).unwrap_or_default()
     }
 
@@ -303,21 +233,40 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let missed = if self.lock.held { self.missed() } else { Ok(None) };
-        let outcome = self.sync().and(self.end_lease_at_last()).and(match missed {
-            Ok(Some(damage)) => Err(Error::Corrupted(Box::new(damage))),
+        let missed = if self.log.is_locked() { self.missed() } else { Ok(None) };
+        let outcome = self.sync().and(self.log.end_lease_at_last()).and(match missed {
             Ok(None) => Ok(()),
-            Err(fault) => Err(fault),
+            Ok(Some(fault)) | Err(fault) => Err(fault),
         });
         self.tell_known_head();
         self.write_wanted_snapshot();
         self.closed = true;
-        self.let_go();
-        self.log = None;
+        self.log.let_go();
+        self.log.forget();
         self.state = State::default();
         self.text = Arc::default();
         self.vectors = vectors::Vectors::default();
         outcome
+    }
+
+    /// The latest moment that an event of the log carries, in microseconds since 1970.
+    pub fn latest(&self) -> i64 {
+        self.log.latest()
+    }
+
+    /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
+    pub fn leave_alone(&mut self, unattended: bool) {
+        self.log.leave_alone(unattended);
+    }
+
+    /// Whether the lock is kept between commits; whoever looks after the store must end that soon.
+    pub fn is_leased(&self) -> bool {
+        self.log.is_leased()
+    }
+
+    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    pub fn end_lease(&mut self, now: i64) -> bool {
+        self.log.end_lease(now)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -325,6 +274,6 @@ impl Store {
     }
 
     fn events(&self) -> u64 {
-        self.log.as_ref().map_or(0, |log| log.walk.mark().events)
+        self.log.open().map_or(0, |log| log.mark().events)
     }
 }

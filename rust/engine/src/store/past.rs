@@ -1,21 +1,16 @@
 //! What was said before?
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive::damage_in;
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::{DiskFile, read_upto};
+use crate::disk::read_upto;
 use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::origin::{Origin, Sentinel};
 use crate::state::spelled;
-use crate::verify::finding;
 
 use super::Store;
-use super::changed::not_kept;
+use super::archive_faults::{OrDamage, archive_altered, not_kept};
 use super::shelf::Volume;
 
 /// How much is read at once when neighbouring events are asked for.
@@ -28,7 +23,7 @@ impl Store {
     /// # Errors
     /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
-        self.check_log_is_there()?;
+        self.log.check_is_there()?;
         let mut lines = Vec::new();
         let spelled = spelled(id);
         for volume in self.volumes()?.iter().rev() {
@@ -53,7 +48,7 @@ impl Store {
     /// The archives that were kept, newest first.
     fn volumes(&self) -> Result<Vec<Arc<Volume>>> {
         let mut found: Vec<Arc<Volume>> = Vec::new();
-        let mut origin = self.log.as_ref().map(|log| log.origin.clone());
+        let mut origin = self.log.open().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin {
             let Some(volume) = self.volume_before(&sentinel)? else {
                 match sentinel.archive {
@@ -82,7 +77,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
-        self.check_log_is_there()?;
+        self.log.check_is_there()?;
         let mut lines = Vec::new();
         for range in self.state.timeline().since(from_seq) {
             self.each_line(range, |line| lines.push(line.to_vec()))?;
@@ -98,7 +93,7 @@ impl Store {
 
     /// Shows the lines of consecutive events, reading the log in large steps.
     pub(super) fn each_line(&self, range: std::ops::Range<usize>, mut show: impl FnMut(&[u8])) -> Result<()> {
-        let Some(log) = &self.log else {
+        let Some(log) = self.log.open() else {
             return Ok(());
         };
         let path = self.layout.log().to_owned();
@@ -123,42 +118,5 @@ impl Store {
             show(line.strip_suffix(b"\r").unwrap_or(line));
         }
         Ok(())
-    }
-}
-
-/// What an archive holds may be wrong: that is damage, and no failure of the disk.
-pub(super) trait OrDamage<T> {
-    /// Turns an `io::Result` about an archive into ours.
-    fn or_damage(self, name: &str) -> Result<T>;
-}
-
-impl<T> OrDamage<T> for std::io::Result<T> {
-    fn or_damage(self, name: &str) -> Result<T> {
-        self.map_err(|fault| match damage_in(&fault) {
-            Some(reason) => archive_altered(name, reason),
-            None => Error::io(Path::new(name), fault),
-        })
-    }
-}
-
-fn archive_altered(name: &str, reason: String) -> Error {
-    Error::Corrupted(Box::new(finding(name, DamageKind::ArchiveAltered, reason)))
-}
-
-/// What was found in the log that an archive holds.
-pub(super) fn damaged(name: &str, found: &Damage) -> Error {
-    Error::Corrupted(Box::new(Damage {
-        path: name.to_owned(),
-        ..found.clone()
-    }))
-}
-
-/// An archive is believed only if it is the one that the log names.
-pub(super) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
-    let found = crate::snapshot::digest(packed).at(Path::new(name))?;
-    if found.text() == digest {
-        Ok(found)
-    } else {
-        Err(archive_altered(name, format!("its SHA-256 is {}", found.text())))
     }
 }

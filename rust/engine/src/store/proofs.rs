@@ -11,11 +11,10 @@ use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::layout::{Layout, Shape, base_name, is_aside_folder, is_backup_folder};
+use crate::log::files::is_folder;
 use crate::origin::ALONE;
 use crate::snapshot;
 use crate::wal::reader::read_pieces;
-
-use super::care::is_folder;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(super) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {

@@ -1,38 +1,24 @@
-//! When is the head of the log noted outside the project?
-//!
-//! INVARIANT: the log at its path always stands to the note: it holds the head that was seen, or a log that was announced in
-//! the note before it came. So whoever finds a note and a log that do not fit, and both are the same after the look as before
-//! it, has found a loss; and a note is only ever replaced by a head that follows from it.
+//! Which head of the log counts as the right one?
 
-use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use crate::disk::{Access, Disk, Manner};
-use crate::error::{At, Result};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::disk::Disk;
+use crate::error::Result;
 use crate::layout::Layout;
-use crate::remembered::{self, Note, Standing};
-use crate::wal::synced::Synced;
-use crate::wal::writer::Lines;
+use crate::log;
+use crate::remembered::Standing;
 
 use super::Store;
-
-/// A writer notes its head no more often than this, in microseconds.
-const PAUSE_MICROS: i64 = 1_000_000;
-/// How often a note and a log that others keep replacing are looked at: a look takes far less than a compaction.
-const MOST_LOOKS: usize = 100;
 
 impl Store {
     /// How the log stood to the remembered head when it was read.
     pub fn standing(&self) -> &Standing {
-        &self.standing
+        self.log.head.standing()
     }
 
     /// Why the head could not be noted when it was tried last.
     pub fn head_fault(&self) -> Option<&str> {
-        self.head_fault.as_deref()
+        self.log.head.fault()
     }
 
     /// Where the head is noted.
@@ -46,167 +32,12 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
-        let log = || disk.status(layout.log()).ok().map(|now| now.identity);
-        for _ in 0..MOST_LOOKS {
-            let says = match remembered::read(disk, note) {
-                Ok(says) => says,
-                Err(fault) => return Ok(unreadable(note, &fault)),
-            };
-            let before = log();
-            let verdict = remembered::standing(disk, layout, says.as_ref()).at(layout.log())?;
-            let is_quiet = || log() == before && remembered::read(disk, note).is_ok_and(|now| now == says);
-            if matches!(verdict, Standing::Unseen | Standing::Kept) || is_quiet() {
-                return Ok(verdict);
-            }
-        }
-        let reason = "log and note keep being replaced: no quiet look at them";
-        Ok(Standing::Unknown(reason.to_owned()))
-    }
-
-    /// Looks again how the log stands to the remembered head.
-    pub(super) fn find_standing(&mut self) -> Result<()> {
-        if let Some(note) = &self.options.head_file {
-            self.standing = Self::standing_of(&*self.disk, &self.layout, note)?;
-        }
-        Ok(())
-    }
-
-    /// Notes a head that is on disk, at most once a second by the clock of whoever writes. The clock may be set back, and what
-    /// is stamped may be ahead of it for years: neither must keep a head from being noted.
-    pub(super) fn tell_head(&mut self, reached: &Synced) {
-        let now = self.lock.used();
-        if !(0..PAUSE_MICROS).contains(&now.saturating_sub(self.head_told)) {
-            self.head_told = now;
-            self.tell_head_now(reached);
-        }
-    }
-
-    /// Under the lock: notes a head of the log at its path, if it follows from the one that was noted last.
-    pub(super) fn tell_head_now(&mut self, reached: &Synced) {
-        self.note_head(|_| Ok(Some(*reached)));
-    }
-
-    fn note_head(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>) {
-        let Some(note) = self.options.head_file.clone() else {
-            return;
-        };
-        match note_head(&*self.disk, &self.layout, &note, find) {
-            Ok(standing) => {
-                self.head_fault = None;
-                self.standing = standing.unwrap_or_else(|| self.standing.clone());
-            }
-            // The log is none the worse; whoever asks is told that nobody can tell.
-            Err(fault) => {
-                self.head_fault = Some(format!("the head could not be remembered: {}: {fault}", note.display()));
-            }
-        }
-    }
-
-    /// Takes the log as it is now for the right one.
-    ///
-    /// # Errors
-    /// `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn accept_head(&mut self, now: i64) -> Result<()> {
-        let is_noted = self
-            .options
-            .head_file
-            .as_ref()
-            .is_some_and(|note| self.disk.exists(note));
-        if self.log.is_none() && !is_noted {
-            // Nothing is there and nothing is missed.
-            return Ok(());
-        }
-        self.with_lock(now, |store| {
-            let Some(note) = store.options.head_file.clone() else {
-                return Ok(());
-            };
-            if store.report.cut.take().is_some() {
-                store.keep_hint(now)?;
-            }
-            store.sync_log()?;
-            let reached = store.reached();
-            remembered::alone(&*store.disk, &note, || match reached {
-                Some(reached) => remembered::write(&*store.disk, &note, store.layout.folder(), &Note::of(reached)),
-                None if store.disk.exists(&note) => store.disk.remove(&note),
-                None => Ok(()),
-            })
-            .at(&note)?;
-            store.find_standing()
-        })
-    }
-
-    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
-    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
-    pub(super) fn accept_present_head(&mut self) -> Result<()> {
-        self.sync_log()?;
-        if let Some(reached) = self.reached() {
-            self.tell_head_now(&reached);
-        }
-        self.find_standing()
-    }
-
-    /// Under the lock: another log is about to take the place of this one, and that is meant. If this one is not what was seen
-    /// last, that is put down: the log to come could not tell it any more.
-    pub(super) fn announce_head(&mut self, next: Option<Synced>) -> Result<()> {
-        let (Some(note), Some(next)) = (&self.options.head_file, next) else {
-            return Ok(());
-        };
-        if !self.disk.exists(note) {
-            return Ok(());
-        }
-        let announce = || {
-            let Some(says) = remembered::read(&*self.disk, note)? else {
-                return Ok(());
-            };
-            let says = match remembered::standing(&*self.disk, &self.layout, Some(&says))? {
-                Standing::Kept => Note {
-                    next: Some(next),
-                    lost: None,
-                    ..says
-                },
-                Standing::Lost(reason) => Note {
-                    next: None,
-                    lost: Some(reason),
-                    ..says
-                },
-                _ => return Ok(()),
-            };
-            remembered::write(&*self.disk, note, self.layout.folder(), &says)
-        };
-        match remembered::alone(&*self.disk, note, announce) {
-            // What cannot be read stays as it is, and is told at every look.
-            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => Ok(()),
-            outcome => outcome.at(note),
-        }
-    }
-
-    /// The same for a log that these lines begin. That it could not be announced is no reason not to write it.
-    pub(super) fn announce_log(&mut self, lines: &Lines) {
-        let head = lines.link.head.map(|head| Synced {
-            offset: lines.bytes.len() as u64,
-            seq: lines.link.next_seq - 1,
-            first: head,
-            head,
-        });
-        if let Err(fault) = self.announce_head(head) {
-            self.head_fault = Some(format!("the head could not be remembered: {fault}"));
-        }
+        log::standing_of(disk, layout, note)
     }
 
     /// Notes how far the log is known to be on disk, whoever brought it there.
     pub fn tell_known_head(&mut self) {
-        if self.options.head_file.is_none() || self.log.is_none() || !self.disk.exists(self.layout.lock()) {
-            return;
-        }
-        let (disk, layout) = (Arc::clone(&self.disk), self.layout.clone());
-        let told = self.with_lock_for_a_moment(Duration::ZERO, |store| {
-            store.note_head(|_| known_head(&*disk, &layout));
-            Ok(())
-        });
-        if told.is_err() {
-            // Someone else has the lock, or this reader may not have it.
-            self.note_head(|says| known_head_unless_announced(&*disk, &layout, says));
-        }
+        self.log.tell_known_head();
     }
 
     /// The same for someone who only looked at the files, without opening them.
@@ -214,75 +45,36 @@ impl Store {
     /// # Errors
     /// `Io` if the note cannot be written.
     pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
-        disk.guard(layout.folder(), Manner::default());
-        if !disk.exists(layout.lock()) {
+        log::note_known_head(disk, layout, note)
+    }
+
+    /// Takes the log as it is now for the right one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn accept_head(&mut self, now: i64) -> Result<()> {
+        if self.log.open().is_none() && !self.log.head.is_there() {
+            // Nothing is there and nothing is missed.
             return Ok(());
         }
-        let noted = note_head(disk, layout, note, |says| {
-            known_head_unless_announced(disk, layout, says)
-        });
-        noted.map(|_| ()).at(note)
+        self.with_lock(now, |store| {
+            if !store.log.head.is_kept() {
+                return Ok(());
+            }
+            if store.log.report.cut.take().is_some() {
+                store.keep_hint(now)?;
+            }
+            store.sync_log()?;
+            let reached = store.log.reached();
+            store.log.head.accept(reached)
+        })
     }
-}
 
-/// Replaces a note by the head that `find` gives, who is shown what it says now, if that head follows from it. How the log
-/// stands to the note then.
-fn note_head(
-    disk: &dyn Disk,
-    layout: &Layout,
-    note: &Path,
-    find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>,
-) -> io::Result<Option<Standing>> {
-    remembered::alone(disk, note, || {
-        let says = match remembered::read(disk, note) {
-            Ok(says) => says,
-            // What cannot be read is no note that may be replaced.
-            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => return Ok(Some(unreadable(note, &fault))),
-            Err(fault) => return Err(fault),
-        };
-        let Some(reached) = find(says.as_ref())? else {
-            return Ok(None);
-        };
-        let log = disk.open(layout.log(), Access::Read)?;
-        // Where blank or damaged lines stand behind the last event, no place names it: a note would be an alarm later.
-        if !matches!(hint_for(Some(reached), &*log, log.length()?)?, Hint::Synced(_)) {
-            return Ok(None);
-        }
-        let standing = remembered::standing(disk, layout, says.as_ref())?;
-        if !matches!(standing, Standing::Unseen | Standing::Kept) {
-            return Ok(Some(standing));
-        }
-        let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
-        if !says.is_some_and(|says| says == Note::of(says.seen) && is_known(&says.seen)) {
-            remembered::write(disk, note, layout.folder(), &Note::of(reached))?;
-        }
-        Ok(Some(Standing::Kept))
-    })
-}
-
-/// Up to where the log at its path is known to be on disk.
-fn known_head(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    let known = read_hint(disk, layout)?;
-    let log = disk.open(layout.log(), Access::Read)?;
-    let fits = matches!(hint_for(known, &*log, log.length()?)?, Hint::Synced(_));
-    let is_here = disk.status(layout.log())?.identity == log.identity()?;
-    Ok(known.filter(|_| fits && is_here))
-}
-
-/// The same for those who do not have the lock. A restore may be under way then: it announces itself in the note before the
-/// log changes, and notes the new head after that. So only a note without announcement is replaced; nobody announces
-/// anything while the note is held.
-fn known_head_unless_announced(disk: &dyn Disk, layout: &Layout, says: Option<&Note>) -> io::Result<Option<Synced>> {
-    match says {
-        Some(Note { next: Some(_), .. }) => Ok(None),
-        _ => known_head(disk, layout),
+    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
+    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
+    pub(super) fn accept_present_head(&mut self) -> Result<()> {
+        self.sync_log()?;
+        self.log.tell_head();
+        self.log.head.find_standing()
     }
-}
-
-/// A note that cannot be read, and may not be replaced.
-fn unreadable(note: &Path, fault: &io::Error) -> Standing {
-    Standing::Unreadable(format!(
-        "the note about the last head, {}, cannot be read: {fault}",
-        note.display()
-    ))
 }

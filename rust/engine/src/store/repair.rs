@@ -14,16 +14,18 @@ use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::json::Value;
 use crate::layout::{NEW_ARCHIVE, archive_name};
+use crate::log::OpenLog;
+use crate::log::files::Scratch;
 use crate::origin::Repair;
 use crate::verify::Walk;
 
-use super::care::{Alone, Scratch, Turns, take_care};
+use super::care::{Alone, Turns, take_care};
 use super::compact::write_snapshot;
 use super::cure::{Cure, Source};
 use super::history_files::clear_out;
 use super::packing::Packing;
 use super::retire::Retirement;
-use super::{Log, Progress, Store};
+use super::{Progress, Store};
 
 /// How many findings the event names; the damaged log is kept whole.
 const MOST_FINDINGS: usize = 100;
@@ -84,7 +86,7 @@ impl Store {
     pub(super) fn repair_now(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Treated>> {
         self.with_lock_regardless(now, |store| {
             // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
-            store.sync_rows_and_log()?;
+            store.sync_quietly()?;
             let mut damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
             damage.extend(store.lost_end().filter(|_| damage.is_empty()));
@@ -100,7 +102,7 @@ impl Store {
             let outcome = store.administer(cure, damage, now, progress);
             if outcome.is_err() {
                 // The memory may be ahead of the files.
-                store.log = None;
+                store.log.forget();
             }
             outcome.map(Some)
         })
@@ -182,14 +184,7 @@ impl Store {
     fn take_over(&mut self, (file, mut walk, origin): Source, last_seq: u64) -> Result<()> {
         let path = self.layout.log().to_owned();
         walk.follower.mark.last_seq = last_seq;
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            file,
-            writable: false,
-            walk,
-            origin,
-            anchored: false,
-        });
+        self.log.go_over(OpenLog::reading(file, walk, origin).at(&path)?);
         Ok(())
     }
 
@@ -211,13 +206,13 @@ impl Store {
     fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
         // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
         // whole, and what it says of rows may be trusted.
-        self.report.damage = damage
+        self.log.report.damage = damage
             .iter()
             .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
             .cloned()
             .collect();
         let taken_back = self.take_back_damaged(now);
-        self.report.damage.clear();
+        self.log.report.damage.clear();
         taken_back?;
         self.sync_log()
     }

@@ -10,13 +10,14 @@ use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
+use crate::log::files::{Scratch, copy_bytes, copy_names, is_folder, is_same};
 use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
 
-use super::care::{Alone, Scratch, Turns, is_folder, take_care};
+use super::care::{Alone, Turns, take_care};
 use super::compact::{sync, write_snapshot};
-use super::copies::{IMMUTABLE, VECTORS, copy_bytes, copy_names, immutable_names, is_same};
+use super::copies::{IMMUTABLE, VECTORS, immutable_names};
 use super::history_files::clear_out;
 use super::repair::repair_in_turn;
 use super::vectors::make_way;
@@ -90,7 +91,7 @@ impl Store {
     fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<Vec<String>> {
         self.with_lock_regardless(now, |store| {
             let mut kept = Vec::new();
-            if store.log.is_some() {
+            if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
                 (kept, _) = store.keep_present(now)?;
@@ -99,11 +100,11 @@ impl Store {
             if let Some(snapshot) = arrival.snapshot {
                 snapshot.name(&store.layout.snapshot())?;
             }
-            store.announce_head(arrival.head)?;
+            store.log.head.announce(arrival.head)?;
             arrival.log.name(store.layout.log())?;
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.
-            store.report.cut = None;
+            store.log.report.cut = None;
             store.make_ready()?;
             store.sync_log()?;
             store.accept_present_head()?;

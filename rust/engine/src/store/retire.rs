@@ -4,17 +4,16 @@
 //! over `events.wal`: the only commit point. What no sentinel names is garbage, and removed only under the lock.
 
 use crate::digest::Hex;
-use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::event::{Op, stamp};
 use crate::json::Value;
 use crate::layout::{NEW_BASE, base_name};
-use crate::origin::{Origin, Repair, origin_of};
+use crate::log::files::Scratch;
+use crate::origin::{Origin, Repair};
 use crate::snapshot;
 use crate::wal::writer::{Lines, Saying};
 
-use super::care::Scratch;
 use super::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -48,20 +47,17 @@ impl Store {
     /// Swaps the log for one sentinel; the base must be there.
     pub(super) fn retire(&mut self, retirement: Retirement, base: Hex, now: i64) -> Result<()> {
         let lines = self.sentinel(retirement, base.text(), now)?;
-        self.announce_log(&lines);
-        self.replace_log(&lines.bytes)?;
-        self.start_over(&lines, now)?;
+        self.log.retire(&lines, now)?;
+        self.start_over(&lines);
         // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
         // others would take its word for it.
         self.make_ready()?;
-        if let Some(reached) = self.reached() {
-            self.tell_head_now(&reached);
-        }
+        self.log.tell_head();
         Ok(())
     }
 
     fn sentinel(&self, retirement: Retirement, base: &str, now: i64) -> Result<Lines> {
-        let mark = self.log.as_ref().map(|log| *log.walk.mark()).unwrap_or_default();
+        let mark = self.log.open().map(|log| *log.mark()).unwrap_or_default();
         let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
         let text = |text: &str| Value::Str(text.to_owned());
         let (archive, archive_sha256) = match &retirement.archive {
@@ -95,7 +91,7 @@ impl Store {
         ]);
         let mut draft = Draft::default();
         draft.upsert_value(&record, depth, None)?;
-        let mut link = self.link();
+        let mut link = self.log.link();
         link.head = None;
         let mut lines = Lines::after(link);
         let change = &draft.changes()[0];
@@ -111,7 +107,7 @@ impl Store {
 
     /// The repairs that the present log tells of.
     fn repairs(&self) -> impl Iterator<Item = Repair> {
-        let known = match self.log.as_ref().map(|log| &log.origin) {
+        let known = match self.log.open().map(|log| &log.origin) {
             Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
             _ => Vec::new(),
         };
@@ -119,36 +115,13 @@ impl Store {
     }
 
     /// The memory follows the new log: the records stay, the events are those of the sentinel.
-    fn start_over(&mut self, lines: &Lines, now: i64) -> Result<()> {
-        let latest = self.latest();
-        let path = self.layout.log().to_owned();
-        let file = self.disk.open(&path, Access::Write).at(&path)?;
-        let length = file.length().at(&path)?;
-        let mut walk = crate::verify::Walk::new(None);
-        walk.go(
-            &*file,
-            length,
-            crate::origin::ALONE,
-            &mut crate::verify::Nobody,
-            &mut |_, _| {},
-        )
-        .at(&path)?;
-        walk.latest = latest.max(now);
-        self.log = Some(super::Log {
-            identity: file.identity().at(&path)?,
-            origin: origin_of(&*file, length).at(&path)?,
-            file,
-            writable: true,
-            walk,
-            anchored: false,
-        });
+    fn start_over(&mut self, lines: &Lines) {
         self.state.forget_events();
         let seq = lines.link.next_seq - 1;
         self.state.note(super::write::system_event(0, seq));
-        self.report.base = crate::verify::BaseState::Anchored;
-        self.report.damage.clear();
-        self.report.cut = None;
+        self.log.report.base = crate::verify::BaseState::Anchored;
+        self.log.report.damage.clear();
+        self.log.report.cut = None;
         self.snapshot_due = super::derived::next_snapshot(self.state.len() as u64);
-        Ok(())
     }
 }

@@ -4,8 +4,8 @@
 //! themselves it comes back for a moment. So a writer never waits for a search.
 
 use super::View;
+use super::archive_faults::OrDamage;
 use super::moments::edge_at;
-use super::past::OrDamage;
 use super::rank::{Hit, Search, rank};
 use super::shared::Shared;
 use super::text_desk::{catch_up, check_room};
@@ -25,7 +25,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     loop {
         let desk = catch_up(shared)?;
         let (filter, life, nearby) = shared.read(|store| {
-            let log = store.log.as_ref().map(|log| (&*log.file, log.walk.end));
+            let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
             let changes = store.state.changes();
             let nearby = match search.vector.as_deref() {

@@ -9,10 +9,10 @@ use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
+use crate::log::files::{copy_file, free_name, is_folder};
 
 use super::Store;
-use super::care::is_folder;
-use super::copies::{VECTORS, copy_file, free_name};
+use super::copies::VECTORS;
 
 /// What is replaced, and where it is kept.
 pub(super) struct Aside {

@@ -19,7 +19,7 @@ use crate::origin::{Beginning, beginning_of};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
-use super::past::{OrDamage, check_digest, damaged};
+use super::archive_faults::{OrDamage, check_digest, damaged};
 
 /// The first bytes of an index; the last one is the version.
 const MAGIC: &[u8; 8] = b"CMHIST\x00\x01";
@@ -268,7 +268,7 @@ fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: 
     }
     let own = sha256(&bytes).raw();
     bytes.extend_from_slice(&own);
-    let draft = super::copies::with_suffix(path, ".tmp");
+    let draft = crate::log::files::with_suffix(path, ".tmp");
     disk.create(&draft)?.write_at(&bytes, 0)?;
     disk.rename(&draft, path)
 }

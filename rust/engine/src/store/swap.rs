@@ -3,25 +3,21 @@
 //! Its handle still reads the old log to its end, and what is known there is what the new log starts from: nothing has to be
 //! read again. That counts, because writers follow under the lock and others wait for them.
 
-use std::sync::Arc;
-
-use crate::damage::Tail;
-use crate::disk::{Access, DiskFile};
+use crate::disk::Access;
 use crate::error::{At, Result};
+use crate::log::OpenLog;
 use crate::origin::{Origin, origin_of};
-use crate::state::State;
 use crate::verify::{BaseState, Walk};
-use crate::wal::reader::Reading;
 
-use super::loader::Loader;
-use super::{Log, Store};
+use super::Store;
 
 impl Store {
     /// Goes over from a retired log to the one that followed it; false if that is not what happened: then all is read anew.
     pub(super) fn follow_swap(&mut self) -> Result<bool> {
         let path = self.layout.log().to_owned();
-        let is_damaged = !self.report.damage.is_empty() || self.report.cut.is_some();
-        if self.log.is_none() || is_damaged || self.report.base == BaseState::Unanchored {
+        let report = &self.log.report;
+        let is_damaged = !report.damage.is_empty() || report.cut.is_some();
+        if self.log.open().is_none() || is_damaged || report.base == BaseState::Unanchored {
             return Ok(false);
         }
         let Ok(file) = self.disk.open(&path, Access::Read) else {
@@ -38,22 +34,17 @@ impl Store {
         if !self.read_old_log()? || self.head() != sentinel.previous_head || self.last_seq() != sentinel.last_seq {
             return Ok(false);
         }
-        let latest = self.latest();
         let mut walk = Walk::new(None);
-        walk.latest = latest;
+        walk.latest = self.latest();
+        let mut open = OpenLog::reading(file, walk, Origin::Ours(sentinel)).at(&path)?;
         self.state.forget_events();
-        let tail = self.take_in_from(&mut walk, &file)?;
-        let is_whole = tail.is_none() && walk.follower.damage.is_empty() && walk.follower.tail.is_none();
-        self.log = Some(Log {
-            identity: file.identity().at(&path)?,
-            origin: Origin::Ours(sentinel),
-            file,
-            writable: false,
-            walk,
-            anchored: false,
-        });
-        self.report.base = BaseState::Anchored;
-        self.report.tail = None;
+        let threads = self.options.threads;
+        let length = open.file.length().at(&path)?;
+        let tail = self.take_in_lines(|_, loader| open.go_on(length, threads, loader).at(&path))?;
+        let is_whole = tail.is_none() && open.is_whole();
+        self.log.go_over(open);
+        self.log.report.base = BaseState::Anchored;
+        self.log.report.tail = None;
         self.snapshot_due = super::derived::next_snapshot(self.events().max(self.state.len() as u64));
         // A tail or a fault is judged by the hint about the last sync, and that takes a look at everything.
         Ok(is_whole)
@@ -61,38 +52,11 @@ impl Store {
 
     /// Takes in what the old log still held; false if it does not simply go on.
     fn read_old_log(&mut self) -> Result<bool> {
-        let Some(mut log) = self.log.take() else {
+        let Some(open) = self.log.open() else {
             return Ok(false);
         };
-        let file = Arc::clone(&log.file);
-        let tail = self.take_in_from(&mut log.walk, &file)?;
-        let is_whole = tail.is_none() && log.walk.follower.damage.is_empty() && log.walk.follower.tail.is_none();
-        self.log = Some(log);
-        Ok(is_whole)
-    }
-
-    fn take_in_from(&mut self, walk: &mut Walk, file: &Arc<dyn DiskFile>) -> Result<Option<Tail>> {
-        let path = self.layout.log().to_owned();
-        let length = file.length().at(&path)?;
-        if length < walk.end {
-            return Ok(Some(Tail {
-                offset: length,
-                length: 0,
-                reason: "the log became shorter".to_owned(),
-                events: 0,
-            }));
-        }
-        let reading = Reading {
-            trusted_until: 0,
-            threads: self.options.threads,
-        };
-        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
-        let outcome = walk.go(&**file, length, reading, &mut loader, &mut |_, _| {}).at(&path);
-        self.state = loader.state.unwrap_or_default();
-        if outcome.is_err() {
-            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
-            (self.log, self.state) = (None, State::default());
-        }
-        outcome
+        let (length, threads) = (open.file.length().at(self.layout.log())?, self.options.threads);
+        let tail = self.take_in_lines(|log, loader| log.go_on(length, threads, loader))?;
+        Ok(tail.is_none() && self.log.open().is_some_and(OpenLog::is_whole))
     }
 }

@@ -284,7 +284,7 @@ impl Store {
     /// # Errors
     /// `Refused` if there is one; `Io`.
     pub(super) fn check_no_tail_is_left(&self) -> Result<()> {
-        if let Some(tail) = self.report.tail.as_ref().filter(|tail| tail.events > 0) {
+        if let Some(tail) = self.log.report.tail.as_ref().filter(|tail| tail.events > 0) {
             return Err(Error::Refused {
                 path: LOG.to_owned(),
                 reason: format!(
@@ -322,7 +322,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn kept(&self) -> Result<Vec<Kept>> {
-        let log = self.log.as_ref().map(|log| &*log.file);
+        let log = self.log.open().map(|log| &*log.file);
         kept(&*self.disk, &self.layout, log).at(&self.layout.quarantine())
     }
 }

@@ -14,13 +14,13 @@ use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{is_kept_hint, offset_of_tail};
+use crate::log::files::{Scratch, append_bytes, copy_bytes, copy_range, free_name, is_folder};
 use crate::remembered;
 use crate::state::State;
 use crate::verify::finding;
 
-use super::care::{Scratch, Turns, is_folder, take_care};
+use super::care::{Turns, take_care};
 use super::compact::write_snapshot;
-use super::copies::{append_bytes, copy_bytes, copy_range, free_name};
 use super::history_files::clear_out;
 use super::home::source_of;
 use super::repair::Repaired;
@@ -32,13 +32,13 @@ impl Store {
     /// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
     /// synced. All of it is on disk then, and the hint that tells otherwise is gone.
     pub(super) fn spare_tail(&mut self) -> Result<()> {
-        if self.refresh().is_err() || self.report.tail.is_none() || self.check_poison().is_err() {
+        if self.refresh().is_err() || self.log.report.tail.is_none() || self.log.check_poison().is_err() {
             return Ok(());
         }
-        self.with_lock_for_a_moment(self.options.lock_timeout, |store| {
+        self.with_lock_for_a_moment(|store| {
             store.reload(&mut |_, _| {})?;
             let path = store.layout.log().to_owned();
-            let (Some(tail), Some(log)) = (&store.report.tail, &store.log) else {
+            let (Some(tail), Some(log)) = (&store.log.report.tail, store.log.open()) else {
                 return Ok(());
             };
             let range = tail.offset..tail.offset + tail.length;
@@ -49,7 +49,7 @@ impl Store {
             {
                 return Ok(());
             }
-            store.sync_rows_and_log()?;
+            store.sync_quietly()?;
             store.forget_hint()?;
             store.reload(&mut |_, _| {})
         })
@@ -61,11 +61,11 @@ impl Store {
     /// `Refused` if so; `Io`, `Locked`, `Closed`.
     pub(super) fn check_tail_at_the_end(&mut self) -> Result<()> {
         self.refresh()?;
-        if self.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || self.check_poison().is_err() {
+        if self.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || self.log.check_poison().is_err() {
             return Ok(());
         }
         // Without the lock it may have been somebody's write that was not done.
-        self.with_lock_for_a_moment(self.options.lock_timeout, |store| {
+        self.with_lock_for_a_moment(|store| {
             store.reload(&mut |_, _| {})?;
             store.check_no_tail_is_left()
         })
@@ -83,7 +83,7 @@ impl Store {
     /// Under the lock, before the hint is written anew: one that knows more of this log than the log holds is kept.
     pub(super) fn keep_hint(&self, now: i64) -> Result<()> {
         let (path, quarantine) = (self.layout.synced(), self.layout.quarantine());
-        let Some(log) = self.log.as_ref().filter(|log| !log.anchored) else {
+        let Some(log) = self.log.open() else {
             return Ok(());
         };
         let hint = read_hint(&*self.disk, &self.layout).at(&path)?;
@@ -117,7 +117,7 @@ impl Store {
             let tail = store.disk.open(&path, Access::Read).at(&path)?;
             let length = tail.length().at(&path)?;
             let offset = offset_of_tail(name).unwrap_or(0);
-            let log = store.log.as_ref().map(|log| Arc::clone(&log.file));
+            let log = store.log.open().map(|log| Arc::clone(&log.file));
             let before = log.as_ref().map(|log| event_before(&**log, offset)).transpose();
             let (Some(log), Some(before)) = (log, before.at(&path)?.flatten()) else {
                 let reason = "it was cut from another log: no line of this one ends where it began";
@@ -143,7 +143,7 @@ impl Store {
             let (_, kept) = store.keep_present(now)?;
             // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
             store.forget_hint()?;
-            store.announce_head(head)?;
+            store.log.head.announce(head)?;
             draft.name(store.layout.log())?;
             let before = std::mem::take(&mut store.state);
             if let Err(fault) = store.reload(&mut |_, _| {}) {

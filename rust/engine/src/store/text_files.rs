@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
-use super::care::is_ours;
 use super::text_desk::Copied;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::layout::{Layout, index_name, is_text_draft, text_index_seq};
+use crate::log::files::is_ours;
 use crate::origin::Origin;
 use crate::state::State;
 use crate::text::file::{self, Source};
@@ -93,7 +93,7 @@ pub(super) struct Attached {
 /// Puts a file's documents beside a state, if they are of the same history.
 pub(super) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Option<Attached> {
     let state = &store.state;
-    let log = store.log.as_ref()?;
+    let log = store.log.open()?;
     if !is_in(&*log.file, log.walk.end, &log.origin, state, source) {
         return None;
     }

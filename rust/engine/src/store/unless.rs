@@ -36,7 +36,7 @@ impl Store {
     pub fn bookmark(&self) -> Bookmark {
         Bookmark {
             head: self.head(),
-            end: self.log.as_ref().map_or(0, |log| log.walk.end),
+            end: self.log.open().map_or(0, |log| log.walk.end),
         }
     }
 
@@ -72,7 +72,7 @@ impl Store {
     /// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
     /// log is another one, or was compacted and began anew somewhere behind it.
     pub(super) fn first_behind(&self, since: &Bookmark) -> Result<Option<u32>> {
-        let Some(log) = &self.log else {
+        let Some(log) = self.log.open() else {
             return Ok((since.head.is_empty()).then_some(0));
         };
         let timeline = self.state.timeline();

@@ -10,13 +10,11 @@ use crate::json::RecordSpans;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
 use crate::verify::BaseState;
-use crate::wal::writer::{Lines, Link, Saying};
+use crate::wal::writer::{Lines, Saying};
 
 use super::ahead::Ahead;
 use super::{Committed, Store};
 
-/// Memory for lines is kept from one commit to the next, up to so much.
-const SPARE_BYTES: usize = 8 * 1024 * 1024;
 /// What a record may grow to by patches, with room for the rest of its line.
 const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
 
@@ -122,7 +120,7 @@ impl Store {
 
     /// Gives a foreign base its anchor, if it has none yet.
     pub(super) fn anchor(&mut self, now: i64) -> Result<()> {
-        match self.report.base {
+        match self.log.report.base {
             BaseState::Unanchored => self.write(&[], now).map(|_| ()),
             _ => Ok(()),
         }
@@ -152,12 +150,12 @@ impl Store {
     /// Puts a batch behind the log; gives its lines and where they stand.
     fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64)> {
         if count(parts) > 0 {
-            self.check_end_is_known()?;
+            self.log.check_end_is_known()?;
         }
         let coming = coming(parts);
         let adoption = self.adopt()?;
         let adopts = adoption.is_some();
-        let fits = |ahead: &Ahead| !adopts && ahead.fits(self.link(), self.latest(), count(parts));
+        let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let lines = match ahead.filter(fits) {
             Some(ahead) => ahead.lines,
             None => self.spell(parts, coming, adoption, now)?,
@@ -167,7 +165,7 @@ impl Store {
         self.state.make_room(coming)?;
         let base = self.append(&lines, now)?;
         if adopts {
-            self.report.base = BaseState::Adopted;
+            self.log.report.base = BaseState::Adopted;
         }
         Ok((lines, base))
     }
@@ -180,9 +178,7 @@ impl Store {
             next_seq: lines.link.next_seq,
             last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
         };
-        if lines.bytes.capacity() <= SPARE_BYTES {
-            self.spare = lines;
-        }
+        self.log.keep_memory(lines);
         committed
     }
 
@@ -193,9 +189,9 @@ impl Store {
         adoption: Option<String>,
         now: i64,
     ) -> Result<Lines> {
-        let ts = self.hand.digits(now.max(self.latest()));
+        let ts = self.log.stamp(now);
         let depth = self.options.recursion_depth;
-        let mut lines = std::mem::take(&mut self.spare).reusing(self.link());
+        let mut lines = self.log.fresh_lines();
         if let Some(record) = adoption {
             lines.push(Saying {
                 op: Op::Adopt,
@@ -211,20 +207,5 @@ impl Store {
             lines.add(part.borrow(), &ts, depth);
         }
         Ok(lines)
-    }
-
-    pub(super) fn link(&self) -> Link {
-        let walk = self.log.as_ref().map(|log| &log.walk);
-        let mark = walk.map(|walk| *walk.mark()).unwrap_or_default();
-        let claimed = walk.map_or(0, |walk| walk.follower.claimed);
-        Link {
-            head: mark.head,
-            next_seq: mark.last_seq.max(claimed) + 1,
-        }
-    }
-
-    /// The latest moment that an event of the log carries, in microseconds since 1970.
-    pub fn latest(&self) -> i64 {
-        self.log.as_ref().map_or(i64::MIN, |log| log.walk.latest)
     }
 }

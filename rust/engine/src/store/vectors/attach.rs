@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::ids::Ids;
+use super::ids::Attachment;
 use super::index::Spaces;
 use super::rows::{Ahead, is_finite, not_finite};
 use super::words::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
@@ -11,21 +11,6 @@ use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::draft::Draft;
 use crate::store::{Bookmark, Committed, Store};
-
-/// Embeddings of some records, all of one model.
-#[derive(Clone, Copy, Debug)]
-pub struct Attachment<'a> {
-    /// The space, or the one that is asked when none is named.
-    pub space: Option<&'a str>,
-    /// The model they come from; may be left out once the space is bound.
-    pub model: Option<&'a str>,
-    /// How many components each has.
-    pub dim: usize,
-    /// The records.
-    pub ids: &'a Ids,
-    /// The vectors, end to end.
-    pub rows: &'a [f32],
-}
 
 impl Store {
     /// Gives records embeddings, all or none.
@@ -140,9 +125,7 @@ impl Store {
             self.hear(place.ahead.outcome(), &place.path)?;
         }
         if self.syncs_every_commit() {
-            if self.unsynced.rows == said {
-                self.unsynced.rows = self.state.rows_named().len();
-            }
+            self.rows_on_disk.go_on(said, self.state.rows_named().len());
             self.sync_if_due(now)?;
         }
         Ok(committed)

@@ -18,9 +18,11 @@ use crate::disk::{Access, Disk, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::stamp;
+use crate::layout::Layout;
+use crate::log::files::{Scratch, copy_range, free_name, with_suffix};
+use crate::log::{Barrier, Log};
+use crate::state::State;
 use crate::store::Store;
-use crate::store::care::Scratch;
-use crate::store::copies::{copy_range, free_name, with_suffix};
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -61,32 +63,88 @@ impl DirtyRows {
     }
 }
 
-impl Store {
-    /// What must be synced before the log may be.
-    pub(in crate::store) fn dirty_rows(&self) -> Option<DirtyRows> {
-        let named = self.state.rows_named();
-        let fresh = named.get(self.unsynced.rows..).filter(|fresh| !fresh.is_empty())?;
-        let names: BTreeSet<(&str, u64)> = fresh
-            .iter()
-            .filter_map(|slot| words::file_of(self.state.spelled_id(*slot), self.state.record_in(*slot)))
-            .collect();
-        let files = names
-            .iter()
-            .map(|(space, generation)| self.layout.rows(space, *generation));
-        Some(DirtyRows {
-            disk: Arc::clone(&self.disk),
-            folder: self.layout.vectors(),
-            files: files.collect(),
-            reached: named.len(),
-            reading: self.unsynced.reading,
-        })
+/// How far the disk has the rows that the log names.
+#[derive(Default)]
+pub(in crate::store) struct RowsOnDisk {
+    /// How much of what was said about embeddings has its rows on disk.
+    said: usize,
+    /// How often the log was read anew: what was said before then is counted otherwise.
+    reading: u64,
+}
+
+impl RowsOnDisk {
+    /// The log was read anew: so much of what it says of rows is known to have them.
+    pub fn read_anew(&mut self, said: usize) {
+        self.said = said;
+        self.reading += 1;
+    }
+
+    /// Rows that were synced before the log named them, from `said` on.
+    pub fn go_on(&mut self, said: usize, now_said: usize) {
+        if self.said == said {
+            self.said = now_said;
+        }
     }
 
     /// Hears that rows were synced.
-    pub(in crate::store) fn note_rows(&mut self, rows: &DirtyRows) {
-        if rows.reading == self.unsynced.reading {
-            self.unsynced.rows = self.unsynced.rows.max(rows.reached);
+    pub fn note(&mut self, rows: &DirtyRows) {
+        if rows.reading == self.reading {
+            self.said = self.said.max(rows.reached);
         }
+    }
+
+    /// The files that the disk may not have yet; `None` if it has all.
+    fn dirty(&self, disk: &Arc<dyn Disk>, layout: &Layout, state: &State) -> Option<DirtyRows> {
+        let named = state.rows_named();
+        let fresh = named.get(self.said..).filter(|fresh| !fresh.is_empty())?;
+        let names: BTreeSet<(&str, u64)> = fresh
+            .iter()
+            .filter_map(|slot| words::file_of(state.spelled_id(*slot), state.record_in(*slot)))
+            .collect();
+        let files = names.iter().map(|(space, generation)| layout.rows(space, *generation));
+        Some(DirtyRows {
+            disk: Arc::clone(disk),
+            folder: layout.vectors(),
+            files: files.collect(),
+            reached: named.len(),
+            reading: self.reading,
+        })
+    }
+}
+
+/// The rows that must be on disk before the log may be.
+pub(in crate::store) struct RowBarrier<'a> {
+    disk: &'a Arc<dyn Disk>,
+    layout: &'a Layout,
+    state: &'a State,
+    on_disk: &'a mut RowsOnDisk,
+}
+
+impl Barrier for RowBarrier<'_> {
+    fn sync(&mut self) -> Result<()> {
+        if let Some(rows) = self.on_disk.dirty(self.disk, self.layout, self.state) {
+            rows.sync()?;
+            self.on_disk.note(&rows);
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// The log, and what must be on disk before it.
+    pub(in crate::store) fn log_and_rows(&mut self) -> (&mut Log, RowBarrier<'_>) {
+        let rows = RowBarrier {
+            disk: &self.disk,
+            layout: &self.layout,
+            state: &self.state,
+            on_disk: &mut self.rows_on_disk,
+        };
+        (&mut self.log, rows)
+    }
+
+    /// What must be synced before the log may be.
+    pub(in crate::store) fn dirty_rows(&self) -> Option<DirtyRows> {
+        self.rows_on_disk.dirty(&self.disk, &self.layout, &self.state)
     }
 
     /// Takes back all rows that are not what the log says; what they hold instead is kept in `quarantine/`. Files that
@@ -152,7 +210,7 @@ impl Store {
             return Ok(());
         }
         // If there is nothing else to do, at least it should be known why.
-        unread.filter(|_| self.report.damage.is_empty()).map_or(Ok(()), Err)
+        unread.filter(|_| self.log.report.damage.is_empty()).map_or(Ok(()), Err)
     }
 
     /// Keeps what rows hold, as far as they are there: a line for each.

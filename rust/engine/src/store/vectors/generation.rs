@@ -16,8 +16,9 @@ use crate::disk::{Disk, DiskFile, PACE_BYTES};
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
 use crate::layout::{CODES_SUFFIX, Layout, ROWS_SUFFIX, is_file_of_space};
+use crate::log::files::{Scratch, is_folder, is_ours};
 use crate::store::Store;
-use crate::store::care::{Scratch, Turns, is_folder, is_ours};
+use crate::store::care::Turns;
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;

@@ -22,6 +22,21 @@ pub struct Ids {
     ends: Vec<usize>,
 }
 
+/// Embeddings of some records, all of one model.
+#[derive(Clone, Copy, Debug)]
+pub struct Attachment<'a> {
+    /// The space, or the one that is asked when none is named.
+    pub space: Option<&'a str>,
+    /// The model they come from; may be left out once the space is bound.
+    pub model: Option<&'a str>,
+    /// How many components each has.
+    pub dim: usize,
+    /// The records.
+    pub ids: &'a Ids,
+    /// The vectors, end to end.
+    pub rows: &'a [f32],
+}
+
 impl Ids {
     /// No ids yet, and room for so many.
     #[must_use]

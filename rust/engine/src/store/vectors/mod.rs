@@ -47,16 +47,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use ask::{Matrix, SpaceReport};
-pub use attach::Attachment;
 pub(super) use attach::check as check_attachment;
 pub use hunt::{Hunt, Neighbour, Question};
-pub use ids::Ids;
+pub use ids::{Attachment, Ids};
 
 use check::short_files;
 pub(super) use check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use compare::altered_companions;
 pub(super) use doubt::doubt;
-pub(super) use durable::DirtyRows;
+pub(super) use durable::{DirtyRows, RowsOnDisk};
 pub(super) use generation::{leave_the_dead, make_way};
 pub(super) use nearby::{Narrowed, Near, Nearby, Recent, no_past};
 

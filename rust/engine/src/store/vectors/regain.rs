@@ -16,9 +16,8 @@ use crate::digest::sha256_each;
 use crate::disk::{Access, Disk, Mapping};
 use crate::error::{At, Error, Result};
 use crate::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
+use crate::log::files::{Scratch, copy_bytes, with_suffix};
 use crate::store::Store;
-use crate::store::care::Scratch;
-use crate::store::copies::{copy_bytes, with_suffix};
 use crate::store::proofs::other_folders;
 
 use super::check::open_rows;

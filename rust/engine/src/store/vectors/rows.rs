@@ -11,18 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
-use super::attach::Attachment;
+use super::ids::Attachment;
 use super::words::{self, Bound, GROUP_ROWS};
 use crate::digest::{Hex, sha256_each};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::layout::rows_name;
+use crate::log::files::{copy_range, is_taken_by_others, with_suffix};
 use crate::options::Durability;
 use crate::ordered::in_order;
 use crate::store::Store;
-use crate::store::care::is_taken_by_others;
-use crate::store::copies::{copy_range, with_suffix};
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;
@@ -174,7 +173,7 @@ impl Store {
     /// After a sync of rows that failed nobody may rely on the disk.
     pub(super) fn hear(&mut self, outcome: io::Result<()>, path: &Path) -> Result<()> {
         if let Err(fault) = &outcome {
-            self.poison(&fault.to_string());
+            self.log.poison(&fault.to_string());
         }
         outcome.at(path)
     }
@@ -217,7 +216,7 @@ impl Store {
 
     /// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
     pub(super) fn rows_not_to_touch(&self, bound: &Bound) -> Result<u32> {
-        if self.report.damage.is_empty() {
+        if self.log.report.damage.is_empty() {
             return Ok(0);
         }
         let path = self.layout.rows(&bound.name, bound.generation);
@@ -242,7 +241,7 @@ impl Store {
                 return true;
             }
             let path = self.layout.rows(name, *generation);
-            let is_kept = !self.report.damage.is_empty() && self.disk.exists(&path);
+            let is_kept = !self.log.report.damage.is_empty() && self.disk.exists(&path);
             let is_others = |path: &Path| is_taken_by_others(&*self.disk, path);
             is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
         };

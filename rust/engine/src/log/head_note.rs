@@ -1,0 +1,281 @@
+//! When is the head of the log noted outside the project?
+//!
+//! INVARIANT: the log at its path always stands to the note: it holds the head that was seen, or a log that was announced in
+//! the note before it came. So whoever finds a note and a log that do not fit, and both are the same after the look as before
+//! it, has found a loss; and a note is only ever replaced by a head that follows from it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{Access, Disk, Manner};
+use crate::error::{At, Result};
+use crate::hint::{Hint, hint_for, read_hint};
+use crate::layout::Layout;
+use crate::remembered::{self, Note, Standing};
+use crate::wal::synced::Synced;
+use crate::wal::writer::Lines;
+
+use super::site::Site;
+
+/// A writer notes its head no more often than this, in microseconds.
+const PAUSE_MICROS: i64 = 1_000_000;
+/// How often a note and a log that others keep replacing are looked at: a look takes far less than a compaction.
+const MOST_LOOKS: usize = 100;
+
+/// The note about the head of a log, as one who has the log open keeps it.
+pub(crate) struct HeadNote {
+    site: Arc<Site>,
+    /// Where it is; `None` if nobody asks for it.
+    file: Option<PathBuf>,
+    standing: Standing,
+    /// When a head was noted last.
+    told: i64,
+    /// Why it could not be.
+    fault: Option<String>,
+}
+
+impl HeadNote {
+    /// A note that was not looked at yet.
+    pub fn new(site: Arc<Site>, file: Option<PathBuf>) -> Self {
+        Self {
+            site,
+            file,
+            standing: Standing::Unseen,
+            told: i64::MIN,
+            fault: None,
+        }
+    }
+
+    /// How the log stood to the note when it was read.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Why the head could not be noted when it was tried last.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Whether anybody asks for one.
+    pub fn is_kept(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Whether there is one.
+    pub fn is_there(&self) -> bool {
+        self.file.as_ref().is_some_and(|note| self.site.disk.exists(note))
+    }
+
+    /// Looks again how the log stands to the note.
+    pub fn find_standing(&mut self) -> Result<()> {
+        if let Some(note) = &self.file {
+            self.standing = standing_of(&*self.site.disk, &self.site.layout, note)?;
+        }
+        Ok(())
+    }
+
+    /// Notes a head that is on disk, at most once a second by the clock of whoever writes. The clock may be set back, and what
+    /// is stamped may be ahead of it for years: neither must keep a head from being noted.
+    pub fn tell_now_and_then(&mut self, reached: &Synced, now: i64) {
+        if !(0..PAUSE_MICROS).contains(&now.saturating_sub(self.told)) {
+            self.told = now;
+            self.tell(reached);
+        }
+    }
+
+    /// Under the lock: notes a head of the log at its path, if it follows from the one that was noted last.
+    pub fn tell(&mut self, reached: &Synced) {
+        self.replace(|_| Ok(Some(*reached)));
+    }
+
+    /// Notes how far the log is known to be on disk, whoever brought it there.
+    pub fn tell_known(&mut self, is_locked: bool) {
+        let site = Arc::clone(&self.site);
+        if is_locked {
+            self.replace(|_| known_head(&*site.disk, &site.layout));
+        } else {
+            self.replace(|says| known_head_unless_announced(&*site.disk, &site.layout, says));
+        }
+    }
+
+    fn replace(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>) {
+        let Some(note) = &self.file else {
+            return;
+        };
+        match note_head(&*self.site.disk, &self.site.layout, note, find) {
+            Ok(standing) => {
+                self.fault = None;
+                self.standing = standing.unwrap_or_else(|| self.standing.clone());
+            }
+            // The log is none the worse; whoever asks is told that nobody can tell.
+            Err(fault) => {
+                self.fault = Some(format!("the head could not be remembered: {}: {fault}", note.display()));
+            }
+        }
+    }
+
+    /// Under the lock: takes the head of the log, or that there is none, for the right one.
+    pub fn accept(&mut self, reached: Option<Synced>) -> Result<()> {
+        let Some(note) = &self.file else {
+            return Ok(());
+        };
+        let (disk, folder) = (&*self.site.disk, self.site.layout.folder());
+        remembered::alone(disk, note, || match reached {
+            Some(reached) => remembered::write(disk, note, folder, &Note::of(reached)),
+            None if disk.exists(note) => disk.remove(note),
+            None => Ok(()),
+        })
+        .at(note)?;
+        self.find_standing()
+    }
+
+    /// Under the lock: another log is about to take the place of this one, and that is meant. If this one is not what was seen
+    /// last, that is put down: the log to come could not tell it any more.
+    pub fn announce(&self, next: Option<Synced>) -> Result<()> {
+        let (Some(note), Some(next)) = (&self.file, next) else {
+            return Ok(());
+        };
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        if !disk.exists(note) {
+            return Ok(());
+        }
+        let announce = || {
+            let Some(says) = remembered::read(disk, note)? else {
+                return Ok(());
+            };
+            let says = match remembered::standing(disk, layout, Some(&says))? {
+                Standing::Kept => Note {
+                    next: Some(next),
+                    lost: None,
+                    ..says
+                },
+                Standing::Lost(reason) => Note {
+                    next: None,
+                    lost: Some(reason),
+                    ..says
+                },
+                _ => return Ok(()),
+            };
+            remembered::write(disk, note, layout.folder(), &says)
+        };
+        match remembered::alone(disk, note, announce) {
+            // What cannot be read stays as it is, and is told at every look.
+            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => Ok(()),
+            outcome => outcome.at(note),
+        }
+    }
+
+    /// The same for a log that these lines begin. That it could not be announced is no reason not to write it.
+    pub fn announce_log(&mut self, lines: &Lines) {
+        let head = lines.link.head.map(|head| Synced {
+            offset: lines.bytes.len() as u64,
+            seq: lines.link.next_seq - 1,
+            first: head,
+            head,
+        });
+        if let Err(fault) = self.announce(head) {
+            self.fault = Some(format!("the head could not be remembered: {fault}"));
+        }
+    }
+}
+
+/// How the files of a store stand to a remembered head. A loss is believed only of a note and a log that nobody replaced
+/// during the look.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+    let log = || disk.status(layout.log()).ok().map(|now| now.identity);
+    for _ in 0..MOST_LOOKS {
+        let says = match remembered::read(disk, note) {
+            Ok(says) => says,
+            Err(fault) => return Ok(unreadable(note, &fault)),
+        };
+        let before = log();
+        let verdict = remembered::standing(disk, layout, says.as_ref()).at(layout.log())?;
+        let is_quiet = || log() == before && remembered::read(disk, note).is_ok_and(|now| now == says);
+        if matches!(verdict, Standing::Unseen | Standing::Kept) || is_quiet() {
+            return Ok(verdict);
+        }
+    }
+    let reason = "log and note keep being replaced: no quiet look at them";
+    Ok(Standing::Unknown(reason.to_owned()))
+}
+
+/// Notes how far a log is known to be on disk, for someone who only looked at the files, without opening them.
+///
+/// # Errors
+/// `Io` if the note cannot be written.
+pub(crate) fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
+    disk.guard(layout.folder(), Manner::default());
+    if !disk.exists(layout.lock()) {
+        return Ok(());
+    }
+    let noted = note_head(disk, layout, note, |says| {
+        known_head_unless_announced(disk, layout, says)
+    });
+    noted.map(|_| ()).at(note)
+}
+
+/// Replaces a note by the head that `find` gives, who is shown what it says now, if that head follows from it. How the log
+/// stands to the note then.
+fn note_head(
+    disk: &dyn Disk,
+    layout: &Layout,
+    note: &Path,
+    find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>,
+) -> io::Result<Option<Standing>> {
+    remembered::alone(disk, note, || {
+        let says = match remembered::read(disk, note) {
+            Ok(says) => says,
+            // What cannot be read is no note that may be replaced.
+            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => return Ok(Some(unreadable(note, &fault))),
+            Err(fault) => return Err(fault),
+        };
+        let Some(reached) = find(says.as_ref())? else {
+            return Ok(None);
+        };
+        let log = disk.open(layout.log(), Access::Read)?;
+        // Where blank or damaged lines stand behind the last event, no place names it: a note would be an alarm later.
+        if !matches!(hint_for(Some(reached), &*log, log.length()?)?, Hint::Synced(_)) {
+            return Ok(None);
+        }
+        let standing = remembered::standing(disk, layout, says.as_ref())?;
+        if !matches!(standing, Standing::Unseen | Standing::Kept) {
+            return Ok(Some(standing));
+        }
+        let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
+        if !says.is_some_and(|says| says == Note::of(says.seen) && is_known(&says.seen)) {
+            remembered::write(disk, note, layout.folder(), &Note::of(reached))?;
+        }
+        Ok(Some(Standing::Kept))
+    })
+}
+
+/// Up to where the log at its path is known to be on disk.
+fn known_head(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
+    let known = read_hint(disk, layout)?;
+    let log = disk.open(layout.log(), Access::Read)?;
+    let fits = matches!(hint_for(known, &*log, log.length()?)?, Hint::Synced(_));
+    let is_here = disk.status(layout.log())?.identity == log.identity()?;
+    Ok(known.filter(|_| fits && is_here))
+}
+
+/// The same for those who do not have the lock. A restore may be under way then: it announces itself in the note before the
+/// log changes, and notes the new head after that. So only a note without announcement is replaced; nobody announces
+/// anything while the note is held.
+fn known_head_unless_announced(disk: &dyn Disk, layout: &Layout, says: Option<&Note>) -> io::Result<Option<Synced>> {
+    match says {
+        Some(Note { next: Some(_), .. }) => Ok(None),
+        _ => known_head(disk, layout),
+    }
+}
+
+/// A note that cannot be read, and may not be replaced.
+fn unreadable(note: &Path, fault: &io::Error) -> Standing {
+    Standing::Unreadable(format!(
+        "the note about the last head, {}, cannot be read: {fault}",
+        note.display()
+    ))
+}

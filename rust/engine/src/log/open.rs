@@ -1,0 +1,170 @@
+//! What is known of a log that is open: its file, how far it was read, and what it starts from?
+
+use std::io;
+use std::sync::Arc;
+
+use crate::chain::Mark;
+use crate::damage::Tail;
+use crate::digest::{Hex, sha256};
+use crate::disk::{DiskFile, Identity, read_upto};
+use crate::hint::line_before;
+use crate::origin::Origin;
+use crate::verify::{Sink, Walk};
+use crate::wal::reader::Reading;
+use crate::wal::synced::Synced;
+use crate::wal::writer::{Lines, Link};
+
+/// A larger tail is read anew at every look.
+const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What a pending tail looked like. Others may replace it by as many other bytes, so its length does not tell; but to load
+/// everything anew for the same bytes again and again would keep a search from ever seeing one state twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TailSeen {
+    log: Identity,
+    start: u64,
+    digest: Hex,
+}
+
+/// A log that is open.
+pub(crate) struct OpenLog {
+    /// Where it is read from, and written to once that is allowed.
+    pub file: Arc<dyn DiskFile>,
+    /// Which file that is.
+    pub identity: Identity,
+    /// How far it was read.
+    pub walk: Walk,
+    /// What it starts from.
+    pub origin: Origin,
+    /// The handle writes.
+    pub(super) writable: bool,
+    /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
+    pub(super) anchored: bool,
+}
+
+impl OpenLog {
+    /// A log whose handle only reads.
+    pub fn reading(file: Arc<dyn DiskFile>, walk: Walk, origin: Origin) -> io::Result<Self> {
+        Ok(Self {
+            identity: file.identity()?,
+            file,
+            walk,
+            origin,
+            writable: false,
+            anchored: false,
+        })
+    }
+
+    /// A log whose handle writes.
+    pub fn writing(file: Arc<dyn DiskFile>, walk: Walk, origin: Origin) -> io::Result<Self> {
+        Ok(Self {
+            writable: true,
+            ..Self::reading(file, walk, origin)?
+        })
+    }
+
+    /// The same, if the hint about the last sync speaks of it.
+    #[must_use]
+    pub fn anchored(self, anchored: bool) -> Self {
+        Self { anchored, ..self }
+    }
+
+    /// How far the chain has come.
+    pub fn mark(&self) -> &Mark {
+        self.walk.mark()
+    }
+
+    /// Where the log ends now, as the hint spells it; `None` before the first event.
+    pub fn reached(&self) -> Option<Synced> {
+        let mark = self.mark();
+        // If lines stand behind the last event that could not be loaded, a hint there would make a tail of them.
+        if mark.gap {
+            return None;
+        }
+        Some(Synced {
+            offset: mark.end,
+            seq: mark.last_seq,
+            first: mark.first?,
+            head: mark.head?,
+        })
+    }
+
+    /// Where the chain stands for whoever writes next.
+    pub fn link(&self) -> Link {
+        Link {
+            head: self.mark().head,
+            next_seq: self.mark().last_seq.max(self.walk.follower.claimed) + 1,
+        }
+    }
+
+    /// Whether the file became shorter than what was read of it.
+    pub fn is_cut(&self) -> bool {
+        self.file.length().is_ok_and(|length| length < self.mark().end)
+    }
+
+    /// Whether all that was read counts.
+    pub fn is_whole(&self) -> bool {
+        self.walk.follower.damage.is_empty() && self.walk.follower.tail.is_none()
+    }
+
+    /// Whether the last event that is known still stands where it stood.
+    pub fn knows_its_end(&self) -> io::Result<bool> {
+        let Some(known) = self.reached() else {
+            return Ok(true);
+        };
+        let line = line_before(&*self.file, known.offset)?;
+        Ok(line.is_some_and(|line| known.fits_head(&line)))
+    }
+
+    /// Shows what was appended, up to the length of the log; says why it does not count to its end, if it does not.
+    pub fn go_on(&mut self, length: u64, threads: usize, sink: &mut dyn Sink) -> io::Result<Option<Tail>> {
+        if length < self.walk.end {
+            return Ok(Some(Tail {
+                offset: length,
+                length: 0,
+                reason: "the log became shorter".to_owned(),
+                events: 0,
+            }));
+        }
+        let reading = Reading {
+            trusted_until: 0,
+            threads,
+        };
+        self.walk.go(&*self.file, length, reading, sink, &mut |_, _| {})
+    }
+
+    /// What the bytes behind the committed end look like, if they can be looked at.
+    pub fn look_at_tail(&self) -> io::Result<Option<TailSeen>> {
+        let (start, end) = (self.walk.end, self.file.length()?);
+        if end.saturating_sub(start) > LARGEST_TAIL_BYTES {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        read_upto(&*self.file, &mut bytes, start, (end - start) as usize)?;
+        Ok(Some(TailSeen {
+            log: self.identity,
+            start,
+            digest: sha256(&bytes),
+        }))
+    }
+
+    /// Takes note of lines that were put behind the others.
+    pub(super) fn advance(&mut self, lines: &Lines, now: i64) {
+        let count = lines.starts.len() as u64;
+        self.walk.latest = self.walk.latest.max(now);
+        self.walk.lines += count;
+        self.walk.end += lines.bytes.len() as u64;
+        let mark = &mut self.walk.follower.mark;
+        mark.head = lines.link.head;
+        mark.first = mark.first.or_else(|| first_hash(lines));
+        mark.first_seq.get_or_insert(lines.link.next_seq - count);
+        mark.last_seq = lines.link.next_seq - 1;
+        mark.events += count;
+        (mark.end, mark.gap) = (self.walk.end, false);
+    }
+}
+
+/// The hash of the first of some lines.
+pub(super) fn first_hash(lines: &Lines) -> Option<Hex> {
+    lines.bytes.get(9..73).and_then(Hex::read)
+}

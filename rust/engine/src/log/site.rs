@@ -1,0 +1,54 @@
+//! Where does a log live?
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::{At, Result};
+use crate::layout::Layout;
+
+/// The folder of a log, on its disk.
+pub(crate) struct Site {
+    pub disk: Arc<dyn Disk>,
+    pub layout: Layout,
+}
+
+impl Site {
+    /// Where the log is.
+    pub fn log(&self) -> &Path {
+        self.layout.log()
+    }
+
+    /// Whether a file is the log at its path.
+    pub fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {
+        let here = self.disk.status(self.log());
+        matches!((file.identity(), here), (Ok(file), Ok(now)) if file == now.identity)
+    }
+
+    /// Makes the folder, and its name durable.
+    pub fn create_folder(&self) -> Result<()> {
+        let folder = self.layout.folder();
+        // Every folder that is new needs its name made durable in the one above.
+        let missing: Vec<&Path> = folder.ancestors().take_while(|path| !self.disk.exists(path)).collect();
+        self.disk.create_dir(folder).at(folder)?;
+        for parent in missing.iter().filter_map(|path| path.parent()) {
+            let parent = if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            };
+            self.disk.sync_dir(parent).at(parent)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the log new contents, as a whole or not at all.
+    pub fn replace_log(&self, bytes: &[u8]) -> Result<()> {
+        let (draft, path, folder) = (self.layout.log_draft(), self.log(), self.layout.folder());
+        let file = self.disk.create(&draft).at(&draft)?;
+        file.write_at(bytes, 0).at(&draft)?;
+        file.sync().at(&draft)?;
+        self.disk.rename(&draft, path).at(path)?;
+        self.disk.sync_dir(folder).at(folder)
+    }
+}
