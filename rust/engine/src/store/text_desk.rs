@@ -368,7 +368,12 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
         drop(store);
         let Attached { mut index, changed } = attached;
         changed.iter().for_each(|row| row.put_into(&mut index));
-        desk.keep(index, life, changes, source, true);
+        // Whoever is so far behind that all changes were forgotten may have far too many of them at once.
+        let is_overgrown = index.is_overgrown() && can_be_sealed(&index);
+        if is_overgrown {
+            index.seal();
+        }
+        desk.keep(index, life, changes, source, !is_overgrown);
         return Ok(());
     }
     check_room(store.state.slot_count(), store.state.bytes())?;
