@@ -125,24 +125,34 @@ fn a_cut_inside_a_line_is_found() {
     }
 }
 
+/// Whether a write is taken by a log with these contents; and that it hides no damage.
+fn takes_a_write(disk: &CrashDisk, bytes: &[u8]) -> bool {
+    replace(disk, layout().log(), bytes);
+    let before = verify(disk).damage.len();
+    let mut store = open(disk, Durability::Full).expect("open");
+    let written = store.commit(&draft(&Action::Put(50)), scenario::START + 99);
+    store.close().expect("close");
+    let reopened = open(disk, Durability::Full).expect("open");
+    let is_there = reopened
+        .get("R1")
+        .is_some_and(|record| record.windows(8).any(|text| text == b"label 50"));
+    assert_eq!(written.is_ok(), is_there);
+    assert_eq!(verify(disk).damage.len(), before);
+    is_there
+}
+
 #[test]
 fn writing_goes_on_behind_damage_and_does_not_hide_it() {
     let disk = store();
-    let log = layout().log().to_owned();
-    let mut bytes = contents(&disk, &log);
-    bytes.truncate(bytes.len() - 30);
-    replace(&disk, &log, &bytes);
-    let mut store = open(&disk, Durability::Full).expect("open");
-    store
-        .commit(&draft(&Action::Put(50)), scenario::START + 99)
-        .expect("a write");
-    store.close().expect("close");
-    let report = verify(&disk);
-    assert_eq!(report.damage.len(), 1, "{report:?}");
-    let reopened = open(&disk, Durability::Full).expect("open");
-    assert!(
-        reopened
-            .get("R1")
-            .is_some_and(|record| record.windows(8).any(|text| text == b"label 50"))
-    );
+    let mut bytes = contents(&disk, layout().log());
+    let end = bytes.len();
+    bytes[end / 2] ^= 1;
+    assert!(takes_a_write(&disk, &bytes));
+}
+
+#[test]
+fn nothing_is_written_behind_a_lost_end() {
+    let disk = store();
+    let bytes = contents(&disk, layout().log());
+    assert!(!takes_a_write(&disk, &bytes[..bytes.len() - 30]));
 }
