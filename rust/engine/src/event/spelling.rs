@@ -7,26 +7,13 @@
 
 use memchr::memmem;
 
+use super::draft_value::RECORD_FIELDS;
 use super::line::{Event, FIELDS, Trust};
 use super::trial::{BLOCK_BYTES, Budget, Neighbours, Search};
 use crate::damage::DamageKind;
 use crate::digest::{Hex, sha256};
 use crate::json::{self, JsonFault, Value};
 
-/// The fields that most records have.
-const RECORD_FIELDS: [&str; 11] = [
-    "confidence",
-    "data",
-    "epistemic_boundary",
-    "evidence",
-    "id",
-    "is_hypothesis",
-    "kind",
-    "label",
-    "model_assumptions",
-    "source_type",
-    "status",
-];
 /// What is lost where a text cannot be read any more, and what keys are made of.
 const LIKELY: &[u8] = b"\"{}[]:, \\_.abcdefghijklmnopqrstuvwxyz0123456789";
 /// How much more than to hash a line it costs to read one and to spell its payload twice.
