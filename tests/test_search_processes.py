@@ -79,6 +79,29 @@ def test_threads_share_one_index(store: ChronoStore) -> None:
     assert agrees(hits, scores(store.query(), "word7 alpha"), 50)
 
 
+def test_what_is_found_says_what_was_asked_however_often_it_changes(store: ChronoStore) -> None:
+    stop = threading.Event()
+
+    def change() -> None:
+        number = 0
+        while not stop.is_set():
+            store.upsert(ChronoRecord(id=f"R{number % 3}", label=f"token{number % 7} always"))
+            number += 1
+
+    writer = threading.Thread(target=change)
+    writer.start()
+    try:
+        for number in range(2_000):
+            token = f"token{number % 7}"
+            hits = store.search(token, limit=1, context=False)
+            assert all(token in hit.record.label for hit in hits)
+            # What all its versions say is found through every change.
+            assert number < 100 or store.search("always", limit=1, context=False)
+    finally:
+        stop.set()
+        writer.join()
+
+
 FIRST = """
 import sys
 from chronomemory import ChronoStore

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::vectors::Near;
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
 use crate::state::{Row, State, unspelled};
-use crate::text::{Filter, Found, Index, Question, asked, link_key};
+use crate::text::{Filter, Found, Index, Question, asked, link_key, says_any};
 
 /// A record may be named by thousands; so many of them count as its neighbours.
 const MOST_NEIGHBOURS: usize = 32;
@@ -120,13 +120,22 @@ impl Candidates<'_> {
     }
 }
 
-/// The best records for a search. `None` if the state was replaced meanwhile, or an embedding turned out to be damaged.
+/// Who asks, and whether it may ask again.
+pub(super) struct Asker<'a> {
+    pub ask: Ask<'a>,
+    /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
+    /// somebody has to say at last: this is how it is now, and it still answers.
+    pub begins_anew: bool,
+}
+
+/// The best records for a search. `None` if the state was replaced meanwhile, an embedding turned out to be damaged, or
+/// (see [`Asker`]) a record is no longer what was found.
 pub(super) fn rank(
     index: &Index,
     search: &Search,
     filter: &Filter,
     near: Option<&Near>,
-    ask: Ask<'_>,
+    Asker { ask, begins_anew }: &Asker<'_>,
 ) -> Option<Vec<Hit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let question = index.question(&stems, filter);
@@ -179,6 +188,15 @@ pub(super) fn rank(
             };
             let doc = candidates.docs[at];
             let cosine = candidates.cosine(doc);
+            if index.is_older(doc, &row) {
+                if *begins_anew {
+                    is_sound = false;
+                    break;
+                }
+                if cosine.is_none() && !still_says(index, &row, &stems) {
+                    continue;
+                }
+            }
             if cosine.is_some() && !near.is_some_and(|near| near.check_again(slots[at])) {
                 is_sound = false;
                 break;
@@ -204,6 +222,17 @@ pub(super) fn rank(
         }
     })?;
     is_sound.then_some(hits)
+}
+
+/// Whether a record has one of the words that were asked for.
+fn still_says(index: &Index, row: &Row<'_>, stems: &[String]) -> bool {
+    let mut says = false;
+    index.fields().read(row.record, &mut |found| {
+        if let Found::Text(text, _) = found {
+            says = says || says_any(text, stems);
+        }
+    });
+    says
 }
 
 /// The documents of the highest cosines, best first; the index may have moved on since they were looked for.

@@ -6,7 +6,7 @@
 use super::View;
 use super::archive_faults::OrDamage;
 use super::moments::edge_at;
-use super::rank::{Hit, Search, rank};
+use super::rank::{Asker, Hit, Search, rank};
 use super::shared::Shared;
 use super::text_desk::{catch_up, check_room};
 use super::vectors::no_past;
@@ -16,13 +16,18 @@ use crate::layout::LOG;
 use crate::state::State;
 use crate::text::{CHOICE_ID, Fields, Filter, Index};
 
+/// A search whose records change while it runs begins anew so many times.
+const MOST_TRIES: u32 = 8;
+
 /// The best records for a search, as of every write before it.
 ///
 /// # Errors
 /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
 pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     check(search)?;
+    let mut tries = 0;
     loop {
+        tries += 1;
         let desk = catch_up(shared)?;
         let (filter, life, nearby) = shared.read(|store| {
             let log = store.log.open().map(|log| (&*log.file, log.walk.end));
@@ -53,7 +58,11 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             let store = shared.looking();
             store.state.changes().life().is(&kept.life).then(|| look(&store.state))
         };
-        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &ask) {
+        let asker = Asker {
+            ask: &ask,
+            begins_anew: tries < MOST_TRIES,
+        };
+        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &asker) {
             return Ok(hits);
         }
     }
@@ -102,6 +111,10 @@ impl View {
             look(&self.state);
             Some(())
         };
-        Ok(rank(index, search, &filter, None, &ask).unwrap_or_default())
+        let asker = Asker {
+            ask: &ask,
+            begins_anew: false,
+        };
+        Ok(rank(index, search, &filter, None, &asker).unwrap_or_default())
     }
 }

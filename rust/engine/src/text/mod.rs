@@ -42,6 +42,6 @@ pub use fields::{CHOICE_ID, Fields, Found, is_searched};
 pub use filter::{Edge, Filter};
 pub use index::{Index, Question};
 pub use open::{link_key, tag_key};
-pub use question::asked;
+pub use question::{asked, says_any};
 pub use sealed::Sealed;
 pub use words::Words;

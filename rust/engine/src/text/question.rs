@@ -36,13 +36,23 @@ pub fn asked(text: &str) -> Vec<String> {
     stems
 }
 
+/// Whether a text has one of these stems.
+pub fn says_any(text: &str, stems: &[String]) -> bool {
+    let (mut words, mut found) = (Words::default(), Vec::new());
+    words.each(text, |word| found.push(word.to_owned()));
+    found.iter().any(|word| {
+        let stem = words.stem(word);
+        stems.iter().any(|asked| **asked == *stem)
+    })
+}
+
 fn is_common(word: &str) -> bool {
     COMMON_WORDS.contains(&word)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
+    use super::{asked, says_any};
 
     #[test]
     fn common_words_are_left_out_unless_there_is_nothing_else() {
@@ -52,5 +62,12 @@ mod tests {
         );
         assert_eq!(asked("To be, or not to be"), ["to", "be", "or", "not"]);
         assert!(asked("?!").is_empty());
+    }
+
+    #[test]
+    fn a_text_says_a_stem_in_any_of_its_forms() {
+        assert!(says_any("They RUN, and the", &asked("running")));
+        assert!(says_any("they ran, and the", &asked("the")));
+        assert!(!says_any("they ran", &asked("running")));
     }
 }
