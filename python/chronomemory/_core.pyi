@@ -45,6 +45,7 @@ __all__ = [
     "parse_json",
     "question_words",
     "recall_blocks",
+    "records_at_once",
     "spaces",
     "store_folder",
     "text_words",
@@ -245,7 +246,7 @@ def recall_blocks(engine: Engine, question: dict[str, Any]) -> dict[str, Any]:
     The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
     window, min_confidence, guarantees, space, query (float32 bytes or None), words, expansion, diversify,
     exploration, frame, budget.
-    {"results": [(id, score, five components, tokens, expanded, guaranteed)],
+    {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None)],
     "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
     """
 
@@ -293,6 +294,9 @@ def block_count(engine: Engine, kind: str, status: str) -> int:
 
 def block_record(engine: Engine, record_id: str) -> ChronoRecord | None:
     """A record, unless it has an id of this face and the face would not have written it."""
+
+def records_at_once(engine: Engine, ids: list[str]) -> tuple[str, list[ChronoRecord | None]]:
+    """The head of the log and these records as of it, without those that no verb of their face can use."""
 
 def block_misfits(engine: Engine) -> list[tuple[str, str, str]]:
     """What the face would not have written: id, field, reason."""

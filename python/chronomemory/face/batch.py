@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
-from chronomemory._core import bookmark, write_unless_changed
+from chronomemory._core import bookmark, records_at_once, write_unless_changed
 from chronomemory.errors import ChronoError, StoreLocked
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
@@ -53,6 +53,7 @@ class Connection:
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
+        self._fetched: dict[str, ChronoRecord | None] = {}
         self._since = bookmark(store.engine) if writable else ("", 0)
         self._watched: set[str] = set()
         self._attachments = Attachments()
@@ -64,10 +65,22 @@ class Connection:
         self._watched.add(record_id)
         return self.glimpse(record_id)
 
+    def fetch(self, record_ids: Iterable[str]) -> str:
+        """Look at several records in one go, and return the head of the log that they are as of.
+
+        Asked for later, they are what they were at this look.
+        """
+        ids = list(record_ids)
+        head, found = records_at_once(self.store.engine, ids)
+        self._fetched.update(zip(ids, found, strict=True))
+        return head
+
     def glimpse(self, record_id: str) -> ChronoRecord | None:
         """Return a record that the batch can do without: others may change it meanwhile."""
         found = self._seen.get(record_id)
-        if found is None:
+        if found is None and record_id in self._fetched:
+            found = self._fetched[record_id]
+        elif found is None:
             found = self._face.reader.record(self.store.engine, record_id)
         return None if found is None or found.status == "tombstone" else found
 
@@ -168,6 +181,7 @@ class Connection:
             for verb, what in changes:
                 log.info("%s %s", verb, what)
         self._changes, self._seen, self._attachments = [], {}, Attachments()
+        self._fetched = {}
 
     def _check_writable(self) -> None:
         if not self._writable:

@@ -121,9 +121,14 @@ class Spaces:
                     rows[at] = row
         return as_matrix(rows, len(records))
 
+    @staticmethod
+    def vector_of(text: str, embedder: Embedder) -> Vector:
+        """Return the vector of a question; whoever compares it minds whether it fits."""
+        return _checked(embedder.embed(text))
+
     def of_query(self, store: HasEngine, text: str, embedder: Embedder) -> Vector:
         """Return the vector of a question, which must fit those of the records that it is compared with."""
-        vector = _checked(embedder.embed(text))
+        vector = self.vector_of(text, embedder)
         space = self.of(embedder.model_name)
         known = next((known.dim for known in spaces(store) if known.name == space), len(vector))
         if known != len(vector):

@@ -77,8 +77,10 @@ fn found<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyTuple>> {
         tokens,
         expanded,
         guaranteed,
+        record,
     } = found;
-    (id, *score, *components, *tokens, *expanded, *guaranteed).into_pyobject(py)
+    let record = record.as_deref().map(|bytes| object::record(py, bytes)).transpose()?;
+    (id, *score, *components, *tokens, *expanded, *guaranteed, record).into_pyobject(py)
 }
 
 fn reason(why: Dropped) -> &'static str {
@@ -208,6 +210,29 @@ pub fn block_record<'py>(
         .handle()
         .read(py, |store| Ok(store.get(record_id).filter(sound).map(<[u8]>::to_vec)))?;
     found.map(|bytes| object::record(py, &bytes)).transpose()
+}
+
+/// The head of the log and records as of it, without those that no verb of their face can use.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+pub fn records_at_once<'py>(
+    py: Python<'py>,
+    engine: &Bound<'py, Engine>,
+    ids: Vec<String>,
+) -> PyResult<(String, Vec<Option<Bound<'py, PyAny>>>)> {
+    let sound = |record: &&[u8]| misfit(record).is_none();
+    let (head, found) = engine.get().handle().read(py, |store| {
+        let found: Vec<_> = ids
+            .iter()
+            .map(|id| store.get(id).filter(sound).map(<[u8]>::to_vec))
+            .collect();
+        Ok((store.head(), found))
+    })?;
+    let records = found
+        .iter()
+        .map(|bytes| bytes.as_deref().map(|bytes| object::record(py, bytes)).transpose())
+        .collect::<PyResult<_>>()?;
+    Ok((head, records))
 }
 
 /// The records that have an id of this face and that no verb of it can use: id, field, reason.

@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use crate::blocks::{
         block_contradictions, block_count, block_links, block_misfits, block_record, block_records, blocks_forming,
-        blocks_tagged, fit_budget, nearest_blocks, recall_blocks,
+        blocks_tagged, fit_budget, nearest_blocks, recall_blocks, records_at_once,
     };
     #[pymodule_export]
     use crate::door::Door;

@@ -9,6 +9,7 @@ from typing import Any
 
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.ids import config_key, frame_key
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.life.linking import note_together
 from chronomemory.blocks.recall.explain import explained
@@ -17,7 +18,7 @@ from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
 from chronomemory.blocks.storage.blocks import reinforce_blocks
-from chronomemory.blocks.storage.config import MOST_RESULTS
+from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS
 from chronomemory.blocks.storage.frames import checked_budget
 from chronomemory.blocks.types import FrameResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
@@ -33,6 +34,12 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
 
 __all__ = ["Finding"]
+
+
+def _looked_at(frame: str) -> list[str]:
+    """Return the records that a question depends on, beside blocks: its frame, the settings, the clock."""
+    name = string("frame", frame)
+    return [frame_key(name), *(config_key(key) for key in ("top_k", TOTAL_ACTIVE_HOURS))]
 
 
 class Finding(Settled):
@@ -90,6 +97,7 @@ class Finding(Settled):
             narrowed["search_window"] = finite("window", window, least=0.0)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
+            conn.fetch(_looked_at(frame))
             asked = load_frame(conn, frame)
             asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
             question = self._question(conn, vector, query, top_k)
@@ -108,18 +116,17 @@ class Finding(Settled):
         """Return a rendered frame, and reinforce the blocks that are in it."""
         if query is not None:
             string("query", query)
-        head, seq = self.blocks.store.head(), self.blocks.store.wal_seq()
+        seq = self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
+            head = conn.fetch(_looked_at(name))
             asked = load_frame(conn, name)
-        budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
-        counter = self._counter if token_counter is None else token_counter
-        key = (name, query, top_k, budget, self._kept.name_of(token_counter))
-        known = self._kept.get(key, head)
-        if known is not None:
-            return self._told(replace(known, cached=True), explain)
-        vector = self._vector(query)
-        with self.blocks.connect() as conn:
-            question = self._question(conn, vector, query, top_k)
+            budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
+            counter = self._counter if token_counter is None else token_counter
+            key = (name, query, top_k, budget, self._kept.name_of(token_counter))
+            known = self._kept.get(key, head)
+            if known is not None:
+                return self._told(replace(known, cached=True), explain)
+            question = self._question(conn, self._vector(query), query, top_k)
             result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
         written = self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0
@@ -160,7 +167,7 @@ class Finding(Settled):
     def _vector(self, query: str | None) -> Vector | None:
         if query is None or not string("query", query).strip():
             return None
-        return SPACES.of_query(self.blocks.store, query, self.embedder)
+        return SPACES.vector_of(query, self.embedder)
 
     def _question(
         self, conn: Connection, vector: Vector | None, query: str | None, top_k: int | None

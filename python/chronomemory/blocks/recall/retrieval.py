@@ -10,7 +10,6 @@ import numpy as np
 
 from chronomemory._core import fit_budget, recall_blocks
 from chronomemory.blocks.declaration import SPACES
-from chronomemory.blocks.ids import block_key
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.recall.frames import Frame
 from chronomemory.blocks.storage.blocks import tags_of
@@ -67,10 +66,9 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
     }
 
 
-def _scored(conn: Connection, row: tuple[Any, ...]) -> ScoredBlock | None:
-    block_id, score, components, tokens, expanded, guaranteed = row
-    record = conn.record(block_key(block_id))
-    if record is None:
+def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
+    block_id, score, components, tokens, expanded, guaranteed, record = row
+    if record is None or record.status == "tombstone":
         return None
     similarity, confidence, recency, centrality, reinforcement = components
     return ScoredBlock(
@@ -90,8 +88,8 @@ def _scored(conn: Connection, row: tuple[Any, ...]) -> ScoredBlock | None:
     )
 
 
-def _results(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> list[ScoredBlock]:
-    found = (_scored(conn, row) for row in rows)
+def _results(rows: Sequence[tuple[Any, ...]]) -> list[ScoredBlock]:
+    found = (_scored(row) for row in rows)
     return [block for block in found if block is not None]
 
 
@@ -99,14 +97,14 @@ def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlo
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
     told = recall_blocks(conn.store.engine, _asked(frame, question, whole=False))
-    return _results(conn, told["results"])
+    return _results(told["results"])
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     """Return a rendered frame: guarantees first, then contradictions, then the budget."""
     weights = _weights(frame, question)
     told = recall_blocks(conn.store.engine, _asked(frame, question, whole=True))
-    blocks = _results(conn, told["results"])
+    blocks = _results(told["results"])
     dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
     if question.counter is not None:
         blocks = [

@@ -6,9 +6,13 @@ use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::meaning::Reach;
 use super::rate::{Best, Measure, Rated, better_first};
+use super::shape::misfit;
 use super::wording::Wording;
+use crate::state::State;
 use crate::text;
 
+/// What stands before the id of a block in the id of its record.
+const BLOCK_PREFIX: &str = "block:";
 /// How many of the best are looked at for each result.
 const POOL_PER_RESULT: usize = 2;
 /// A thread is worth starting for so many candidates.
@@ -68,6 +72,8 @@ pub struct Found {
     pub expanded: bool,
     /// It is always there.
     pub guaranteed: bool,
+    /// Its canonical record, once somebody has looked it up.
+    pub record: Option<Vec<u8>>,
 }
 
 /// Why a block is not shown.
@@ -90,6 +96,16 @@ pub struct Answer {
     pub clashes: Vec<(String, String)>,
     /// How many blocks were scored.
     pub candidates: usize,
+}
+
+impl Answer {
+    /// Looks up the records of what was found; one that this face would not have written stays unknown.
+    pub fn look_up(&mut self, state: &State) {
+        for found in &mut self.results {
+            let record = state.get(&format!("{BLOCK_PREFIX}{}", found.id));
+            found.record = record.filter(|record| misfit(record).is_none()).map(<[u8]>::to_vec);
+        }
+    }
 }
 
 impl Columns {
@@ -117,6 +133,7 @@ impl Columns {
             tokens: u64::from(self.tokens[rated.row as usize]),
             expanded: gathered.expanded.contains(&rated.row),
             guaranteed: is_sure(rated.row),
+            record: None,
         };
         if !ask.frame {
             let ranked = if ask.diversify {

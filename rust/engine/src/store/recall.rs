@@ -68,11 +68,20 @@ fn columns_of(shared: &Shared) -> Result<Arc<RwLock<Columns>>> {
     Ok(columns)
 }
 
-/// Answers a question about blocks, by meaning and by words.
+/// Answers a question about blocks, by meaning and by words, and hands out the records of those that it found.
 ///
 /// # Errors
-/// `Io`, `Closed`.
+/// `Argument` for a question that does not fit the embeddings, `Io`, `Closed`.
 pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
+    if let Some(query) = &ask.query {
+        shared.read(|store| store.check_fits(&ask.space, query.len()))?;
+    }
+    let mut answer = answer(shared, ask)?;
+    answer.look_up(&shared.looking().state);
+    Ok(answer)
+}
+
+fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
     if stems.is_empty() {

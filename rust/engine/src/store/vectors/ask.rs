@@ -50,6 +50,23 @@ pub struct Matrix {
 }
 
 impl Store {
+    /// Whether a question of so many numbers can be compared with a space; nobody minds if there is none of that name.
+    ///
+    /// # Errors
+    /// `Argument` if it cannot.
+    pub(in crate::store) fn check_fits(&self, space: &str, numbers: usize) -> Result<()> {
+        let known = self.known_spaces();
+        let Some(bound) = known.spaces.spaces.get(space).map(|index| &index.bound) else {
+            return Ok(());
+        };
+        if bound.dim == numbers {
+            return Ok(());
+        }
+        let (dim, model) = (bound.dim, &bound.model);
+        let reason = format!("{numbers} numbers for a query do not fit {dim} of '{model}'");
+        Err(Error::argument("embedding", reason))
+    }
+
     /// All spaces, by name.
     pub fn spaces(&self) -> Vec<SpaceReport> {
         let known = self.known_spaces();
