@@ -14,6 +14,14 @@ use super::shape::{Head, Misfit};
 use crate::json::members;
 use crate::state::{Life, State, Watermark};
 
+/// What stands before the id of a block in the id of its record.
+pub(super) const BLOCK_PREFIX: &str = "block:";
+
+/// The block whose record has this id.
+pub fn block_in(id: &[u8]) -> Option<&[u8]> {
+    id.strip_prefix(BLOCK_PREFIX.as_bytes())
+}
+
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
 const USUAL_LAMBDA: f64 = 0.01;
@@ -49,6 +57,7 @@ impl Standing {
 pub struct Columns {
     /// Which state this follows, and how far.
     mark: Watermark,
+    embedded: Watermark,
     seen_embeddings: usize,
     lacks_embeddings: bool,
     pub(super) ids: Names,
@@ -121,7 +130,12 @@ impl Columns {
         }
     }
 
-    /// How much of what was said about embeddings is known here.
+    /// How far what was said about embeddings is known here.
+    pub fn embedded(&self) -> &Watermark {
+        &self.embedded
+    }
+
+    /// How much of it there was.
     pub fn embeddings_seen(&self) -> usize {
         self.seen_embeddings
     }
@@ -137,9 +151,10 @@ impl Columns {
         self.lacks_embeddings
     }
 
-    /// All that was said about embeddings until then is known; whether some were not found.
-    pub fn end_embeddings(&mut self, seen: usize, lacks: bool, threads: usize) {
-        self.seen_embeddings = seen;
+    /// All that a state says about embeddings is known, so many words more; whether some were not found.
+    pub fn end_embeddings(&mut self, state: &State, more: usize, lacks: bool, threads: usize) {
+        self.embedded = state.changes().watermark();
+        self.seen_embeddings += more;
         self.lacks_embeddings |= lacks;
         self.meaning.settle(threads);
     }
@@ -277,7 +292,7 @@ impl Columns {
     }
 
     fn take_block(&mut self, slot: u32, head: &Head<'_>) {
-        let Some(id) = head.id.strip_prefix(b"block:") else {
+        let Some(id) = block_in(head.id) else {
             return;
         };
         let row = self.row(&plain(id));

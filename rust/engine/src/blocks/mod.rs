@@ -31,7 +31,7 @@ mod shape;
 mod wording;
 
 pub use choose::fit;
-pub use columns::Columns;
+pub use columns::{Columns, block_in};
 pub use meaning::Reach;
 pub use recall::{Answer, Ask, Dropped, Found};
 pub use shape::{Misfit, is_one_of, misfit};

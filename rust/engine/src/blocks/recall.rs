@@ -1,7 +1,7 @@
 //! How does a question become an answer?
 
 use super::choose::{diversify, fit, settle};
-use super::columns::{Columns, Standing};
+use super::columns::{BLOCK_PREFIX, Columns, Standing};
 use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::meaning::Reach;
@@ -11,8 +11,6 @@ use super::wording::Wording;
 use crate::state::State;
 use crate::text;
 
-/// What stands before the id of a block in the id of its record.
-const BLOCK_PREFIX: &str = "block:";
 /// How many of the best are looked at for each result.
 const POOL_PER_RESULT: usize = 2;
 /// A thread is worth starting for so many candidates.

@@ -14,6 +14,17 @@ pub struct Face {
     pub prefixes: &'static [&'static str],
     /// What its records are looked up by.
     pub indexes: &'static [Index],
+    /// Which of its records call others by less than their ids.
+    pub calls: &'static [Call],
+}
+
+/// Records with one prefix call those of another by what follows it: a link between `a` and `b` means `of:a` and `of:b`.
+#[derive(Debug)]
+pub struct Call {
+    /// The prefix of those who call, with its colon.
+    pub by: &'static str,
+    /// The prefix of those who are called, likewise.
+    pub of: &'static str,
 }
 
 /// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.
@@ -57,31 +68,40 @@ static FACES: [Face; 6] = [
                 then: &["data", "created_at"],
             },
         ],
+        calls: &[Call {
+            by: "bedge:",
+            of: "block:",
+        }],
     },
     Face {
         name: "episodes",
         prefixes: &["episode", "fact", "rule"],
         indexes: &[],
+        calls: &[],
     },
     Face {
         name: "graph",
         prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
         indexes: &[],
+        calls: &[],
     },
     Face {
         name: "pages",
         prefixes: &["page", "entry"],
         indexes: &[],
+        calls: &[],
     },
     Face {
         name: SEARCH,
         prefixes: &["search"],
         indexes: &[],
+        calls: &[],
     },
     Face {
         name: VECTORS,
         prefixes: &["vector"],
         indexes: &[],
+        calls: &[],
     },
 ];
 
@@ -104,6 +124,20 @@ pub fn prefixes_beside(id: &[u8]) -> &'static [&'static str] {
     let owner = face_of(id);
     let face = DECLARED.iter().find(|face| Some(face.name) == owner);
     face.map_or(&[], |face| face.prefixes)
+}
+
+/// How a record with this id calls others, if not by their ids.
+pub fn call_by(id: &[u8]) -> Option<&'static Call> {
+    calls().find(|call| id.starts_with(call.by.as_bytes()))
+}
+
+/// How a record with this id is called by others, if not by its id.
+pub fn call_of(id: &[u8]) -> Option<&'static Call> {
+    calls().find(|call| id.starts_with(call.of.as_bytes()))
+}
+
+fn calls() -> impl Iterator<Item = &'static Call> {
+    FACES.iter().flat_map(|face| face.calls)
 }
 
 /// A declared index; `None` if no face has one of this name.
@@ -132,6 +166,14 @@ mod tests {
         assert_eq!(face_of(b"blocks:1"), None);
         assert_eq!(face_of(b":"), None);
         assert_eq!(face_of(b"a-long-name-with-a:colon"), None);
+    }
+
+    #[test]
+    fn a_link_of_blocks_calls_them_by_less_than_their_ids() {
+        let links = |id: &[u8]| call_by(id).map(|call| (call.by, call.of));
+        assert_eq!(links(b"bedge:a:b"), Some(("bedge:", "block:")));
+        assert_eq!(call_of(b"block:a").map(|call| call.by), Some("bedge:"));
+        assert!(call_by(b"block:a").is_none() && call_of(b"bedge:a:b").is_none() && call_of(b"plain").is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which records changed since someone looked last?
 //!
-//! Whatever is derived from the state and kept in memory follows it with a [`Watermark`]: text, blocks, indexes. There is one
-//! list for all of them. It does not grow for ever: who is so far behind that the list has begun anew reads the whole state,
+//! Whatever is derived from the state and kept in memory follows it with a [`Watermark`]: text, embeddings, blocks, indexes,
+//! and which rows are on disk. There is one list for all of them. It does not grow for ever: who is so far behind that the list has begun anew reads the whole state,
 //! which is no more work than the list was.
 
 use std::sync::Arc;
@@ -51,6 +51,28 @@ impl Watermark {
     /// Whether this is the state that is known: only then slots mean the same.
     pub fn is_of(&self, life: &Life) -> bool {
         self.0.as_ref().is_some_and(|(own, _)| own.is(life))
+    }
+
+    /// Another name for the same place.
+    pub fn same(&self) -> Self {
+        Self(self.0.as_ref().map(|(life, count)| (life.same(), *count)))
+    }
+
+    /// Whether this is the same place in the same state.
+    pub fn is(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some((life, count)), Some((other, others))) => life.is(other) && count == others,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether someone at another place knows more, or another state.
+    pub fn is_before(&self, other: &Self) -> bool {
+        other
+            .0
+            .as_ref()
+            .is_some_and(|(life, count)| !self.is_of(life) || self.count() < *count)
     }
 
     /// How many changes are known.
@@ -124,6 +146,18 @@ mod tests {
         assert_eq!(changes.since(&start), Some(&[7, 8, 7][..]));
         assert_eq!(changes.since(&changes.watermark()), Some(&[][..]));
         assert_eq!(Changes::default().since(&start), None);
+    }
+
+    #[test]
+    fn places_are_told_apart() {
+        let (nowhere, mut changes) = (Watermark::default(), Changes::default());
+        let start = changes.watermark();
+        changes.note(7, 10);
+        let later = changes.watermark();
+        assert!(start.is_before(&later) && !later.is_before(&start) && !later.is_before(&later.same()));
+        assert!(nowhere.is_before(&start) && !start.is_before(&nowhere));
+        assert!(later.is(&later.same()) && !later.is(&start) && nowhere.is(&nowhere.same()) && !nowhere.is(&start));
+        assert!(later.is_before(&Changes::default().watermark()));
     }
 
     #[test]

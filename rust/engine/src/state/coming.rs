@@ -20,9 +20,6 @@ impl State {
         self.ids.try_reserve(events, |entry| Entry::spread(entry.hash))?;
         self.timeline.make_room(events)?;
         self.changes.make_room(events)?;
-        for named in [&mut self.vectors, &mut self.rows_named] {
-            named.try_reserve(events)?;
-        }
         Ok(())
     }
 

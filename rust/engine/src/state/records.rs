@@ -12,7 +12,7 @@ use super::query::{Query, wanted};
 use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::{Mark, Timeline};
 use crate::event::draft_value::defaults;
-use crate::event::faces::{VECTORS, face_of};
+use crate::event::faces::face_of;
 use crate::event::{Coming, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{Refused, gathered};
@@ -55,10 +55,6 @@ pub struct State {
     pub(super) catalog: Catalog,
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
-    /// The slots of what is said about embeddings, in the order it was said.
-    pub(super) vectors: Vec<u32>,
-    /// Those of them that name rows, and do not only take some back.
-    pub(super) rows_named: Vec<u32>,
 }
 
 /// All records as they were at one moment, in insertion order.
@@ -210,13 +206,11 @@ impl State {
         let found = self.find(known.id);
         let slot = match known.op {
             Op::Upsert | Op::Migrate => {
-                let slot = if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
+                if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
                     self.put(found, known.id, known.record, known.fields)
                 } else {
                     self.put_value(found, known.id, parsed(known.record))
-                };
-                self.may_name_rows(slot, known.id);
-                slot
+                }
             }
             Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
                 Some(slot) => {
@@ -279,11 +273,10 @@ impl State {
 
     fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans) -> u32 {
         let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
-        let face = face_of(id);
         let class = self.catalog.class(
             text(fields.kind, defaults::KIND),
             text(fields.status, defaults::STATUS),
-            face.is_some(),
+            face_of(id).is_some(),
         );
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
@@ -292,7 +285,7 @@ impl State {
             class,
             last_event: Mark::NONE,
         };
-        let number = match found {
+        match found {
             Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
@@ -310,16 +303,6 @@ impl State {
                 self.catalog.add(class, self.slots.len() as u32);
                 self.insert(id, slot)
             }
-        };
-        if face == Some(VECTORS) {
-            self.vectors.push(number);
-        }
-        number
-    }
-
-    fn may_name_rows(&mut self, slot: u32, id: &[u8]) {
-        if face_of(id) == Some(VECTORS) {
-            self.rows_named.push(slot);
         }
     }
 
@@ -384,8 +367,7 @@ impl Taker for State {
 
     fn take(&mut self, record: &[u8], fields: RecordSpans) {
         if let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) {
-            let slot = self.put(self.find(id), id, record, fields);
-            self.may_name_rows(slot, id);
+            self.put(self.find(id), id, record, fields);
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! A record keeps its slot as long as the state lives.
 
+use super::changes::Watermark;
 use super::query::{Query, wanted};
 use super::records::{NO_CLASS, State};
 use super::spelling::spelled;
+use crate::event::faces::face_of;
 
 /// Which slots a query asks for, to be asked one by one.
 #[derive(Clone, Debug)]
@@ -54,14 +56,26 @@ impl State {
         usize::try_from(self.catalog.count(|_, _, face| face)).unwrap_or(usize::MAX)
     }
 
-    /// The slots of what was said about embeddings, in the order it was said, a slot as often as it was spoken of.
-    pub fn vector_changes(&self) -> &[u32] {
-        &self.vectors
+    /// The slots of the records of a face, in insertion order.
+    pub fn of_face<'a>(&'a self, face: &'a str) -> impl Iterator<Item = u32> + use<'a> {
+        let slots = self.catalog.slots(|_, _, of_a_face| of_a_face);
+        slots.filter(move |&slot| face_of(self.id_of(slot)) == Some(face))
     }
 
-    /// The same without what only takes embeddings back.
-    pub fn rows_named(&self) -> &[u32] {
-        &self.rows_named
+    /// Those of them that changed since then, each once; all of them, if that is another state or too long ago.
+    pub fn of_face_since(&self, face: &str, mark: &Watermark) -> Vec<u32> {
+        let Some(changed) = self.changes.since(mark) else {
+            return self.of_face(face).collect();
+        };
+        // Most changes are of plain records: they are passed by without a look at their ids.
+        let is_of_face = |slot: u32| {
+            let class = self.slots[slot as usize].class;
+            class != NO_CLASS && self.catalog.class_of(class).face && face_of(self.id_of(slot)) == Some(face)
+        };
+        let mut slots: Vec<u32> = changed.iter().copied().filter(|&slot| is_of_face(slot)).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
     }
 
     /// A query, ready to be asked of single slots. It is good until the state changes.

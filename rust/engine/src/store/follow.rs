@@ -79,8 +79,8 @@ impl Store {
         }
         self.state = loader.state.unwrap_or_default();
         self.vectors = vectors::Vectors::default();
-        let said = if is_synced { self.state.rows_named().len() } else { 0 };
-        self.rows_on_disk.read_anew(said);
+        let on_disk = is_synced.then(|| self.state.changes().watermark());
+        self.rows_on_disk.read_anew(on_disk.unwrap_or_default());
         self.snapshot_due = derived::next_snapshot(self.events().max(self.state.len() as u64));
         self.log.head.find_standing()
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::vectors::Near;
+use crate::event::faces::{call_by, call_of};
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
 use crate::state::{Row, State, unspelled};
 use crate::text::{Filter, Found, Index, Question, asked, link_key, says_any};
@@ -16,9 +17,6 @@ const MOST_NEIGHBOURS: usize = 32;
 const JOINING_KIND: &[u8] = b"edge";
 /// One that was taken back joins nothing.
 const ACTIVE: &[u8] = b"active";
-/// Links between blocks call them by what follows this in the id of their record.
-const BLOCK: &str = "block:";
-const BLOCK_EDGE: &[u8] = b"bedge:";
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
@@ -282,23 +280,24 @@ fn naming<'a>(index: &Index, state: &'a State, row: &Row<'_>) -> Vec<Row<'a>> {
         docs.into_iter().map(|doc| index.slot_of(doc)).collect::<Vec<_>>()
     };
     let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
-    if let Some(block) = id.strip_prefix(BLOCK) {
-        found.extend(slots(block).into_iter().map(|slot| (slot, true)));
+    let called = call_of(row.id).and_then(|call| id.strip_prefix(call.of));
+    if let Some(called) = called {
+        found.extend(slots(called).into_iter().map(|slot| (slot, true)));
     }
     found.sort_unstable();
-    let counts = |row: &Row<'_>, of_blocks: bool| {
-        row.id.starts_with(BLOCK_EDGE) == of_blocks && (!is_joining(row) || *row.class.status == *ACTIVE)
+    let counts = |row: &Row<'_>, is_called: bool| {
+        call_by(row.id).is_some() == is_called && (!is_joining(row) || *row.class.status == *ACTIVE)
     };
     // Thousands may name it: no more of them are looked at than are needed.
     let rows = found
         .into_iter()
-        .filter_map(|(slot, of_blocks)| state.row(slot).filter(|row| counts(row, of_blocks)));
+        .filter_map(|(slot, is_called)| state.row(slot).filter(|row| counts(row, is_called)));
     rows.take(MOST_NEIGHBOURS).collect()
 }
 
 /// The documents that a record names.
 fn named_by(index: &Index, state: &State, row: &Row<'_>) -> Vec<u32> {
-    let prefix = if row.id.starts_with(BLOCK_EDGE) { BLOCK } else { "" };
+    let prefix = call_by(row.id).map_or("", |call| call.of);
     let mut named = Vec::new();
     index.fields().read(row.record, &mut |found| {
         if let Found::Link(id) = found

@@ -104,7 +104,7 @@ impl Store {
                 path,
             });
         }
-        let said = self.state.rows_named().len();
+        let before = self.state.changes().watermark();
         let is_first = self.last_seq() == 0;
         let committed = std::thread::scope(|scope| {
             let mut groups = Vec::new();
@@ -125,7 +125,7 @@ impl Store {
             self.hear(place.ahead.outcome(), &place.path)?;
         }
         if self.syncs_every_commit() {
-            self.rows_on_disk.go_on(said, self.state.rows_named().len());
+            self.rows_on_disk.go_on(&before, self.state.changes().watermark());
             self.sync_if_due(now)?;
         }
         Ok(committed)

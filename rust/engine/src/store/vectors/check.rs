@@ -12,6 +12,7 @@ use crate::damage::{Damage, DamageKind};
 use crate::digest::{sha256, sha256_each};
 use crate::disk::{Access, Disk, DiskFile, Mapping};
 use crate::error::{At, Result};
+use crate::event::faces::VECTORS;
 use crate::layout::{Layout, rows_name};
 use crate::ordered::in_order;
 use crate::state::State;
@@ -88,9 +89,7 @@ pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<
 
 /// All spaces with the slots of their groups, without a look at those.
 fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
-    let mut slots = state.vector_changes().to_vec();
-    slots.sort_unstable();
-    slots.dedup();
+    let slots: Vec<u32> = state.of_face(VECTORS).collect();
     let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
     let mut dropped: HashMap<&str, u64> = HashMap::new();
     for slot in &slots {

@@ -17,11 +17,12 @@ use crate::digest::write_hex;
 use crate::disk::{Access, Disk, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
+use crate::event::faces::VECTORS;
 use crate::event::stamp;
 use crate::layout::Layout;
 use crate::log::files::{Scratch, copy_range, free_name, with_suffix};
 use crate::log::{Barrier, Log};
-use crate::state::State;
+use crate::state::{State, Watermark};
 use crate::store::Store;
 
 /// So much is written at a time.
@@ -32,8 +33,8 @@ pub struct DirtyRows {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     files: Vec<PathBuf>,
-    /// So much of what names rows is covered, as the log was read that time.
-    reached: usize,
+    /// So much of the state is covered, as the log was read that time.
+    reached: Watermark,
     reading: u64,
 }
 
@@ -66,37 +67,39 @@ impl DirtyRows {
 /// How far the disk has the rows that the log names.
 #[derive(Default)]
 pub(in crate::store) struct RowsOnDisk {
-    /// How much of what was said about embeddings has its rows on disk.
-    said: usize,
-    /// How often the log was read anew: what was said before then is counted otherwise.
+    /// So much of the state has its rows on disk.
+    mark: Watermark,
+    /// How often the log was read anew: what was synced before then says nothing.
     reading: u64,
 }
 
 impl RowsOnDisk {
-    /// The log was read anew: so much of what it says of rows is known to have them.
-    pub fn read_anew(&mut self, said: usize) {
-        self.said = said;
+    /// The log was read anew: so much of the state is known to have its rows.
+    pub fn read_anew(&mut self, mark: Watermark) {
+        self.mark = mark;
         self.reading += 1;
     }
 
-    /// Rows that were synced before the log named them, from `said` on.
-    pub fn go_on(&mut self, said: usize, now_said: usize) {
-        if self.said == said {
-            self.said = now_said;
+    /// Rows were synced before the log named them: whatever came between these places has its rows.
+    pub fn go_on(&mut self, from: &Watermark, to: Watermark) {
+        if self.mark.is(from) {
+            self.mark = to;
         }
     }
 
     /// Hears that rows were synced.
     pub fn note(&mut self, rows: &DirtyRows) {
-        if rows.reading == self.reading {
-            self.said = self.said.max(rows.reached);
+        if rows.reading == self.reading && self.mark.is_before(&rows.reached) {
+            self.mark = rows.reached.same();
         }
     }
 
-    /// The files that the disk may not have yet; `None` if it has all.
+    /// The files that the disk may not have yet; `None` if nothing changed since it had all.
     fn dirty(&self, disk: &Arc<dyn Disk>, layout: &Layout, state: &State) -> Option<DirtyRows> {
-        let named = state.rows_named();
-        let fresh = named.get(self.said..).filter(|fresh| !fresh.is_empty())?;
+        if !self.mark.is_behind(state.changes()) {
+            return None;
+        }
+        let fresh = state.of_face_since(VECTORS, &self.mark);
         let names: BTreeSet<(&str, u64)> = fresh
             .iter()
             .filter_map(|slot| words::file_of(state.spelled_id(*slot), state.record_in(*slot)))
@@ -106,7 +109,7 @@ impl RowsOnDisk {
             disk: Arc::clone(disk),
             folder: layout.vectors(),
             files: files.collect(),
-            reached: named.len(),
+            reached: state.changes().watermark(),
             reading: self.reading,
         })
     }
@@ -159,15 +162,12 @@ impl Store {
     }
 
     fn look_at_damaged(&mut self, now: i64, only_look: bool) -> Result<()> {
-        let mut slots: Vec<u32> = self.state.vector_changes().to_vec();
-        slots.sort_unstable();
-        slots.dedup();
         let mut draft = Draft::default();
         let mut lost: BTreeMap<String, Vec<(u32, Vec<u8>)>> = BTreeMap::new();
         let mut left_behind = Salvage::default();
         let mut unread = None;
         let known = self.known_spaces();
-        for slot in slots {
+        for slot in self.state.of_face(VECTORS) {
             let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
             let Some(Word::Group(group)) = word else {
                 continue;

@@ -15,6 +15,7 @@ use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, PACE_BYTES};
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
+use crate::event::faces::VECTORS;
 use crate::layout::{CODES_SUFFIX, Layout, ROWS_SUFFIX, is_file_of_space};
 use crate::log::files::{Scratch, is_folder, is_ours};
 use crate::store::Store;
@@ -102,7 +103,7 @@ fn move_spaces(
 
 impl Store {
     fn start_moves(&mut self, now: i64, awaited: &[String], moves: &dyn Fn(&RowIndex) -> bool) -> Result<Vec<Moving>> {
-        if self.state.vector_changes().is_empty() {
+        if self.state.of_face(VECTORS).next().is_none() {
             return Ok(Vec::new());
         }
         self.with_lock(now, |store| {

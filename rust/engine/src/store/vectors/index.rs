@@ -12,8 +12,9 @@ use roaring::RoaringBitmap;
 use super::implied::implied;
 use super::read::{Word, read};
 use super::words::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
+use crate::event::faces::VECTORS;
 use crate::ordered::in_order;
-use crate::state::State;
+use crate::state::{State, Watermark};
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
 pub const BLOCK_ROWS: usize = 1024;
@@ -255,7 +256,7 @@ pub struct Spaces {
     /// Spaces that were dropped, and the generation that each had last: their files may still be there.
     pub dropped: BTreeMap<String, u64>,
     choice: Option<String>,
-    seen: usize,
+    mark: Watermark,
 }
 
 impl Spaces {
@@ -266,11 +267,11 @@ impl Spaces {
 
     /// Takes in what was said since the last time.
     pub fn follow(&mut self, state: &State, threads: usize) {
-        let changes = state.vector_changes();
-        if self.seen >= changes.len() {
+        if !self.mark.is_behind(state.changes()) {
             return;
         }
-        let mut fresh = changes[self.seen..].to_vec();
+        let mut fresh = state.of_face_since(VECTORS, &self.mark);
+        self.mark = state.changes().watermark();
         let mut moved = false;
         let of_groups = |slot: &u32| group_space(state.spelled_id(*slot)).is_some();
         for slot in fresh.iter().filter(|slot| !of_groups(slot)) {
@@ -285,11 +286,9 @@ impl Spaces {
         moved |= self.bind_implied(state, &fresh);
         if moved {
             // Rows of another generation: those of its groups count that were passed over before.
-            fresh = changes.to_vec();
+            fresh = state.of_face(VECTORS).collect();
         }
         fresh.retain(of_groups);
-        fresh.sort_unstable();
-        fresh.dedup();
         // A store that is opened has to look up all owners once. Threads take many groups at a time: to hand something over
         // takes about as long as to read one.
         let pieces: Vec<&[u32]> = fresh.chunks(PIECE_GROUPS).collect();
@@ -309,7 +308,6 @@ impl Spaces {
         });
         // INVARIANT: neither reading nor taking in can fail.
         debug_assert!(outcome.is_ok());
-        self.seen = changes.len();
     }
 
     /// Binds spaces by their groups where a record is lost; whether one that was known before has moved.

@@ -4,7 +4,7 @@
 //! lies: first at the same place of a file of the same name, then anywhere among the rows of its space, because a compaction
 //! moves them. As with all that a repair puts in place, it is found out first and done when the log stands that tells of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use super::words::{Bound, shown};
 use crate::digest::sha256_each;
 use crate::disk::{Access, Disk, Mapping};
 use crate::error::{At, Error, Result};
+use crate::event::faces::VECTORS;
 use crate::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
 use crate::log::files::{Scratch, copy_bytes, with_suffix};
 use crate::store::Store;
@@ -62,11 +63,10 @@ impl Store {
     /// Which rows are not what the log says, and where their bytes lie. Nothing is changed; files that cannot be read are
     /// left as they are.
     pub(in crate::store) fn plan_rows(&self) -> Result<RowPlan> {
-        let slots: BTreeSet<u32> = self.state.vector_changes().iter().copied().collect();
         let known = self.known_spaces();
         let mut left_behind = Salvage::default();
         let mut spaces: BTreeMap<String, (Bound, Vec<Bad>)> = BTreeMap::new();
-        for slot in slots {
+        for slot in self.state.of_face(VECTORS) {
             let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
             let Some(Word::Group(group)) = word else {
                 continue;

@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use super::check::{is_row, map_rows, row_bytes};
 use super::read::{Word, read};
 use super::words::space_name;
-use crate::blocks::Columns;
+use crate::blocks::{Columns, block_in};
 use crate::disk::Mapping;
 use crate::error::{At, Result};
+use crate::event::faces::VECTORS;
 use crate::store::Store;
-
-/// What the ids of blocks begin with.
-const BLOCK: &[u8] = b"block:";
 
 impl Store {
     /// Tells columns of blocks which embeddings are new, checked against the log: a row that is damaged is none.
@@ -19,8 +17,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub(in crate::store) fn tell_embeddings(&self, columns: &mut Columns) -> Result<()> {
-        let changes = self.state.vector_changes();
-        let news = changes.get(columns.embeddings_seen()..).unwrap_or_default();
+        let mut slots = self.state.of_face_since(VECTORS, columns.embedded());
         let known = self.known_spaces();
         // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
         let is_other = |slot: &u32| {
@@ -28,14 +25,12 @@ impl Store {
             let space = name.map(|name| known.spaces.spaces.get(name));
             space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
         };
-        let mut slots = news.to_vec();
-        if columns.embeddings_seen() > 0 && news.iter().any(is_other) {
+        if columns.embeddings_seen() > 0 && slots.iter().any(is_other) {
             *columns = Columns::default();
             columns.follow(&self.state);
-            slots = changes.to_vec();
+            slots = self.state.of_face(VECTORS).collect();
         }
-        slots.sort_unstable();
-        slots.dedup();
+        let told = slots.len();
         let mut lacks = false;
         let mut files: HashMap<String, Mapping> = HashMap::new();
         for slot in slots {
@@ -56,7 +51,7 @@ impl Store {
             }
             let rows = files.get(&bound.name).map(Mapping::bytes).unwrap_or_default();
             for ((row, id), digest) in (group.row..).zip(&group.ids).zip(&group.digests) {
-                let Some(block) = id.strip_prefix(BLOCK) else { continue };
+                let Some(block) = block_in(id) else { continue };
                 let current = self.state.slot_spelled(id).and_then(|owner| index.row_of(owner));
                 if current.is_some_and(|current| current != row) {
                     continue;
@@ -70,7 +65,7 @@ impl Store {
                 columns.take_embedding(&bound.name, block, vector.as_deref());
             }
         }
-        columns.end_embeddings(changes.len(), lacks, self.options.threads);
+        columns.end_embeddings(&self.state, told, lacks, self.options.threads);
         Ok(())
     }
 }
