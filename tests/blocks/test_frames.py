@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore
+from chronomemory import ChronoStore, InvalidArgument
 from chronomemory.blocks import (
     CachePolicy,
     Frame,
@@ -229,6 +229,10 @@ class TestOwnFrames:
         result = memory.frame("decisions", "about 0")
         assert result.text == "decisions for about 0:\n- Pinned {query} 180\n- Decided 0\nend"
         assert memory.frame("decisions", "about 0").cached
+
+    def test_what_is_none_is_refused(self, memory: Memory) -> None:
+        with pytest.raises(InvalidArgument, match="frame must be a Frame, got dict"):
+            memory.define_frame({"name": "mine"})  # type: ignore[arg-type]
 
     def test_raw_ones_of_the_store_work_too(self, memory: Memory) -> None:
         with memory.blocks.begin() as conn:

@@ -14,6 +14,7 @@ from chronomemory.blocks.storage.config import MOST_RESULTS
 from chronomemory.blocks.storage.frames import get_frame, list_frames, upsert_frame
 from chronomemory.blocks.storage.seed import KNOWN_FRAMES, SEARCH_WINDOW_HOURS
 from chronomemory.blocks.types import CachePolicy, ScoringWeights
+from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
 
 __all__ = [
@@ -133,6 +134,8 @@ def frame_of(name: str, stored: Mapping[str, Any]) -> Frame:
 
 def define_frame(conn: Connection, frame: Frame, *, source: str = "user") -> None:
     """Write a frame, in place of one with its name."""
+    if not isinstance(frame, Frame):
+        raise must("frame", "be a Frame", frame)
     upsert_frame(
         conn,
         name=frame.name,
