@@ -6,6 +6,7 @@
 pub mod damage;
 pub mod disk;
 pub mod error;
+pub mod host;
 pub mod layout;
 pub mod memory;
 pub mod ordered;
@@ -43,3 +44,5 @@ pub mod blocks;
 // 6 door: what may a caller ask?
 pub mod options;
 pub mod store;
+
+pub use store::Engine;
