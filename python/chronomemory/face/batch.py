@@ -15,7 +15,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
-from chronomemory._core import bookmark, write_unless_changed
 from chronomemory.errors import ChronoError, StoreLocked
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
@@ -53,7 +52,7 @@ class Connection:
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
-        self._since = bookmark(store.engine) if writable else ("", 0)
+        self._since = store.engine.bookmark() if writable else ("", 0)
         self._watched: set[str] = set()
         self._attachments = Attachments()
 
@@ -158,7 +157,7 @@ class Connection:
         watched, attachments = list(self._watched), self._attachments.by_space()
         changes, face = self._changes, self._face
         engine, since = self.store.engine, self._since
-        if write_unless_changed(engine, changes, face.name, since, watched, attachments) is None:
+        if engine.write_unless_changed(changes, face.name, since, watched, attachments) is None:
             raise face.conflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
