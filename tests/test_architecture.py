@@ -46,7 +46,8 @@ def paths_in_text() -> list[str]:
 
 def rooms() -> list[str]:
     """The rooms of the engine, lowest floor first, as lib.rs lists them."""
-    return re.findall(r"^pub mod (\w+);$", (ENGINE / "lib.rs").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = (ENGINE / "lib.rs").read_text(encoding="utf-8")
+    return re.findall(r"^(?:pub )?mod (\w+);$", listed, re.MULTILINE)
 
 
 def room_of(path: Path) -> str:
@@ -171,6 +172,14 @@ class TestTheEngine:
         """No Python, no environment, no clock, no printing: all of that comes in through arguments."""
         assert "pyo3" not in (ROOT / "rust" / "engine" / "Cargo.toml").read_text(encoding="utf-8")
         assert files_with(r"\benv::|\bpyo3\b|\be?println!|\bdbg!", ENGINE) == []
+
+    def test_it_has_one_export_list(self) -> None:
+        """The rooms are closed: what is promised is exported by name, and one room is for our own tests."""
+        listed = (ENGINE / "lib.rs").read_text(encoding="utf-8")
+        assert re.findall(r"^pub mod (\w+)", listed, re.MULTILINE) == ["testing"]
+        assert "*" not in listed[listed.index("pub use ") :]
+        lenders = [ROOT / "rust" / "python" / "src", ROOT / "rust" / "engine" / "examples"]
+        assert [name for folder in lenders for name in files_with(r"chronomemory::testing", folder)] == []
 
     def test_one_file_asks_the_wall_clock_and_starts_threads_that_last(self) -> None:
         """It is there for programs with nothing else to hand in; a thread in a scope ends with its call."""

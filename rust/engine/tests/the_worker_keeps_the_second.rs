@@ -11,11 +11,8 @@ mod stage;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chronomemory::Engine;
-use chronomemory::disk::CrashDisk;
-use chronomemory::event::draft::Draft;
-use chronomemory::host::Machine;
-use chronomemory::options::{Durability, Options};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Draft, Durability, Engine, Machine, Options};
 use scenario::{chance, contents, fresh_disk, layout, record};
 use stage::{Play, SECOND, Stage};
 
@@ -200,18 +197,18 @@ fn a_thread_of_the_machine_does_it_too() {
 #[test]
 fn where_the_system_gives_no_thread_the_worker_does_all_itself() {
     struct Alone(Stage);
-    impl chronomemory::host::Host for Alone {
+    impl chronomemory::Host for Alone {
         fn now(&self) -> i64 {
             self.0.now()
         }
         fn steady(&self) -> Duration {
             self.0.steady()
         }
-        fn spawn(&self, _: &str, _: chronomemory::host::Work) -> std::io::Result<chronomemory::host::Join> {
+        fn spawn(&self, _: &str, _: chronomemory::Work) -> std::io::Result<chronomemory::Join> {
             Err(std::io::Error::from(std::io::ErrorKind::OutOfMemory))
         }
     }
-    use chronomemory::host::Host;
+    use chronomemory::Host;
     let (disk, host) = (fresh_disk(), Arc::new(Alone(Stage::default())));
     let lent: Arc<dyn Host> = Arc::clone(&host) as Arc<dyn Host>;
     let engine = Engine::open_unattended(Arc::new(disk.clone()), layout(), Options::default(), lent).expect("open");

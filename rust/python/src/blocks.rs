@@ -1,9 +1,6 @@
 //! How do recalls of blocks look from Python?
 
-use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
-use chronomemory::host::Machine;
-use chronomemory::memory::gathered;
-use chronomemory::store::Store;
+use chronomemory::{Answer, Ask, Columns, Dropped, Found, Machine, Misfit, Reach, Store, fit, gathered, misfit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 

@@ -1,6 +1,6 @@
 //! What does a change need while it is drafted, and keep for the next one?
 
-use chronomemory::event::draft::Draft;
+use chronomemory::Draft;
 
 use crate::shape::Shapes;
 

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use chronomemory::error::Error;
-use chronomemory::options::{Checking, Durability, Options};
-use chronomemory::state::unspelled;
-use chronomemory::store::{Moment, Store};
+use chronomemory::{Checking, Durability, Error, Moment, Options, Store, unspelled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 

@@ -3,10 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use chronomemory::damage::DamageKind;
-use chronomemory::disk::Stranger;
-use chronomemory::error::{Error, said};
-use chronomemory::memory;
+use chronomemory::{DamageKind, Error, Stranger, check_memory, could_have, said};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -18,7 +15,7 @@ const SHOWN_LETTERS: usize = 60;
 /// Runs engine work without the interpreter and turns its errors into Python's.
 pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
     let checked = || {
-        memory::check()?;
+        check_memory()?;
         work()
     };
     enter_to_leave(py, checked)
@@ -32,7 +29,7 @@ pub fn enter_to_leave<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, 
 /// Whether Python will find memory for so many bytes that become objects. Where it does not, much of what asks it for an
 /// object can only panic.
 pub fn check_room(py: Python<'_>, bytes: usize) -> PyResult<()> {
-    memory::could_have(bytes).map_err(|fault| to_python(py, fault.into()))
+    could_have(bytes).map_err(|fault| to_python(py, fault.into()))
 }
 
 /// Runs engine work that says how far it has come. A callback that raises stops nothing, its error is raised at the end.

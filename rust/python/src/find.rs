@@ -1,6 +1,6 @@
 //! How does Python look records up by an index that a face declares?
 
-use chronomemory::index::{After, Lookup};
+use chronomemory::{After, Lookup};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString};
 

@@ -1,6 +1,6 @@
 //! What becomes of open stores when the interpreter forks?
 
-use chronomemory::disk::forked;
+use chronomemory::forked;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -25,7 +25,7 @@ use pyo3::pymodule;
 
 /// Memory that cannot be had is an exception in Python, wherever Rust lets it be one.
 #[global_allocator]
-static MEMORY: chronomemory::memory::Reserved = chronomemory::memory::Reserved;
+static MEMORY: chronomemory::Reserved = chronomemory::Reserved;
 
 #[pymodule(gil_used = false)]
 mod _core {

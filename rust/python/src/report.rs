@@ -1,7 +1,6 @@
 //! How is a report shown to Python?
 
-use chronomemory::damage::{Damage, Tail};
-use chronomemory::store::{Kept, Repaired, Standing, Verified, WHY_NOT_RESTORABLE};
+use chronomemory::{Damage, Kept, Repaired, Standing, Tail, Verified, WHY_NOT_RESTORABLE};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

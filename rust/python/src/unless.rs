@@ -1,6 +1,6 @@
 //! How does Python write what it made from what it has read?
 
-use chronomemory::store::{Attachment, Bookmark, Change, Ids};
+use chronomemory::{Attachment, Bookmark, Change, Ids};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyList;

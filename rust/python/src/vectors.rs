@@ -1,7 +1,6 @@
 //! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
 
-use chronomemory::state::Query;
-use chronomemory::store::{Attachment, Bookmark, Ids, Question};
+use chronomemory::{Attachment, Bookmark, Ids, Query, Question};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -154,9 +153,8 @@ impl Engine {
             min_score,
         };
         let found = self.run(py, |engine| engine.nearest(&question, rows, dim))?;
-        let plain = |hits: Vec<chronomemory::store::Neighbour>| {
-            hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect()
-        };
+        let plain =
+            |hits: Vec<chronomemory::Neighbour>| hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect();
         Ok(found.into_iter().map(plain).collect())
     }
 }

@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::digest::sha256;
-use chronomemory::disk::RealDisk;
-use chronomemory::json;
-use chronomemory::store::{Verified, layout_of};
+use chronomemory::{RealDisk, Verified, layout_of, parse_json as parse, sha256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -51,7 +48,7 @@ pub fn canonical_json<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResu
 /// Reads JSON as strictly as a log line is read.
 #[pyfunction]
 pub fn parse_json<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let value = json::parse(text).map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+    let value = parse(text).map_err(|fault| PyValueError::new_err(fault.to_string()))?;
     object::of_value(py, &value)
 }
 

@@ -6,12 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use chronomemory::Engine;
-use chronomemory::disk::{CrashDisk, DiskFile, Identity};
-use chronomemory::error::Result;
-use chronomemory::event::draft::Draft;
-use chronomemory::host::{Host, Join, Work};
-use chronomemory::options::{Durability, Options};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{DiskFile, Draft, Durability, Engine, Host, Identity, Join, Options, Result, Work};
 
 use crate::around::{Around, Twist};
 use crate::scenario::{self, START, contents, layout, record};

@@ -63,8 +63,9 @@ impl Engine {
     /// `Forked`, `InProgress`.
     pub fn batch(&self, changes: usize) -> Result<BatchWriter<'_>> {
         self.check_caller()?;
-        let has_thread = self.crew().as_ref().is_some_and(|crew| crew.worker.is_some());
-        let is_worth_it = changes >= WORTH_CHANGES && self.threads > 1 && has_thread;
+        // Whoever drives the worker may have no threads to lend.
+        let is_attended = || self.crew().as_ref().is_some_and(|crew| crew.worker.is_some());
+        let is_worth_it = changes >= WORTH_CHANGES && self.threads > 1 && is_attended();
         Ok(BatchWriter {
             engine: self,
             large: is_worth_it.then(|| self.large(changes)),
