@@ -46,7 +46,8 @@ def paths_in_text() -> list[str]:
 
 def rooms() -> list[str]:
     """The rooms of the engine, lowest floor first, as lib.rs lists them."""
-    return re.findall(r"^pub mod (\w+);$", (ENGINE / "lib.rs").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = (ENGINE / "lib.rs").read_text(encoding="utf-8")
+    return re.findall(r"^(?:pub )?mod (\w+);$", listed, re.MULTILINE)
 
 
 def room_of(path: Path) -> str:
@@ -170,13 +171,40 @@ class TestTheEngine:
     def test_it_is_pure(self) -> None:
         """No Python, no environment, no clock, no printing: all of that comes in through arguments."""
         assert "pyo3" not in (ROOT / "rust" / "engine" / "Cargo.toml").read_text(encoding="utf-8")
-        worldly = re.compile(r"SystemTime|\benv::|\bpyo3\b|\be?println!|\bdbg!")
-        found = [
-            name_of(path)
-            for path in ENGINE.rglob("*.rs")
-            if worldly.search(without_comments(path.read_text(encoding="utf-8")))
-        ]
-        assert found == []
+        assert files_with(r"\benv::|\bpyo3\b|\be?println!|\bdbg!", ENGINE) == []
+
+    def test_it_has_one_export_list(self) -> None:
+        """The rooms are closed: what is promised is exported by name, and one room is for our own tests."""
+        listed = (ENGINE / "lib.rs").read_text(encoding="utf-8")
+        assert re.findall(r"^pub mod (\w+)", listed, re.MULTILINE) == ["testing"]
+        assert "*" not in listed[listed.index("pub use ") :]
+        lenders = [ROOT / "rust" / "python" / "src", ROOT / "rust" / "engine" / "examples"]
+        assert [name for folder in lenders for name in files_with(r"chronomemory::testing", folder)] == []
+
+    def test_one_file_asks_the_wall_clock_and_starts_threads_that_last(self) -> None:
+        """It is there for programs with nothing else to hand in; a thread in a scope ends with its call."""
+        machine = ["rust/engine/src/host/machine.rs"]
+        assert files_with(r"SystemTime", ENGINE) == machine
+        assert files_with(r"\bspawn\(work\)|thread::spawn\b", ENGINE) == machine
+        # Whoever builds a thread elsewhere does it in a scope.
+        builders = set(files_with(r"\bBuilder\b", ENGINE)) - set(machine)
+        assert builders == set(files_with(r"\bspawn_scoped\(", ENGINE))
+
+    def test_the_doorway_has_no_thread_and_no_clock(self) -> None:
+        """What is done when, and by whom, is up to the engine; how long to wait for a lock is handed on."""
+        doorway = ROOT / "rust" / "python" / "src"
+        worldly = r"std::thread|SystemTime|Instant\b|Condvar|mpsc|Duration::from|_MILLIS|_MICROS"
+        assert files_with(worldly, doorway) == []
+        assert files_with(r"\bDuration\b", doorway) == ["rust/python/src/engine.rs"]
+
+
+def files_with(pattern: str, folder: Path) -> list[str]:
+    """The files of a folder whose code, without comments, has something like this."""
+    word = re.compile(pattern)
+    files = sorted(folder.rglob("*.rs"))
+    return [
+        name_of(path) for path in files if word.search(without_comments(path.read_text(encoding="utf-8")))
+    ]
 
 
 def module_of(path: Path) -> str:

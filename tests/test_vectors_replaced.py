@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -62,13 +63,11 @@ def test_nobody_hears_of_damage_while_files_are_replaced(filled: ChronoStore) ->
     assert looks > 20 and len(generations) > 3
 
 
-def test_a_file_that_goes_between_the_look_and_the_map_is_not_missed(
-    filled: ChronoStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain, looks = vectors.rows_of, []
+def test_a_file_that_goes_between_the_look_and_the_map_is_not_missed(filled: ChronoStore) -> None:
+    looks = []
 
-    def replaced_at_once(*asked: Any, **named: Any) -> Any:
-        found = plain(*asked, **named)
+    def replaced_at_once(**named: Any) -> Any:
+        found = filled.engine.matrix(**named)
         if not looks:
             with ChronoStore(filled.project_root) as other:
                 other.attach_many(NAMES, np.ones((COUNT, 4)))
@@ -77,8 +76,8 @@ def test_a_file_that_goes_between_the_look_and_the_map_is_not_missed(
         looks.append(found[0])
         return found
 
-    monkeypatch.setattr(vectors, "rows_of", replaced_at_once)
-    ids, rows = filled.matrix()
+    store: Any = SimpleNamespace(engine=SimpleNamespace(matrix=replaced_at_once))
+    ids, rows = vectors.matrix(store)
     assert len(set(looks)) == 2
     assert {name for name in ids if name} == set(NAMES) and np.array_equal(rows, np.ones((COUNT, 4)))
 

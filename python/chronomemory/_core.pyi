@@ -22,35 +22,14 @@ __all__ = [
     "View",
     "WalEvent",
     "__version__",
-    "attach",
-    "block_contradictions",
-    "block_count",
-    "block_links",
-    "block_misfits",
-    "block_record",
-    "block_records",
-    "blocks_forming",
-    "blocks_tagged",
-    "bookmark",
     "canonical_json",
-    "choose_space",
-    "detach",
-    "drop_space",
-    "embedding",
     "event_hash",
     "fit_budget",
-    "matrix",
-    "nearest",
-    "nearest_blocks",
     "parse_json",
     "question_words",
-    "recall_blocks",
-    "records_at_once",
-    "spaces",
     "store_folder",
     "text_words",
     "verify_path",
-    "write_unless_changed",
 ]
 
 __version__: str
@@ -110,6 +89,8 @@ class Door:
     def __new__(cls, *_args: Any, **_options: Any) -> Self: ...
     def upsert(self, record: _Record) -> WalEvent:
         """Write a record, replacing the one with its id; the store's depth is stamped on it."""
+
+_Floats = npt.NDArray[np.float32]
 
 @final
 class Engine:
@@ -195,6 +176,97 @@ class Engine:
     def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]:
         """{"damage", "kept", "records", "healed", "history_kept", "changed", "lost", "unsettled",
         "unproven"}"""
+    def bookmark(self) -> tuple[str, int]:
+        """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
+    def write_unless_changed(
+        self,
+        changes: Iterable[tuple[str, Any]],
+        face: str | None,
+        since: tuple[str, int],
+        read: list[str],
+        attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
+    ) -> WalEvent | None:
+        """Write changes as one batch and return the last event, unless an id that was read changed since.
+
+        Attachments are ids, their rows, space and model: embeddings of records that are there or come with
+        the changes, written in the same batch.
+
+        None also if nobody can tell what changed, since the log is another one, or was compacted.
+        """
+
+    # Embeddings. A space of None is the one that choose_space named, at first "default".
+
+    def attach(
+        self,
+        ids: list[str],
+        matrix: _Floats,
+        *,
+        space: str | None = None,
+        model: str | None = None,
+        since: tuple[str, int] | None = None,
+    ) -> tuple[int, int] | None:
+        """One atomic batch, a row for each id; the first seq and the one after the last.
+
+        With a bookmark, None and nothing written if a record has changed since, or has an embedding there by
+        now.
+        """
+    def detach(self, ids: list[str], *, space: str | None = None) -> int:
+        """How many of the records had an embedding."""
+    def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None:
+        """Little-endian float32, exactly as they were given."""
+    def spaces(self) -> list[dict[str, Any]]:
+        """{"name", "model", "dim", "generation", "rows", "living", "bytes", "damaged", "is_default"}"""
+    def choose_space(self, name: str) -> None: ...
+    def drop_space(self, name: str, *, anyway: bool = False) -> int: ...
+    def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
+        """The file of rows, how many, how long, and whose; None for a row that is nobody's any more."""
+    def nearest(
+        self,
+        queries: _Floats,
+        k: int,
+        *,
+        space: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+        min_confidence: float = 0.0,
+        among: list[str] | None = None,
+        min_score: float | None = None,
+    ) -> list[list[tuple[str, float, int]]]:
+        """Id, score and row, best first, for each row of queries."""
+
+    # Blocks.
+
+    def recall_blocks(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Answer a question about blocks.
+
+        The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
+        window, min_confidence, guarantees, space, query (float32 bytes or None), words, expansion, diversify,
+        exploration, frame, budget.
+        {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None)],
+        "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
+        """
+    def nearest_blocks(
+        self, space: str, vectors: bytes, dim: int, number: int, least: float
+    ) -> list[list[tuple[str, float]]]:
+        """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
+    def blocks_tagged(self, pattern: str) -> list[str]:
+        """Ids of inbox and active blocks that have a tag like the pattern."""
+    def block_links(self, ids: list[str]) -> list[tuple[str, str]]:
+        """The links of these blocks, those to archived ones too."""
+    def blocks_forming(self, ids: list[str]) -> list[list[str]]:
+        """For each of these blocks, those that it is becoming linked with."""
+    def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]:
+        """The unresolved contradictions of these blocks."""
+    def block_records(self, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+        """The records of a kind of this face: no plain ones, and none that it would not have written."""
+    def block_count(self, kind: str, status: str) -> int:
+        """How many of them there are."""
+    def block_record(self, record_id: str) -> ChronoRecord | None:
+        """A record, unless it has an id of this face and the face would not have written it."""
+    def records_at_once(self, ids: list[str]) -> tuple[str, list[ChronoRecord | None]]:
+        """The head of the log and these records as of it, without those that no verb of their face can use."""
+    def block_misfits(self) -> list[tuple[str, str, str]]:
+        """What the face would not have written: id, field, reason."""
 
 @final
 class View:
@@ -240,67 +312,6 @@ def verify_path(
     "remembered": "kept", "lost", "unknown", "unseen" or "unreadable", "remembered_reason"}
     """
 
-def recall_blocks(engine: Engine, question: dict[str, Any]) -> dict[str, Any]:
-    """Answer a question about blocks.
-
-    The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
-    window, min_confidence, guarantees, space, query (float32 bytes or None), words, expansion, diversify,
-    exploration, frame, budget.
-    {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None)],
-    "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
-    """
-
-def nearest_blocks(
-    engine: Engine, space: str, vectors: bytes, dim: int, number: int, least: float
-) -> list[list[tuple[str, float]]]:
-    """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
-
-def blocks_tagged(engine: Engine, pattern: str) -> list[str]:
-    """Ids of inbox and active blocks that have a tag like the pattern."""
-
-def block_links(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
-    """The links of these blocks, those to archived ones too."""
-
-def blocks_forming(engine: Engine, ids: list[str]) -> list[list[str]]:
-    """For each of these blocks, those that it is becoming linked with."""
-
-def block_contradictions(engine: Engine, ids: list[str]) -> list[tuple[str, str]]:
-    """The unresolved contradictions of these blocks."""
-
-def bookmark(engine: Engine) -> tuple[str, int]:
-    """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
-
-def write_unless_changed(
-    engine: Engine,
-    changes: Iterable[tuple[str, Any]],
-    face: str | None,
-    since: tuple[str, int],
-    read: list[str],
-    attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
-) -> WalEvent | None:
-    """Write changes as one batch and return the last event, unless an id that was read changed since.
-
-    Attachments are ids, their rows, space and model: embeddings of records that are there or come with the
-    changes, written in the same batch.
-
-    None also if nobody can tell what changed, since the log is another one, or was compacted.
-    """
-
-def block_records(engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
-    """The records of a kind of this face: no plain ones, and none that the face would not have written."""
-
-def block_count(engine: Engine, kind: str, status: str) -> int:
-    """How many of them there are."""
-
-def block_record(engine: Engine, record_id: str) -> ChronoRecord | None:
-    """A record, unless it has an id of this face and the face would not have written it."""
-
-def records_at_once(engine: Engine, ids: list[str]) -> tuple[str, list[ChronoRecord | None]]:
-    """The head of the log and these records as of it, without those that no verb of their face can use."""
-
-def block_misfits(engine: Engine) -> list[tuple[str, str, str]]:
-    """What the face would not have written: id, field, reason."""
-
 def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) -> list[bool]:
     """Which results fit a budget, in their order."""
 
@@ -316,49 +327,3 @@ def question_words(text: str) -> list[str]:
 
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""
-
-# Embeddings. A space of None is the one that choose_space named, at first "default".
-
-_Floats = npt.NDArray[np.float32]
-
-def attach(
-    engine: Engine,
-    ids: list[str],
-    matrix: _Floats,
-    *,
-    space: str | None = None,
-    model: str | None = None,
-    since: tuple[str, int] | None = None,
-) -> tuple[int, int] | None:
-    """One atomic batch, a row for each id; the first seq and the one after the last.
-
-    With a bookmark, None and nothing written if a record has changed since, or has an embedding there by now.
-    """
-
-def detach(engine: Engine, ids: list[str], *, space: str | None = None) -> int:
-    """How many of the records had an embedding."""
-
-def embedding(engine: Engine, record_id: str, *, space: str | None = None) -> bytes | None:
-    """Little-endian float32, exactly as they were given."""
-
-def spaces(engine: Engine) -> list[dict[str, Any]]:
-    """{"name", "model", "dim", "generation", "rows", "living", "bytes", "damaged", "is_default"}"""
-
-def choose_space(engine: Engine, name: str) -> None: ...
-def drop_space(engine: Engine, name: str, *, anyway: bool = False) -> int: ...
-def matrix(engine: Engine, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
-    """The file of rows, how many, how long, and whose; None for a row that is nobody's any more."""
-
-def nearest(
-    engine: Engine,
-    queries: _Floats,
-    k: int,
-    *,
-    space: str | None = None,
-    kind: str | None = None,
-    status: str | None = None,
-    min_confidence: float = 0.0,
-    among: list[str] | None = None,
-    min_score: float | None = None,
-) -> list[list[tuple[str, float, int]]]:
-    """Id, score and row, best first, for each row of queries."""

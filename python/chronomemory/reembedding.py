@@ -8,10 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory._core import attach as attach_rows
-from chronomemory._core import bookmark
-from chronomemory._core import embedding as row_of
-from chronomemory._core import matrix as rows_of
 from chronomemory.errors import (
     EmbeddingMismatch,
     InvalidArgument,
@@ -57,7 +53,7 @@ def reembed(
     function("text", text)
     if progress is not None:
         function("progress", progress)
-    left = [name for name in rows_of(store.engine, space=space)[3] if name is not None]
+    left = [name for name in store.engine.matrix(space=space)[3] if name is not None]
     _try_space(store, into, model)
     done = _owners(store, into)
     left = [name for name in left if name not in done]
@@ -101,7 +97,7 @@ def _try_space(store: HasEngine, name: str, model: str) -> None:
     dims = {known.name: known.dim for known in spaces(store)}
     row = np.zeros((1, dims.get(string("into", name), 1)), dtype=np.float32)
     try:
-        attach_rows(store.engine, [_NOBODY], row, space=name, model=string("model", model))
+        store.engine.attach([_NOBODY], row, space=name, model=string("model", model))
     except EmbeddingMismatch as bound:
         # Bound a moment ago, by another process with the same model: how long its vectors are was a guess.
         if bound.model != model or bound.space in dims:
@@ -131,7 +127,7 @@ class _Made:
         return again_if_changed(lambda: self._attached(store))
 
     def _attached(self, store: HasEngine) -> tuple[int, list[str]]:
-        since = bookmark(store.engine)
+        since = store.engine.bookmark()
         there = {record.id: self.text(record) for record in _living(store, self.texts)}
         changed = [name for name, said in there.items() if said != self.texts[name]]
         kept = [
@@ -141,8 +137,7 @@ class _Made:
         ]
         if kept:
             names = list(self.texts)
-            written = attach_rows(
-                store.engine,
+            written = store.engine.attach(
                 [names[place] for place in kept],
                 self.rows[kept],
                 space=self.space,
@@ -155,7 +150,7 @@ class _Made:
 
     def _has_one(self, store: HasEngine, name: str) -> bool:
         try:
-            return row_of(store.engine, name, space=self.space) is not None
+            return store.engine.embedding(name, space=self.space) is not None
         except UnknownSpace:
             return False
         except LogCorrupted:  # a row that is damaged is replaced by nobody unasked
@@ -171,6 +166,6 @@ def _conflict() -> WriteConflict:
 
 def _owners(store: HasEngine, space: str) -> set[str | None]:
     try:
-        return set(rows_of(store.engine, space=space)[3])
+        return set(store.engine.matrix(space=space)[3])
     except UnknownSpace:
         return set()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from chronomemory._core import Engine, bookmark, write_unless_changed
+from chronomemory._core import Engine
 from chronomemory.errors import WriteConflict
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
@@ -41,7 +41,7 @@ class Look:
     def __init__(self, store: HasEngine) -> None:
         # One engine for all of it: a store that is closed meanwhile opens another one.
         self._engine = store.engine
-        self._since = bookmark(self._engine)
+        self._since = self._engine.bookmark()
         self._read: set[str] = set()
 
     def get(self, record_id: str) -> ChronoRecord | None:
@@ -52,7 +52,7 @@ class Look:
 
     def write(self, *changes: tuple[str, Any], face: str | None = None) -> WalEvent:
         """Write changes as one atomic batch, each a verb and what it takes; return the last event."""
-        event = write_unless_changed(self._engine, changes, face, self._since, list(self._read))
+        event = self._engine.write_unless_changed(changes, face, self._since, list(self._read))
         if event is None:
             raise WriteConflict(
                 "another writer changed what this change was made from; nothing was written",

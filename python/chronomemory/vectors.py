@@ -16,14 +16,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory._core import Engine, choose_space
-from chronomemory._core import attach as attach_rows
-from chronomemory._core import detach as detach_rows
-from chronomemory._core import drop_space as drop_rows
-from chronomemory._core import embedding as row_of
-from chronomemory._core import matrix as rows_of
-from chronomemory._core import nearest as nearest_rows
-from chronomemory._core import spaces as known_spaces
+from chronomemory._core import Engine
 from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import (
     Floats,
@@ -147,12 +140,12 @@ def attach_many(
 def _attach(store: HasEngine, ids: list[str], rows: Floats, space: str | None, model: str | None) -> range:
     space, model = string_or_none("space", space), string_or_none("model", model)
     # Without a bookmark nothing can be in its way.
-    return range(*(attach_rows(store.engine, ids, rows, space=space, model=model) or (0, 0)))
+    return range(*(store.engine.attach(ids, rows, space=space, model=model) or (0, 0)))
 
 
 def detach(store: HasEngine, record_id: str, *, space: str | None = None) -> bool:
     """Take a record's embedding back; say whether it had one."""
-    return detach_rows(store.engine, [string("id", record_id)], space=string_or_none("space", space)) > 0
+    return store.engine.detach([string("id", record_id)], space=string_or_none("space", space)) > 0
 
 
 def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> Floats | None:
@@ -160,18 +153,18 @@ def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> 
 
     A row that is not what the log says is never returned: that is a ``LogCorrupted``.
     """
-    found = row_of(store.engine, string("id", record_id), space=string_or_none("space", space))
+    found = store.engine.embedding(string("id", record_id), space=string_or_none("space", space))
     return None if found is None else np.frombuffer(found, dtype="<f4").astype(np.float32)
 
 
 def spaces(store: HasEngine) -> list[Space]:
     """Return all embedding spaces, by name."""
-    return [Space(**space) for space in known_spaces(store.engine)]
+    return [Space(**space) for space in store.engine.spaces()]
 
 
 def use_space(store: HasEngine, name: str) -> None:
     """Say which space is meant when none is named, for every process from now on."""
-    choose_space(store.engine, string("space", name))
+    store.engine.choose_space(string("space", name))
 
 
 def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
@@ -180,7 +173,7 @@ def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
     The log keeps that it was there, and its rows leave the disk with the next ``compact()``. The space
     that is meant when none is named goes only if nobody has an embedding in it, or with ``anyway=True``.
     """
-    return drop_rows(store.engine, string("space", name), anyway=flag("anyway", anyway))
+    return store.engine.drop_space(string("space", name), anyway=flag("anyway", anyway))
 
 
 def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:
@@ -191,7 +184,7 @@ def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | No
     """
     tried = None
     while True:
-        path, rows, dim, ids = rows_of(store.engine, space=string_or_none("space", space))
+        path, rows, dim, ids = store.engine.matrix(space=string_or_none("space", space))
         if rows == 0:
             return ids, np.zeros((0, dim), dtype=np.float32)
         mapped = _mapped(path, rows, dim)
@@ -277,8 +270,7 @@ def nearest(
     queries = floats("vector", vector, (1, 2))
     if isinstance(among, str):
         raise must("among", "be a list of ids", among)
-    found = nearest_rows(
-        store.engine,
+    found = store.engine.nearest(
         np.atleast_2d(queries),
         count("k", k),
         space=string_or_none("space", space),

@@ -9,7 +9,6 @@ import bm25
 import numpy as np
 import reference
 from chronomemory import ChronoStore
-from chronomemory._core import recall_blocks
 from chronomemory.blocks import Blocks, ScoredBlock, sync
 from chronomemory.blocks.ids import block_key
 from chronomemory.face.batch import Connection
@@ -132,7 +131,7 @@ def assert_agrees(
     blocks: Blocks, memory: reference.Memory, question: reference.Question, where: str = ""
 ) -> None:
     """Hold the engine's answer against the reference's: order, scores, all five components."""
-    told = recall_blocks(blocks.store.engine, question_of(question))
+    told = blocks.store.engine.recall_blocks(question_of(question))
     question = replace(question, words=words_of(blocks.store, question.text))
     right = reference.recall(memory, question)
     assert [row[0] for row in told["results"]] == [item.id for item in right.results], where

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from chronomemory._core import nearest_blocks
 from chronomemory.blocks import Blocks, sync
 
 QUERY = np.array([1.0, 0.0], dtype="<f4").tobytes()
 
 
 def near(blocks: Blocks, space: str) -> list[str]:
-    (found,) = nearest_blocks(blocks.store.engine, space, QUERY, 2, 9, -1.0)
+    (found,) = blocks.store.engine.nearest_blocks(space, QUERY, 2, 9, -1.0)
     return [name for name, _ in found]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory._core import Engine, block_count, block_record, block_records
+from chronomemory._core import Engine
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
 from chronomemory.face.declaration import Face
@@ -17,15 +17,15 @@ class _Reader:
 
     def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
         """Return a record, a tombstoned one too, or None."""
-        return block_record(engine, record_id)
+        return engine.block_record(record_id)
 
     def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
         """Return the records of a kind and of a status, or of any, in insertion order."""
-        return block_records(engine, kind, status, limit)
+        return engine.block_records(kind, status, limit)
 
     def count(self, engine: Engine, kind: str, status: str) -> int:
         """Return how many there are."""
-        return block_count(engine, kind, status)
+        return engine.block_count(kind, status)
 
 
 BLOCKS = Face(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from chronomemory._core import block_contradictions, block_links
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
 from chronomemory.blocks.storage.blocks import block_dict, tags_of
 from chronomemory.blocks.storage.forming import FORMING
@@ -67,8 +66,8 @@ def survey(
         inbox=inbox,
         active=active,
         archived=archived,
-        edges=conn.count(EDGE, "active") - len(set(block_links(engine, gone))),
-        contradictions=conn.count(CONTRADICTION, "active") - len(set(block_contradictions(engine, gone))),
+        edges=conn.count(EDGE, "active") - len(set(engine.block_links(gone))),
+        contradictions=conn.count(CONTRADICTION, "active") - len(set(engine.block_contradictions(gone))),
         active_hours=hours,
         session=session_id,
         embedding_model=model,

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chronomemory._core import block_misfits, block_records
 from chronomemory.blocks.errors import FrameError
 from chronomemory.blocks.ids import CONFIG, FRAME, config_key, frame_key, plain_id
 from chronomemory.blocks.recall.frames import frame_of
@@ -27,9 +26,9 @@ _FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
 
 def unusable(store: HasEngine) -> list[tuple[str, str, str]]:
     """Return every record of the face that is left out of all answers: id, field, reason."""
-    found = block_misfits(store.engine)
+    found = store.engine.block_misfits()
     for kind in (CONFIG, FRAME):
-        for record in block_records(store.engine, kind, None, None):
+        for record in store.engine.block_records(kind, None, None):
             try:
                 check_saying(record.id, record.data)
             except InvalidArgument as error:

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
-from chronomemory._core import Engine, block_records, canonical_json, matrix, parse_json
+from chronomemory._core import Engine, canonical_json, parse_json
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.unusable import check_saying
 from chronomemory.cli.session import RefusedError
@@ -102,11 +102,11 @@ def _bare_blocks(store: ChronoStore) -> int:
     """Count the active blocks that name a space which has no row of theirs."""
     named = {
         record.id: record.data["space"]
-        for record in block_records(store.engine, BLOCK, "active", None)
+        for record in store.engine.block_records(BLOCK, "active", None)
         if "space" in record.data
     }
     here = {space.name for space in store.spaces()} & set(named.values())
-    embedded = {(name, space) for space in here for name in matrix(store.engine, space=space)[3]}
+    embedded = {(name, space) for space in here for name in store.engine.matrix(space=space)[3]}
     return sum(item not in embedded for item in named.items())
 
 

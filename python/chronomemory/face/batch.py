@@ -15,7 +15,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
-from chronomemory._core import bookmark, records_at_once, write_unless_changed
 from chronomemory.errors import ChronoError, StoreLocked
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
@@ -54,7 +53,7 @@ class Connection:
         self._changes: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
         self._fetched: dict[str, ChronoRecord | None] = {}
-        self._since = bookmark(store.engine) if writable else ("", 0)
+        self._since = store.engine.bookmark() if writable else ("", 0)
         self._watched: set[str] = set()
         self._attachments = Attachments()
 
@@ -71,7 +70,7 @@ class Connection:
         Asked for later, they are what they were at this look.
         """
         ids = list(record_ids)
-        head, found = records_at_once(self.store.engine, ids)
+        head, found = self.store.engine.records_at_once(ids)
         self._fetched.update(zip(ids, found, strict=True))
         return head
 
@@ -171,7 +170,7 @@ class Connection:
         watched, attachments = list(self._watched), self._attachments.by_space()
         changes, face = self._changes, self._face
         engine, since = self.store.engine, self._since
-        if write_unless_changed(engine, changes, face.name, since, watched, attachments) is None:
+        if engine.write_unless_changed(changes, face.name, since, watched, attachments) is None:
             raise face.conflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",

@@ -2,18 +2,18 @@
 
 use std::hint::black_box;
 
-use chronomemory::digest::sha256_after_brace;
-use chronomemory::event::HASH_PREFIX_BYTES;
-use chronomemory::event::line::{Event, Trust};
-use chronomemory::json::scan_event;
-use chronomemory::wal::writer::{Lines, Link};
+use chronomemory::testing::digest::sha256_after_brace;
+use chronomemory::testing::event::HASH_PREFIX_BYTES;
+use chronomemory::testing::event::line::{Event, Trust};
+use chronomemory::testing::json::scan_event;
+use chronomemory::testing::wal::writer::{Lines, Link};
 use criterion::Throughput;
 
 mod sample;
 
 fn main() {
     let link = Link {
-        head: Some(chronomemory::digest::sha256(b"the event before")),
+        head: Some(chronomemory::sha256(b"the event before")),
         next_seq: 500_001,
     };
     let mut lines = Lines::after(link);

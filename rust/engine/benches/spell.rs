@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use chronomemory::json::{parse, write_f64, write_string, write_value};
+use chronomemory::testing::json::{parse, write_value};
+use chronomemory::{write_f64, write_string};
 use criterion::Throughput;
 
 mod sample;

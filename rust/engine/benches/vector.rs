@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use chronomemory::vector::{Companion, Cpu, Rows, Search, search};
+use chronomemory::testing::vector::{Companion, Cpu, Rows, Search, search};
 use criterion::{Criterion, Throughput};
 
 mod sample;

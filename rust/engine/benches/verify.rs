@@ -2,10 +2,9 @@
 
 use std::hint::black_box;
 
-use chronomemory::digest::sha256_after_brace;
-use chronomemory::disk::RealDisk;
-use chronomemory::event::HASH_PREFIX_BYTES;
-use chronomemory::store::Store;
+use chronomemory::testing::digest::sha256_after_brace;
+use chronomemory::testing::event::HASH_PREFIX_BYTES;
+use chronomemory::{RealDisk, Store};
 use criterion::Throughput;
 
 mod sample;

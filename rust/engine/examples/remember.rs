@@ -5,16 +5,8 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use chronomemory::disk::RealDisk;
-use chronomemory::event::draft::Draft;
-use chronomemory::json::{self, Value};
-use chronomemory::layout::Layout;
-use chronomemory::options::Options;
-use chronomemory::state::Query;
-use chronomemory::store::Store;
+use chronomemory::{Draft, Engine, Options, Query, Value, parse_json};
 
 fn main() -> Result<(), Box<dyn Error>> {
     if let Some(folder) = std::env::args_os().nth(1) {
@@ -28,34 +20,31 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn remember(project: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
-    // The engine has no disk and no clock of its own: both are handed to it, so that any run can be replayed.
-    let disk = Arc::new(RealDisk::default());
-    let layout = Layout::of_project(project);
-    let mut store = Store::open(disk.clone(), layout.clone(), Options::default(), &mut |_, _| {})?;
+    // Any thread may use it. What it acknowledges is on disk a second later at the most: it looks after itself.
+    let engine = Engine::open(project, Options::default())?;
 
     // A draft holds any number of changes. They count together or not at all.
     let mut draft = Draft::default();
     let fact = r#"{"id":"F-1","kind":"fact","label":"The pump leaks","confidence":0.9}"#;
     let decision = r#"{"id":"D-1","kind":"decision","label":"Order a new seal","evidence":["F-1"]}"#;
     for record in [fact, decision] {
-        draft.upsert_value(&json::parse(record.as_bytes())?, 0, None)?;
+        draft.upsert_value(&parse_json(record.as_bytes())?, 0, None)?;
     }
-    let written = store.commit(&draft, now()?)?;
+    let written = engine.commit(&mut draft)?;
     writeln!(out, "wrote events {} to {}", written.first_seq, written.next_seq - 1)?;
 
     let asked = Query {
         kind: Some("decision".to_owned()),
         ..Query::default()
     };
-    for record in store.query(&asked)? {
-        let record = json::parse(record)?;
+    for record in engine.query(&asked)? {
+        let record = parse_json(&record)?;
         let text = |field: &str| record.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         writeln!(out, "{}: {}", text("id"), text("label"))?;
     }
-    store.close()?;
 
     // Nothing that is in memory is believed here: every line is read again, and its hash computed.
-    let report = Store::verify(&*disk, &layout, 1, &mut |_, _| {})?;
+    let report = engine.verify(&mut |_, _| {})?.report;
     let is_true = report.damage.is_empty();
     writeln!(
         out,
@@ -63,14 +52,8 @@ fn remember(project: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
         report.events,
         if is_true { "all of them true" } else { "damaged" }
     )?;
+    engine.close()?;
     Ok(())
-}
-
-/// Microseconds since 1970.
-fn now() -> Result<i64, Box<dyn Error>> {
-    Ok(i64::try_from(
-        SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros(),
-    )?)
 }
 
 #[cfg(test)]

@@ -41,6 +41,12 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+    /// The store was opened before this process was forked: only the parent may use it.
+    #[error("the store was opened before this process was forked")]
+    Forked,
+    /// A progress callback would wait for the call that waits for it.
+    #[error("a progress callback cannot use the store that calls it")]
+    InProgress,
     /// A sync failed earlier: what the system holds in memory may never reach the disk.
     #[error("the store refuses writes since a sync failed: {reason}")]
     Poisoned {
@@ -165,6 +171,8 @@ impl Error {
             Self::OutOfMemory => Self::OutOfMemory,
             Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
             Self::Closed => Self::Closed,
+            Self::Forked => Self::Forked,
+            Self::InProgress => Self::InProgress,
             Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
             Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
             Self::Refused { path, reason, instead } => Self::Refused {

@@ -1,45 +1,75 @@
 //! How does a memory stay true? Every change is an event in one SHA-256 chained log; all else is derived from it.
 //!
-//! A file uses only rooms above it in this list.
+//! [`Engine`] is what a program holds: it opens a store, reads and writes it from any thread, and looks after it between
+//! calls. What else is public stands in one list at the end of this file. A file uses only rooms above it in the list of rooms.
 
 // 0 ground: where do bytes live, and what can go wrong?
-pub mod damage;
-pub mod disk;
-pub mod error;
-pub mod layout;
-pub mod memory;
-pub mod ordered;
+mod damage;
+mod disk;
+mod error;
+mod host;
+mod layout;
+mod memory;
+mod ordered;
 // 1 words: how is a value written so that everyone gets the same bytes?
-pub mod digest;
-pub mod json;
+mod digest;
+mod json;
 // 2 sentence: what happened, and does it follow from what came before?
-pub mod event;
+mod event;
 
-pub mod chain;
+mod chain;
 // 3 log: how does it get to disk, and is it still true?
-pub mod archive;
-pub mod wal;
+mod archive;
+mod wal;
 
-pub mod hint;
+mod hint;
 
-pub mod verify;
+mod verify;
 
-pub mod origin;
+mod origin;
 
-pub mod remembered;
+mod remembered;
 
-pub mod log;
+mod log;
 // 4 state: what is known now?
-pub mod snapshot;
-pub mod state;
+mod snapshot;
+mod state;
 
-pub mod index;
+mod index;
 // 5 search: which of it matters here?
-pub mod score;
-pub mod text;
-pub mod vector;
+mod score;
+mod text;
+mod vector;
 
-pub mod blocks;
+mod blocks;
 // 6 door: what may a caller ask?
-pub mod options;
-pub mod store;
+mod options;
+mod store;
+
+// What the rooms hold, for the tests and measurements of this tree: no promise is made of it.
+#[doc(hidden)]
+pub mod testing;
+
+// The export list: all that is promised to a program.
+pub use blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
+pub use damage::{Damage, DamageKind, Tail};
+pub use digest::sha256;
+pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};
+pub use error::{Error, Result, said};
+pub use event::draft::{Draft, FIELD_DEPTH, RawField};
+pub use event::draft_value::{RECORD_FIELDS, defaults};
+pub use host::{Host, Join, Machine, Work};
+pub use index::{After, Lookup};
+pub use json::{
+    Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, parse as parse_json, write_f64, write_i64, write_string,
+};
+pub use layout::Layout;
+pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
+pub use options::{Checking, Durability, Options};
+pub use state::{Query, Tally, unspelled};
+pub use store::{
+    Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Kept, Matrix, Moment, Neighbour,
+    Progress, Question, Repaired, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE, layout_of,
+};
+pub use text::{Filter, Words, asked};
+pub use verify::Report;

@@ -121,12 +121,6 @@ impl Room {
         self.bytes
     }
 
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -2,12 +2,10 @@
 
 mod scenario;
 
-use chronomemory::disk::{Access, CrashDisk, Disk};
-use chronomemory::event::Op;
-use chronomemory::event::draft::Draft;
-use chronomemory::options::Durability;
-use chronomemory::store::Store;
-use chronomemory::wal::writer::{Lines, Link, Saying};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::testing::event::Op;
+use chronomemory::testing::wal::writer::{Lines, Link, Saying};
+use chronomemory::{Access, Disk, Draft, Durability, Store};
 use scenario::{Action, contents, draft, fresh_disk, layout, open};
 
 /// One event, then a batch of two that was cut after its first, then a batch of which only the beginning is there.

@@ -4,11 +4,8 @@
 
 mod scenario;
 
-use chronomemory::disk::{CrashDisk, Disk};
-use chronomemory::error::Error;
-use chronomemory::layout::Layout;
-use chronomemory::options::Durability;
-use chronomemory::store::Store;
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Disk, Durability, Error, Layout, Store};
 use scenario::allowed::Allowed;
 use scenario::{Action, Interruption, Long, Model, chance, contents, draft, fresh_disk, layout, open, run};
 
@@ -47,7 +44,7 @@ fn with_afterwards(model: &Model) -> Model {
     expected
 }
 
-fn write_afterwards(disk: &CrashDisk) -> chronomemory::error::Result<()> {
+fn write_afterwards(disk: &CrashDisk) -> chronomemory::Result<()> {
     let mut store = open(disk, Durability::Full)?;
     store.commit(&draft(&AFTERWARDS), scenario::START + 1_000_000)?;
     store.close()

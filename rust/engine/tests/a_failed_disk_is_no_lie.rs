@@ -4,11 +4,8 @@ mod scenario;
 
 use std::sync::Arc;
 
-use chronomemory::disk::CrashDisk;
-use chronomemory::error::Error;
-use chronomemory::event::draft::Draft;
-use chronomemory::options::{Durability, Options};
-use chronomemory::store::Store;
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Draft, Durability, Error, Options, Store};
 use scenario::{Action, contents, draft, fresh_disk, layout, open};
 
 #[test]

@@ -2,10 +2,8 @@
 
 mod scenario;
 
-use chronomemory::disk::CrashDisk;
-use chronomemory::error::Error;
-use chronomemory::options::Durability;
-use chronomemory::store::Store;
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Durability, Error, Store};
 use scenario::{Action, START, contents, draft, fresh_disk, layout, open};
 
 /// A store whose third commit met a failing sync; the first two were acknowledged.

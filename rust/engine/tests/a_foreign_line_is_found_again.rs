@@ -1,9 +1,10 @@
 //! A line of another tool that lost a byte: is it found again, whichever byte it was and however the line is spelled?
 
-use chronomemory::digest::{Hex, sha256};
-use chronomemory::event::line::{Event, Trust};
-use chronomemory::event::mend::{Budget, Neighbours, mend, mend_cut};
-use chronomemory::json::{self, Value};
+use chronomemory::testing::digest::Hex;
+use chronomemory::testing::event::line::{Event, Trust};
+use chronomemory::testing::event::mend::{Budget, Neighbours, mend, mend_cut};
+use chronomemory::testing::json;
+use chronomemory::{Value, sha256};
 
 type Spelling = fn(&Value, &mut Vec<u8>);
 const SPACED: Spelling = json::write_value_spaced;

@@ -5,10 +5,8 @@ mod scenario;
 
 use std::path::{Path, PathBuf};
 
-use chronomemory::disk::{Access, CrashDisk, Disk};
-use chronomemory::options::Durability;
-use chronomemory::store::Store;
-use chronomemory::verify::Report;
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Access, Disk, Durability, Report, Store};
 use scenario::{Action, Model, START, contents, fresh_disk, layout, open, perform};
 
 /// How many outcomes of each power failure are looked at.
@@ -62,7 +60,7 @@ fn says_so(report: &Report) -> bool {
     report.notes.iter().any(|note| note.starts_with("repaired at event"))
 }
 
-fn repair(disk: &CrashDisk, now: i64) -> chronomemory::error::Result<()> {
+fn repair(disk: &CrashDisk, now: i64) -> chronomemory::Result<()> {
     let mut store = open(disk, Durability::Full)?;
     store.repair(false, now, &mut |_, _| {})?;
     store.close()

@@ -4,10 +4,8 @@ mod scenario;
 
 use std::sync::Arc;
 
-use chronomemory::disk::{Access, CrashDisk, Disk};
-use chronomemory::error::Error;
-use chronomemory::options::Options;
-use chronomemory::store::Store;
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Access, Disk, Error, Options, Store};
 use scenario::{Action, START, contents, draft, fresh_disk, layout};
 
 fn attended(disk: &CrashDisk) -> Store {
@@ -18,7 +16,7 @@ fn attended(disk: &CrashDisk) -> Store {
     Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open")
 }
 
-fn write(store: &mut Store, n: u32, now: i64) -> chronomemory::error::Result<()> {
+fn write(store: &mut Store, n: u32, now: i64) -> chronomemory::Result<()> {
     store.commit(&draft(&Action::Put(n)), now).map(|_| ())
 }
 

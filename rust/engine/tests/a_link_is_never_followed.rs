@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use chronomemory::disk::{Access, Disk, Manner, RealDisk, Stranger};
+use chronomemory::{Access, Disk, Manner, RealDisk, Stranger};
 
 /// A folder that is gone when the test is over.
 struct Place(PathBuf);

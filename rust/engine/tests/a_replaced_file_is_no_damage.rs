@@ -8,10 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use around::{Around, Twist};
-use chronomemory::disk::{CrashDisk, Disk};
-use chronomemory::error::Error;
-use chronomemory::options::{Durability, Options};
-use chronomemory::store::{Question, Search, Shared, Store};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::testing::store::Shared;
+use chronomemory::{Disk, Durability, Error, Options, Question, Search, Store};
 use scenario::embedded::{DIM, attach_to, vector};
 use scenario::{Action, START, draft, fresh_disk, layout, open};
 
@@ -88,6 +87,6 @@ fn a_search_by_words_and_vectors_follows_them_too() {
         limit: 3,
         ..Search::default()
     };
-    let hits = chronomemory::store::search(&reader(&filled(), true), &search).expect("no damage");
+    let hits = chronomemory::testing::store::search(&reader(&filled(), true), &search).expect("no damage");
     assert!(hits.first().is_some_and(|hit| hit.cosine.is_some()), "{hits:?}");
 }

@@ -2,8 +2,7 @@
 
 mod scenario;
 
-use chronomemory::options::Durability;
-use chronomemory::store::Store;
+use chronomemory::{Durability, Store};
 use scenario::{Action, contents, fresh_disk, layout, open, perform};
 
 #[test]

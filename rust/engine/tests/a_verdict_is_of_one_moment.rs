@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use around::{Around, Twist};
-use chronomemory::disk::{Access, CrashDisk, Disk};
-use chronomemory::options::{Durability, Options};
-use chronomemory::store::{Question, Shared, Standing, Store};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::testing::store::Shared;
+use chronomemory::{Access, Disk, Durability, Options, Question, Standing, Store};
 use scenario::embedded::{DIM, attach_to, vector};
 use scenario::{Action, START, draft, fresh_disk, layout, open};
 
@@ -159,7 +159,7 @@ fn forged_codes_are_named_and_right_ones_are_not() {
     let mut store = open(&disk, Durability::Full).expect("open");
     let ids: Vec<String> = (0..1100).map(|n| format!("N{n}")).collect();
     store.commit(&draft(&Action::Batch(1)), START).expect("records");
-    let mut records = chronomemory::event::draft::Draft::default();
+    let mut records = chronomemory::Draft::default();
     for id in &ids {
         records
             .upsert_value(&scenario::record(id, "x"), 0, None)
@@ -184,7 +184,7 @@ fn forged_codes_are_named_and_right_ones_are_not() {
 
     let slot = 64 * (64 * DIM.div_ceil(4) + 128);
     let mut bytes = vec![0; slot];
-    chronomemory::disk::fill(&*codes, &mut bytes, 0).expect("codes");
+    chronomemory::testing::disk::fill(&*codes, &mut bytes, 0).expect("codes");
     bytes[7] ^= 0x55;
     codes.write_at(&bytes, 0).expect("a forgery");
     // Without its checksum it is an accident, and made anew by whoever needs it.

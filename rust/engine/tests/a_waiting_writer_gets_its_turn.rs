@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use chronomemory::disk::{Disk, RealDisk};
+use chronomemory::{Disk, RealDisk};
 
 /// Far below the five seconds after which a writer gives up, far above what a noisy machine needs.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);

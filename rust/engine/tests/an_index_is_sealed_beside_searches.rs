@@ -4,9 +4,8 @@ mod scenario;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chronomemory::event::draft::Draft;
-use chronomemory::options::Durability;
-use chronomemory::store::{Needs, Search, Shared, seal_text, search};
+use chronomemory::testing::store::{Needs, Shared, seal_text, search};
+use chronomemory::{Draft, Durability, Search};
 use scenario::{START, fresh_disk, open, record};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.

@@ -4,11 +4,10 @@ mod scenario;
 
 use std::cell::{Cell, RefCell};
 
-use chronomemory::disk::{CrashDisk, Disk};
-use chronomemory::error::Result;
-use chronomemory::layout::Layout;
-use chronomemory::options::Durability;
-use chronomemory::store::{self, Attachment, Store, Turns};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::testing::store;
+use chronomemory::testing::store::Turns;
+use chronomemory::{Attachment, Disk, Durability, Layout, Result, Store};
 use scenario::embedded::{DIM, vector};
 use scenario::{Action, START, draft, fresh_disk, layout, open};
 
@@ -108,7 +107,7 @@ fn of_a_repair() {
     let prepare = || {
         let disk = filled();
         let path = layout().rows("default", 0);
-        let rows = disk.open(&path, chronomemory::disk::Access::Write).expect("rows");
+        let rows = disk.open(&path, chronomemory::Access::Write).expect("rows");
         rows.write_at(b"damage", 3 * 4 * DIM as u64).expect("a write");
         rows.sync().expect("a sync");
         disk

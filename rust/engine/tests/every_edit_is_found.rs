@@ -2,10 +2,8 @@
 
 mod scenario;
 
-use chronomemory::disk::{Access, CrashDisk, Disk, read_whole};
-use chronomemory::options::Durability;
-use chronomemory::store::Store;
-use chronomemory::verify::Report;
+use chronomemory::testing::disk::{CrashDisk, read_whole};
+use chronomemory::{Access, Disk, Durability, Report, Store};
 use scenario::{Action, draft, fresh_disk, layout, open};
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Are codes, scores and answers the same bits on every way a processor can go?
 
-use chronomemory::vector::companion::{encode_groups, group_bytes};
-use chronomemory::vector::score::Scorer;
-use chronomemory::vector::{Cpu, Rows, Search};
+use chronomemory::testing::vector::companion::{encode_groups, group_bytes};
+use chronomemory::testing::vector::score::Scorer;
+use chronomemory::testing::vector::{Cpu, Rows, Search};
 
 mod vectors;
 

@@ -1,8 +1,7 @@
 //! A value has one canonical text, and the scan accepts that text and no other.
 
-use chronomemory::json::{
-    EventSpans, Int, Value, parse, scan_event, scan_record, write_f64, write_string, write_value, write_value_spaced,
-};
+use chronomemory::testing::json::{EventSpans, parse, scan_event, scan_record, write_value, write_value_spaced};
+use chronomemory::{Int, Value, write_f64, write_string};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -2,15 +2,12 @@
 
 mod scenario;
 
-use chronomemory::disk::{Access, CrashDisk, Disk};
-use chronomemory::error::Error;
-use chronomemory::options::Durability;
-use chronomemory::state::Query;
-use chronomemory::store::{Question, Store};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Access, Disk, Durability, Error, Query, Question, Store};
 use scenario::embedded::{DIM, attach_to, vector};
 use scenario::{Action, START, draft, fresh_disk, layout, open};
 
-fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::error::Result<()> {
+fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::Result<()> {
     attach_to(store, &[id.to_owned()], n, START)
 }
 

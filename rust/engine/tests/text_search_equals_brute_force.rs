@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use chronomemory::state::{Class, Row};
-use chronomemory::text::file::{Source, read, spell};
-use chronomemory::text::{Fields, Filter, Index, Sealed, asked};
+use chronomemory::testing::state::{Class, Row};
+use chronomemory::testing::text::file::{Source, read, spell};
+use chronomemory::testing::text::{Fields, Index, Sealed};
+use chronomemory::{Filter, asked};
 use proptest::prelude::*;
 
 const VOCABULARY: [&str; 12] = [

@@ -4,10 +4,8 @@ mod scenario;
 
 use std::path::PathBuf;
 
-use chronomemory::disk::{Access, CrashDisk, Disk, read_whole};
-use chronomemory::error::Error;
-use chronomemory::options::Durability;
-use chronomemory::store::{Moment, Store};
+use chronomemory::testing::disk::{CrashDisk, read_whole};
+use chronomemory::{Access, Disk, Durability, Error, Moment, Store};
 use scenario::{Action, Model, contents, fresh_disk, layout, open, perform};
 
 const SEGMENTS: u32 = 4;
@@ -73,8 +71,8 @@ fn overwrite(disk: &CrashDisk, path: &std::path::Path, bytes: &[u8]) {
     file.write_at(bytes, 0).expect("write");
 }
 
-fn view(view: &chronomemory::store::View) -> Model {
-    let everything = chronomemory::state::Query {
+fn view(view: &chronomemory::View) -> Model {
+    let everything = chronomemory::Query {
         faces: true,
         ..Default::default()
     };
@@ -88,11 +86,8 @@ fn every_event_is_told_once_and_in_order() {
     let mut seqs: Vec<u64> = told
         .iter()
         .map(|line| {
-            let event = chronomemory::json::parse(line).expect("a line");
-            event
-                .get("seq")
-                .and_then(chronomemory::json::Value::as_u64)
-                .expect("a seq")
+            let event = chronomemory::parse_json(line).expect("a line");
+            event.get("seq").and_then(chronomemory::Value::as_u64).expect("a seq")
         })
         .collect();
     let count = seqs.len();

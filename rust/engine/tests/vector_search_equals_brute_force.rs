@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use chronomemory::vector::{Cpu, Doubt, Rows, Search, search};
+use chronomemory::testing::vector::{Cpu, Doubt, Rows, Search, search};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 

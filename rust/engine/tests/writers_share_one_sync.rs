@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use around::Around;
-use chronomemory::event::draft::Draft;
-use chronomemory::options::{Durability, Options};
-use chronomemory::store::{Shared, Store};
+use chronomemory::testing::store::Shared;
+use chronomemory::{Draft, Durability, Options, Store};
 use scenario::{START, contents, fresh_disk, layout, record};
 use slow::Slow;
 
@@ -36,7 +35,7 @@ fn open(disk: &Around<Slow>) -> Shared {
     Shared::new(Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open"))
 }
 
-fn put(store: &Shared, id: &str) -> chronomemory::error::Result<u64> {
+fn put(store: &Shared, id: &str) -> chronomemory::Result<u64> {
     let mut draft = Draft::default();
     draft.upsert_value(&record(id, "kept"), 0, None).expect("a record");
     store

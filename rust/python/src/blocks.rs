@@ -1,17 +1,11 @@
 //! How do recalls of blocks look from Python?
 
-use std::sync::PoisonError;
-
-use chronomemory::blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
-use chronomemory::error::Error;
-use chronomemory::memory::gathered;
-use chronomemory::store::Store;
+use chronomemory::{Answer, Ask, Columns, Dropped, Found, Machine, Misfit, Reach, Store, fit, gathered, misfit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::engine::Engine;
-use crate::enter::{bad_choice, enter};
-use crate::handle::threads;
+use crate::enter::bad_choice;
 use crate::object;
 
 /// What a door takes for a question: the names are those of [`Ask`].
@@ -56,7 +50,7 @@ impl Question {
             exploration: self.exploration,
             frame: self.frame,
             budget: self.budget,
-            threads: threads(),
+            threads: Machine::threads(),
         })
     }
 }
@@ -105,141 +99,113 @@ fn told<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-fn with_blocks<T: Send>(
-    py: Python<'_>,
-    engine: &Bound<'_, Engine>,
-    ask: impl FnOnce(&Columns) -> T + Send,
-) -> PyResult<T> {
-    let columns = engine.get().handle().read(py, |store| store.blocks())?;
-    enter(py, || {
-        Ok::<T, Error>(ask(&columns.read().unwrap_or_else(PoisonError::into_inner)))
-    })
+impl Engine {
+    fn blocks<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Columns) -> T + Send) -> PyResult<T> {
+        self.run(py, |engine| engine.blocks(ask))
+    }
 }
 
-/// Answers a question about blocks.
-#[pyfunction]
-pub fn recall_blocks<'py>(
-    py: Python<'py>,
-    engine: &Bound<'py, Engine>,
-    question: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let ask = question.extract::<Question>()?.into_ask(py)?;
-    let answer = engine.get().handle().recall(py, &ask)?;
-    told(py, &answer)
-}
+#[pymethods]
+impl Engine {
+    /// Answers a question about blocks.
+    fn recall_blocks<'py>(&self, py: Python<'py>, question: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let ask = question.extract::<Question>()?.into_ask(py)?;
+        let answer = self.run(py, |engine| engine.recall(&ask))?;
+        told(py, &answer)
+    }
 
-/// For each of several vectors the active blocks of at least this cosine, the nearest first.
-#[pyfunction]
-pub fn nearest_blocks(
-    py: Python<'_>,
-    engine: &Bound<'_, Engine>,
-    space: &str,
-    vectors: &[u8],
-    dim: usize,
-    number: usize,
-    least: f32,
-) -> PyResult<Vec<Vec<(String, f32)>>> {
-    let vectors = floats(py, vectors)?;
-    with_blocks(py, engine, |columns| {
-        columns.nearest(space, &vectors, dim, Reach { number, least }, threads())
-    })
-}
+    /// For each of several vectors the active blocks of at least this cosine, the nearest first.
+    fn nearest_blocks(
+        &self,
+        py: Python<'_>,
+        space: &str,
+        vectors: &[u8],
+        dim: usize,
+        number: usize,
+        least: f32,
+    ) -> PyResult<Vec<Vec<(String, f32)>>> {
+        let vectors = floats(py, vectors)?;
+        self.run(py, |engine| {
+            engine.nearest_blocks(space, &vectors, dim, Reach { number, least })
+        })
+    }
 
-/// The ids of inbox and active blocks that have a tag like the pattern.
-#[pyfunction]
-pub fn blocks_tagged(py: Python<'_>, engine: &Bound<'_, Engine>, pattern: &str) -> PyResult<Vec<String>> {
-    with_blocks(py, engine, |columns| columns.tagged(pattern))
-}
+    /// The ids of inbox and active blocks that have a tag like the pattern.
+    fn blocks_tagged(&self, py: Python<'_>, pattern: &str) -> PyResult<Vec<String>> {
+        self.blocks(py, |columns| columns.tagged(pattern))
+    }
 
-/// The links of these blocks.
-#[pyfunction]
-pub fn block_links(py: Python<'_>, engine: &Bound<'_, Engine>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
-    with_blocks(py, engine, |columns| columns.links_of(&ids))
-}
+    /// The links of these blocks.
+    fn block_links(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
+        self.blocks(py, |columns| columns.links_of(&ids))
+    }
 
-/// The blocks that each of these is becoming linked with.
-#[pyfunction]
-pub fn blocks_forming(py: Python<'_>, engine: &Bound<'_, Engine>, ids: Vec<String>) -> PyResult<Vec<Vec<String>>> {
-    with_blocks(py, engine, |columns| columns.forming_with(&ids))
-}
+    /// The blocks that each of these is becoming linked with.
+    fn blocks_forming(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Vec<String>>> {
+        self.blocks(py, |columns| columns.forming_with(&ids))
+    }
 
-/// The unresolved contradictions of these blocks.
-#[pyfunction]
-pub fn block_contradictions(
-    py: Python<'_>,
-    engine: &Bound<'_, Engine>,
-    ids: Vec<String>,
-) -> PyResult<Vec<(String, String)>> {
-    with_blocks(py, engine, |columns| columns.contradictions_of(&ids))
-}
+    /// The unresolved contradictions of these blocks.
+    fn block_contradictions(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
+        self.blocks(py, |columns| columns.contradictions_of(&ids))
+    }
 
-/// The records of a kind of this face, of one status or of all, in insertion order.
-#[pyfunction]
-#[pyo3(signature = (engine, kind, status, limit))]
-pub fn block_records<'py>(
-    py: Python<'py>,
-    engine: &Bound<'py, Engine>,
-    kind: &str,
-    status: Option<&str>,
-    limit: Option<usize>,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let found = engine.get().handle().read(py, |store| {
-        let found = store.blocks_of(kind, status).take(limit.unwrap_or(usize::MAX));
-        object::Copied::of(&gathered(found)?)
-    })?;
-    object::all(py, found.records(), |bytes| object::record(py, bytes))
-}
+    /// The records of a kind of this face, of one status or of all, in insertion order.
+    #[pyo3(signature = (kind, status, limit))]
+    fn block_records<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        status: Option<&str>,
+        limit: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let found = self.read(py, |store| {
+            let found = store.blocks_of(kind, status).take(limit.unwrap_or(usize::MAX));
+            object::Copied::of(&gathered(found)?)
+        })?;
+        object::all(py, found.records(), |bytes| object::record(py, bytes))
+    }
 
-/// How many there are.
-#[pyfunction]
-pub fn block_count(py: Python<'_>, engine: &Bound<'_, Engine>, kind: &str, status: &str) -> PyResult<usize> {
-    let count = |store: &Store| Ok(store.blocks_of(kind, Some(status)).count());
-    engine.get().handle().read(py, count)
-}
+    /// How many there are.
+    fn block_count(&self, py: Python<'_>, kind: &str, status: &str) -> PyResult<usize> {
+        let count = |store: &Store| Ok(store.blocks_of(kind, Some(status)).count());
+        self.read(py, count)
+    }
 
-/// One record, unless it is none of this face.
-#[pyfunction]
-pub fn block_record<'py>(
-    py: Python<'py>,
-    engine: &Bound<'py, Engine>,
-    record_id: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let sound = |record: &&[u8]| misfit(record).is_none();
-    let found = engine
-        .get()
-        .handle()
-        .read(py, |store| Ok(store.get(record_id).filter(sound).map(<[u8]>::to_vec)))?;
-    found.map(|bytes| object::record(py, &bytes)).transpose()
-}
+    /// One record, unless it is none of this face.
+    fn block_record<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let sound = |record: &&[u8]| misfit(record).is_none();
+        let found = self.read(py, |store| Ok(store.get(record_id).filter(sound).map(<[u8]>::to_vec)))?;
+        found.map(|bytes| object::record(py, &bytes)).transpose()
+    }
 
-/// The head of the log and records as of it, without those that no verb of their face can use.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
-pub fn records_at_once<'py>(
-    py: Python<'py>,
-    engine: &Bound<'py, Engine>,
-    ids: Vec<String>,
-) -> PyResult<(String, Vec<Option<Bound<'py, PyAny>>>)> {
-    let sound = |record: &&[u8]| misfit(record).is_none();
-    let (head, found) = engine.get().handle().read(py, |store| {
-        let found: Vec<_> = ids
+    /// The head of the log and records as of it, without those that no verb of their face can use.
+    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+    fn records_at_once<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+    ) -> PyResult<(String, Vec<Option<Bound<'py, PyAny>>>)> {
+        let sound = |record: &&[u8]| misfit(record).is_none();
+        let (head, found) = self.read(py, |store| {
+            let found: Vec<_> = ids
+                .iter()
+                .map(|id| store.get(id).filter(sound).map(<[u8]>::to_vec))
+                .collect();
+            Ok((store.head(), found))
+        })?;
+        let records = found
             .iter()
-            .map(|id| store.get(id).filter(sound).map(<[u8]>::to_vec))
-            .collect();
-        Ok((store.head(), found))
-    })?;
-    let records = found
-        .iter()
-        .map(|bytes| bytes.as_deref().map(|bytes| object::record(py, bytes)).transpose())
-        .collect::<PyResult<_>>()?;
-    Ok((head, records))
-}
+            .map(|bytes| bytes.as_deref().map(|bytes| object::record(py, bytes)).transpose())
+            .collect::<PyResult<_>>()?;
+        Ok((head, records))
+    }
 
-/// The records that have an id of this face and that no verb of it can use: id, field, reason.
-#[pyfunction]
-pub fn block_misfits(py: Python<'_>, engine: &Bound<'_, Engine>) -> PyResult<Vec<(String, String, String)>> {
-    let told = |(id, Misfit { field, reason })| (id, field, reason);
-    with_blocks(py, engine, |columns| columns.misfits().into_iter().map(told).collect())
+    /// The records that have an id of this face and that no verb of it can use: id, field, reason.
+    fn block_misfits(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
+        let told = |(id, Misfit { field, reason })| (id, field, reason);
+        self.blocks(py, |columns| columns.misfits().into_iter().map(told).collect())
+    }
 }
 
 /// Which results fit a budget, in their order.

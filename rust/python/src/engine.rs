@@ -1,29 +1,23 @@
 //! What can Python ask of an open store?
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use chronomemory::disk::RealDisk;
-use chronomemory::event::draft::Draft;
-use chronomemory::event::stamp;
-use chronomemory::options::{Checking, Durability, Options};
-use chronomemory::state::unspelled;
-use chronomemory::store::{self, Moment, Store};
+use chronomemory::{Checking, Durability, Error, Moment, Options, Store, unspelled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::desk::Desk;
-use crate::enter::{bad_choice, enter, no_thread};
+use crate::enter::{bad_choice, enter, enter_to_leave};
 use crate::event::WalEvent;
-use crate::handle::{Handle, now, threads};
 use crate::view::{View, query_of};
-use crate::{batch, change, object, record, report, search};
+use crate::{change, object, record, search};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
 pub struct Engine {
-    pub(crate) handle: Handle,
+    pub(crate) engine: chronomemory::Engine,
     depth: i64,
     /// For the next change.
     spare: Mutex<Option<Box<Desk>>>,
@@ -71,18 +65,12 @@ impl Engine {
                 "quick" => Checking::Quick,
                 other => return Err(bad_choice(py, "verify", other, "one of full, quick")),
             },
-            threads: threads(),
-            signature: format!("process {}, writing since {}", std::process::id(), stamp::spell(now())),
             head_file,
             shared,
-            attended: true,
+            ..Options::default()
         };
-        let store = enter(py, || {
-            let layout = store::layout_of(&RealDisk::default(), &project_root);
-            Store::open(Arc::new(RealDisk::default()), layout, options, &mut |_, _| {})
-        })?;
         Ok(Self {
-            handle: Handle::new(store).map_err(|fault| no_thread(py, fault))?,
+            engine: enter(py, || chronomemory::Engine::open(&project_root, options))?,
             depth: recursion_depth,
             spare: Mutex::default(),
         })
@@ -90,25 +78,7 @@ impl Engine {
 
     /// Syncs and lets go; idempotent.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.handle.close(py)
-    }
-
-    /// What opening found.
-    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (mut report, standing) = self
-            .handle
-            .read(py, |store| Ok((store.report().clone(), store.standing().clone())))?;
-        if report.tail.is_some() {
-            report.tail = self.handle.change(py, |store| store.pending_tail())?;
-        }
-        let mut short_rows = self.handle.read(py, |store| Ok(store.short_rows()))?;
-        if !short_rows.is_empty() {
-            // They may have been moved between the look at the log and the look at the files.
-            short_rows = self.handle.read(py, |store| Ok(store.short_rows()))?;
-        }
-        let dict = report::dict(py, &report, &standing, None)?;
-        dict.set_item("short_rows", short_rows)?;
-        Ok(dict)
+        enter_to_leave(py, || self.engine.close())
     }
 
     #[pyo3(signature = (record, face=None))]
@@ -120,7 +90,7 @@ impl Engine {
     ) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         record::upsert(&mut desk, record, self.depth, face)?;
-        let committed = self.handle.commit(py, &mut desk.draft)?;
+        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
         self.keep(desk);
         record::stamp_depth(record, self.depth)?;
         Ok(WalEvent::of_line(committed.last_line))
@@ -135,7 +105,7 @@ impl Engine {
     ) -> PyResult<Option<WalEvent>> {
         let mut desk = self.desk();
         record::upsert(&mut desk, record, self.depth, face)?;
-        let committed = self.handle.change(py, |store| store.commit_new(&desk.draft, now()))?;
+        let committed = self.run(py, |engine| engine.commit_new(&desk.draft))?;
         Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
     }
 
@@ -143,26 +113,27 @@ impl Engine {
     fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
         let mut desk = self.desk();
         // Of a class of its own it may be read in another way.
-        let written = match records.cast_exact::<PyList>() {
-            Ok(records) if batch::is_worth_it(records.len()) => {
-                batch::write(py, &self.handle, &mut desk, records, self.depth, face)?
-            }
-            _ => {
-                for record in records.try_iter()? {
-                    record::upsert(&mut desk, &record?, self.depth, face)?;
-                }
-                self.write_draft(py, &mut desk.draft)?
-            }
-        };
+        let count = records.cast_exact::<PyList>().map_or(0, |records| records.len());
+        let mut batch = self.run(py, |engine| engine.batch(count))?;
+        let mut is_empty = true;
+        for record in records.try_iter()? {
+            record::upsert(&mut desk, &record?, self.depth, face)?;
+            batch.drafted(&mut desk.draft);
+            is_empty = false;
+        }
+        if is_empty {
+            return self.nothing_written(py);
+        }
+        let committed = enter(py, || batch.commit(&mut desk.draft))?;
         self.keep(desk);
-        Ok(written)
+        Ok((committed.first_seq, committed.next_seq))
     }
 
     #[pyo3(signature = (record_id, face=None))]
     fn delete<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>, face: Option<&str>) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         change::add_change(&mut desk, "delete", record_id, self.depth, face)?;
-        let committed = self.handle.commit(py, &mut desk.draft)?;
+        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
         self.keep(desk);
         Ok(WalEvent::of_line(committed.last_line))
     }
@@ -176,7 +147,7 @@ impl Engine {
     ) -> PyResult<WalEvent> {
         let mut desk = self.desk();
         change::add_patch(&mut desk, &change::record_id(record_id)?, patch, Some(face))?;
-        let committed = self.handle.commit(py, &mut desk.draft)?;
+        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
         self.keep(desk);
         Ok(WalEvent::of_line(committed.last_line))
     }
@@ -184,43 +155,27 @@ impl Engine {
     #[pyo3(signature = (changes, face=None))]
     fn write(&self, py: Python<'_>, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
         let mut desk = self.draft_of(changes, face)?;
-        let written = self.write_draft(py, &mut desk.draft)?;
+        if desk.draft.is_empty() {
+            return self.nothing_written(py);
+        }
+        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
         self.keep(desk);
-        Ok(written)
-    }
-
-    #[pyo3(signature = (path, progress=None, *, faces=false))]
-    fn ingest<'py>(
-        &self,
-        py: Python<'py>,
-        path: PathBuf,
-        progress: Option<Py<PyAny>>,
-        faces: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let report = self
-            .handle
-            .with_progress(py, progress, |store, report| store.ingest(&path, faces, &now, report))?;
-        let dict = PyDict::new(py);
-        dict.set_item("records", report.records)?;
-        dict.set_item("bytes", report.bytes)?;
-        dict.set_item("first_seq", report.first_seq)?;
-        dict.set_item("last_seq", report.last_seq)?;
-        Ok(dict)
+        Ok((committed.first_seq, committed.next_seq))
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.handle.change(py, Store::sync)
+        self.run(py, chronomemory::Engine::sync)
     }
 
     /// How often this store has waited for the disk to take its log.
     fn syncs(&self, py: Python<'_>) -> PyResult<u64> {
-        self.handle.read(py, |store| Ok(store.syncs()))
+        self.read(py, |store| Ok(store.syncs()))
     }
 
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = change::record_id(record_id)?;
         let id = change::text_of(&id)?;
-        let found = self.handle.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
+        let found = self.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
         found.map(|bytes| object::record(py, &bytes)).transpose()
     }
 
@@ -235,29 +190,25 @@ impl Engine {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(kind, status, min_confidence, limit, faces);
-        let found = self
-            .handle
-            .read(py, |store| object::Copied::of(&store.query(&query)?))?;
+        let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
         object::all(py, found.records(), |bytes| object::record(py, bytes))
     }
 
     #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
     fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let query = query_of(None, status, 0.0, None, faces);
-        let found = self
-            .handle
-            .read(py, |store| object::Copied::of(&store.query(&query)?))?;
+        let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
         object::all(py, found.records(), |bytes| object::dict(py, bytes))
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(kind, status, 0.0, None, faces);
-        self.handle.read(py, |store| Ok(store.count(&query)))
+        self.read(py, |store| Ok(store.count(&query)))
     }
 
     fn tally(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool, u64)>> {
-        let tally = self.handle.read(py, |store| Ok(store.tally()))?;
+        let tally = self.read(py, |store| Ok(store.tally()))?;
         Ok(tally
             .into_iter()
             .map(|class| {
@@ -272,25 +223,25 @@ impl Engine {
     }
 
     fn wal_seq(&self, py: Python<'_>) -> PyResult<u64> {
-        self.handle.read(py, |store| Ok(store.last_seq()))
+        self.read(py, |store| Ok(store.last_seq()))
     }
 
     fn head(&self, py: Python<'_>) -> PyResult<String> {
-        self.handle.read(py, |store| Ok(store.head()))
+        self.read(py, |store| Ok(store.head()))
     }
 
     #[pyo3(signature = (from_seq=0))]
     fn replay<'py>(&self, py: Python<'py>, from_seq: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.handle.read(py, |store| store.replay(from_seq))?))
+        Ok(lines(py, self.read(py, |store| store.replay(from_seq))?))
     }
 
     fn history<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.handle.read(py, |store| store.history(record_id))?))
+        Ok(lines(py, self.read(py, |store| store.history(record_id))?))
     }
 
     #[pyo3(signature = (seq, *, faces=false))]
     fn changed_since(&self, py: Python<'_>, seq: u64, faces: bool) -> PyResult<Vec<String>> {
-        self.handle.read(py, |store| store.changed_since(seq, faces))
+        self.read(py, |store| store.changed_since(seq, faces))
     }
 
     /// The best records for a search: its terms come as one dict.
@@ -302,13 +253,13 @@ impl Engine {
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
         let wanted = wanted.into();
-        let hits = self.handle.search(py, &wanted)?;
+        let hits = self.run(py, |engine| engine.search(&wanted))?;
         search::found(py, &hits, explain)
     }
 
     /// The latest moment that an event carries, in microseconds since 1970; None before the first.
     fn latest_us(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        let latest = self.handle.read(py, |store| Ok(store.latest()))?;
+        let latest = self.read(py, |store| Ok(store.latest()))?;
         Ok(Some(latest).filter(|latest| *latest > i64::MIN))
     }
 
@@ -319,7 +270,7 @@ impl Engine {
             (None, Some(micros)) => Moment::Time(micros),
             _ => return Err(bad_choice(py, "as_of", "", "a seq or a moment")),
         };
-        self.handle.read(py, |store| store.as_of(moment)).map(View)
+        self.run(py, |engine| engine.as_of(moment)).map(View)
     }
 }
 
@@ -339,21 +290,32 @@ impl Engine {
         Ok(desk)
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
-    }
-
     pub(crate) fn keep(&self, mut desk: Box<Desk>) {
-        desk.clear();
+        desk.draft.recycle();
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
     }
 
-    fn write_draft(&self, py: Python<'_>, draft: &mut Draft) -> PyResult<(u64, u64)> {
-        if draft.is_empty() {
-            let next = self.handle.read(py, |store| Ok(store.last_seq() + 1))?;
-            return Ok((next, next));
-        }
-        let committed = self.handle.commit(py, draft)?;
-        Ok((committed.first_seq, committed.next_seq))
+    /// What a batch without changes says: where the next event would stand.
+    fn nothing_written(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let next = self.read(py, |store| Ok(store.last_seq() + 1))?;
+        Ok((next, next))
+    }
+
+    /// Runs work of the engine without the interpreter.
+    pub(crate) fn run<'a, T: Send>(
+        &'a self,
+        py: Python<'_>,
+        work: impl FnOnce(&'a chronomemory::Engine) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        enter(py, || work(&self.engine))
+    }
+
+    /// Runs a question on a state that has caught up with other processes.
+    pub(crate) fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&Store) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        enter(py, || self.engine.read(ask))
     }
 }

@@ -3,24 +3,19 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use chronomemory::damage::DamageKind;
-use chronomemory::disk::Stranger;
-use chronomemory::error::{Error, said};
-use chronomemory::memory;
+use chronomemory::{DamageKind, Error, Stranger, check_memory, could_have, said};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyType};
 
-/// What a thread needs at least.
-const THREAD_BYTES: usize = 4 * 1024 * 1024;
 /// So much of a value is shown.
 const SHOWN_LETTERS: usize = 60;
 
 /// Runs engine work without the interpreter and turns its errors into Python's.
 pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
     let checked = || {
-        memory::check()?;
+        check_memory()?;
         work()
     };
     enter_to_leave(py, checked)
@@ -34,37 +29,24 @@ pub fn enter_to_leave<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, 
 /// Whether Python will find memory for so many bytes that become objects. Where it does not, much of what asks it for an
 /// object can only panic.
 pub fn check_room(py: Python<'_>, bytes: usize) -> PyResult<()> {
-    memory::could_have(bytes).map_err(|fault| to_python(py, fault.into()))
+    could_have(bytes).map_err(|fault| to_python(py, fault.into()))
 }
 
-/// The exception for a thread that the system did not give: mostly because there is no memory for it.
-pub fn no_thread(py: Python<'_>, fault: std::io::Error) -> PyErr {
-    match memory::could_have(THREAD_BYTES) {
-        Ok(()) => fault.into(),
-        Err(refused) => to_python(py, refused.into()),
-    }
-}
-
-/// A progress callback that engine work may call; a callback that raises stops nothing, its error is raised at the end.
-pub struct Reporter {
+/// Runs engine work that says how far it has come. A callback that raises stops nothing, its error is raised at the end.
+pub fn enter_reporting<T: Send>(
+    py: Python<'_>,
     callback: Option<Py<PyAny>>,
-    raised: Option<PyErr>,
-}
-
-impl Reporter {
-    pub fn new(callback: Option<Py<PyAny>>) -> Self {
-        Self { callback, raised: None }
-    }
-
-    pub fn report(&mut self, done: u64, total: u64) {
-        if let (Some(callback), None) = (&self.callback, &self.raised) {
-            self.raised = Python::attach(|py| callback.call1(py, (done, total)).err());
-        }
-    }
-
-    pub fn finish(self) -> PyResult<()> {
-        self.raised.map_or(Ok(()), Err)
-    }
+    work: impl FnOnce(&mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let mut raised: Option<PyErr> = None;
+    let outcome = enter(py, || {
+        work(&mut |done, total| {
+            if let (Some(callback), None) = (&callback, &raised) {
+                raised = Python::attach(|py| callback.call1(py, (done, total)).err());
+            }
+        })
+    });
+    raised.map_or(outcome, Err)
 }
 
 /// The exception for an engine error, under its public path.
@@ -125,6 +107,13 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             "Restore it into a project: store.restore(path), or 'chronomemory restore'.",
         ),
         Error::Closed => plain(py, "StoreClosed", &message, "Open the store again."),
+        Error::Forked => plain(py, "StoreClosed", &message, "Open the store in this process."),
+        Error::InProgress => plain(
+            py,
+            "CallInProgress",
+            &message,
+            "Use the store when the call has come back, or open it a second time.",
+        ),
         Error::Poisoned { .. } => plain(
             py,
             "StorePoisoned",
@@ -228,19 +217,6 @@ pub fn as_argument(py: Python<'_>, fault: PyErr) -> PyErr {
         Ok(Some(argument)) => to_python(py, argument),
         _ => fault,
     }
-}
-
-/// `Busy`, for a progress callback that would wait for the call that waits for it.
-pub fn is_in_progress(py: Python<'_>) -> PyErr {
-    let message = "a progress callback cannot use the store that calls it";
-    let recovery = "Use the store when the call has come back, or open it a second time.";
-    plain(py, "CallInProgress", message, recovery).unwrap_or_else(|fault| fault)
-}
-
-/// `StoreClosed`, for handles that a fork made useless.
-pub fn is_from_before_a_fork(py: Python<'_>) -> PyErr {
-    let message = "the store was opened before this process was forked";
-    plain(py, "StoreClosed", message, "Open the store in this process.").unwrap_or_else(|fault| fault)
 }
 
 fn plain(py: Python<'_>, name: &str, message: &str, recovery: &str) -> PyResult<PyErr> {

@@ -1,6 +1,6 @@
 //! How does Python look records up by an index that a face declares?
 
-use chronomemory::index::{After, Lookup};
+use chronomemory::{After, Lookup};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString};
 
@@ -90,9 +90,7 @@ impl Engine {
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
-        let found = self
-            .handle
-            .read(py, |store| object::Copied::of(&store.find(index, &asked.lookup())?))?;
+        let found = self.read(py, |store| object::Copied::of(&store.find(index, &asked.lookup())?))?;
         object::all(py, found.records(), |bytes| object::record(py, bytes))
     }
 }

@@ -1,9 +1,6 @@
 //! How do canonical bytes become Python objects? In one pass, straight from the bytes.
 
-use chronomemory::error::Error;
-use chronomemory::event::draft_value::defaults;
-use chronomemory::json::{Cursor, Int, Quoted, Value};
-use chronomemory::memory::Refused;
+use chronomemory::{Cursor, Error, Int, Quoted, Refused, Value, defaults};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};

@@ -1,8 +1,6 @@
 //! How does a ChronoRecord, or a dict like one, become a draft?
 
-use chronomemory::error::Error;
-use chronomemory::event::draft::{FIELD_DEPTH, RawField};
-use chronomemory::event::draft_value::{RECORD_FIELDS, defaults};
+use chronomemory::{Error, FIELD_DEPTH, RECORD_FIELDS, RawField, defaults};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

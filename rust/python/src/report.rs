@@ -1,18 +1,12 @@
 //! How is a report shown to Python?
 
-use chronomemory::damage::{Damage, Tail};
-use chronomemory::store::{Kept, Repaired, Standing, WHY_NOT_RESTORABLE};
-use chronomemory::verify::Report;
+use chronomemory::{Damage, Kept, Repaired, Standing, Tail, Verified, WHY_NOT_RESTORABLE};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// The report as a dict; the Python side gives it a class. `fault` is why a head could not be noted.
-pub fn dict<'py>(
-    py: Python<'py>,
-    report: &Report,
-    standing: &Standing,
-    fault: Option<&str>,
-) -> PyResult<Bound<'py, PyDict>> {
+/// What was found as a dict; the Python side gives it a class.
+pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDict>> {
+    let (report, standing, fault) = (&found.report, &found.standing, found.fault.as_deref());
     let dict = PyDict::new(py);
     dict.set_item("valid", report.valid())?;
     dict.set_item("events", report.events)?;

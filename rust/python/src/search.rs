@@ -1,7 +1,6 @@
 //! How does a search come in from Python, and how do its hits go back?
 
-use chronomemory::store::{Hit, Search};
-use chronomemory::text::{Filter, Words, asked};
+use chronomemory::{Filter, Hit, Search, Words, asked};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::json;
+use chronomemory::write_string;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallvec::SmallVec;
@@ -34,7 +34,7 @@ impl Shape {
         let mut order = SmallVec::new();
         for (number, (place, key)) in sorted.iter().enumerate() {
             spelled.push(if number == 0 { b'{' } else { b',' });
-            json::write_string(key, &mut spelled);
+            write_string(key, &mut spelled);
             spelled.push(b':');
             order.push((*place, spelled.len()));
         }

@@ -1,13 +1,12 @@
 //! How does Python write what it made from what it has read?
 
-use chronomemory::store::{Attachment, Bookmark, Change, Ids};
+use chronomemory::{Attachment, Bookmark, Change, Ids};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::engine::Engine;
 use crate::event::WalEvent;
-use crate::handle::now;
 use crate::vectors::{floats, ids_in};
 
 /// Embeddings that come with changes: ids, rows, space, model.
@@ -18,57 +17,55 @@ type Given<'py> = (
     Option<String>,
 );
 
-/// Where the log ends now, as its head and the place behind it: for [`write_unless_changed`].
-#[pyfunction]
-pub fn bookmark(py: Python<'_>, engine: &Bound<'_, Engine>) -> PyResult<(String, u64)> {
-    let Bookmark { head, end } = engine.get().handle().read(py, |store| Ok(store.bookmark()))?;
-    Ok((head, end))
-}
-
-/// Writes changes, and embeddings with them, as one batch unless one of the ids that were read changed behind the bookmark,
-/// or nobody can tell: the last event, or nothing.
-#[pyfunction]
-#[pyo3(signature = (engine, changes, face, since, read, attachments=None))]
-#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
-pub fn write_unless_changed<'py>(
-    py: Python<'py>,
-    engine: &Bound<'py, Engine>,
-    changes: &Bound<'py, PyAny>,
-    face: Option<&str>,
-    since: (String, u64),
-    read: Vec<String>,
-    attachments: Option<Vec<Given<'py>>>,
-) -> PyResult<Option<WalEvent>> {
-    let engine = engine.get();
-    let desk = engine.draft_of(changes, face)?;
-    let since = Bookmark {
-        head: since.0,
-        end: since.1,
-    };
-    let given = attachments.unwrap_or_default();
-    let ids = given
-        .iter()
-        .map(|(ids, ..)| ids_in(ids))
-        .collect::<PyResult<Vec<Ids>>>()?;
-    let mut attachments = Vec::new();
-    for ((_, matrix, space, model), ids) in given.iter().zip(&ids) {
-        let (rows, dim) = floats(py, matrix)?;
-        attachments.push(Attachment {
-            space: space.as_deref(),
-            model: model.as_deref(),
-            dim,
-            ids,
-            rows,
-        });
+#[pymethods]
+impl Engine {
+    /// Where the log ends now, as its head and the place behind it: for `write_unless_changed`.
+    fn bookmark(&self, py: Python<'_>) -> PyResult<(String, u64)> {
+        let Bookmark { head, end } = self.read(py, |store| Ok(store.bookmark()))?;
+        Ok((head, end))
     }
-    let change = Change {
-        draft: &desk.draft,
-        attachments: &attachments,
-        unless_changed: Some((&since, &read)),
-    };
-    let committed = engine
-        .handle()
-        .change(py, |store| store.commit_change(&change, now()))?;
-    engine.keep(desk);
-    Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
+
+    /// Writes changes, and embeddings with them, as one batch unless one of the ids that were read changed behind the
+    /// bookmark, or nobody can tell: the last event, or nothing.
+    #[pyo3(signature = (changes, face, since, read, attachments=None))]
+    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+    fn write_unless_changed<'py>(
+        &self,
+        py: Python<'py>,
+        changes: &Bound<'py, PyAny>,
+        face: Option<&str>,
+        since: (String, u64),
+        read: Vec<String>,
+        attachments: Option<Vec<Given<'py>>>,
+    ) -> PyResult<Option<WalEvent>> {
+        let desk = self.draft_of(changes, face)?;
+        let since = Bookmark {
+            head: since.0,
+            end: since.1,
+        };
+        let given = attachments.unwrap_or_default();
+        let ids = given
+            .iter()
+            .map(|(ids, ..)| ids_in(ids))
+            .collect::<PyResult<Vec<Ids>>>()?;
+        let mut attachments = Vec::new();
+        for ((_, matrix, space, model), ids) in given.iter().zip(&ids) {
+            let (rows, dim) = floats(py, matrix)?;
+            attachments.push(Attachment {
+                space: space.as_deref(),
+                model: model.as_deref(),
+                dim,
+                ids,
+                rows,
+            });
+        }
+        let change = Change {
+            draft: &desk.draft,
+            attachments: &attachments,
+            unless_changed: Some((&since, &read)),
+        };
+        let committed = self.run(py, |engine| engine.commit_change(&change))?;
+        self.keep(desk);
+        Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
+    }
 }

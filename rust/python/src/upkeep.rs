@@ -1,57 +1,43 @@
 //! How is a store looked after from Python: checked, compacted, copied, brought back?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use chronomemory::error::Error;
-use chronomemory::store;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::engine::Engine;
-use crate::handle::now;
+use crate::enter::enter_reporting;
 use crate::report;
 
 #[pymethods]
 impl Engine {
+    /// What opening found.
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (found, short_rows) = self.run(py, chronomemory::Engine::findings)?;
+        let dict = report::dict(py, &found)?;
+        dict.set_item("short_rows", short_rows)?;
+        Ok(dict)
+    }
+
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let (layout, head_file, fault, missed) = self.handle.change(py, |store| {
-            let missed = store.missed()?;
-            store.sync()?;
-            store.tell_known_head();
-            let fault = store.head_fault().map(str::to_owned);
-            let head_file = store.head_file().map(Path::to_owned);
-            Ok((store.layout().clone(), head_file, fault, missed))
-        })?;
-        let (mut found, standing) = crate::words::verified(py, &layout, progress, head_file)?;
-        if let Some(Error::Corrupted(damage)) = missed {
-            found.damage.push(*damage);
-        }
-        self.handle.read(py, |store| {
-            store.note_damage(&found.damage);
-            Ok(())
-        })?;
-        report::dict(py, &found, &standing, fault.as_deref())
+        let found = enter_reporting(py, progress, |report| self.engine.verify(report))?;
+        report::dict(py, &found)
     }
 
     /// Takes the log as it is now for the right one.
     fn accept_head(&self, py: Python<'_>) -> PyResult<()> {
-        self.handle.change(py, |store| store.accept_head(now()))
+        self.run(py, chronomemory::Engine::accept_head)
     }
 
     #[pyo3(signature = (*, keep_history=true, progress=None))]
     fn compact(&self, py: Python<'_>, keep_history: bool, progress: Option<Py<PyAny>>) -> PyResult<u64> {
-        self.handle.look_after(py, progress, |turns, report| {
-            store::compact(turns, keep_history, &now, report)
-        })
+        enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
     }
 
     #[pyo3(signature = (progress=None))]
     fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
-        let folder = self
-            .handle
-            .look_after(py, progress, |turns, report| store::backup(turns, &now, report))?;
+        let folder = enter_reporting(py, progress, |report| self.engine.backup(report))?;
         Ok(folder.to_string_lossy().into_owned())
     }
 
@@ -63,7 +49,7 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         damaged: bool,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let repaired = self.handle.bring_back(py, &source, progress, damaged)?;
+        let repaired = enter_reporting(py, progress, |report| self.engine.restore(&source, damaged, report))?;
         repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
     }
 
@@ -74,7 +60,24 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         unproven: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (repaired, kept) = self.handle.repair(py, progress, unproven)?;
+        let (repaired, kept) = enter_reporting(py, progress, |report| self.engine.repair(unproven, report))?;
         report::repaired(py, repaired.as_ref(), &kept)
+    }
+
+    #[pyo3(signature = (path, progress=None, *, faces=false))]
+    fn ingest<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        progress: Option<Py<PyAny>>,
+        faces: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let report = enter_reporting(py, progress, |report| self.engine.ingest(&path, faces, report))?;
+        let dict = PyDict::new(py);
+        dict.set_item("records", report.records)?;
+        dict.set_item("bytes", report.bytes)?;
+        dict.set_item("first_seq", report.first_seq)?;
+        dict.set_item("last_seq", report.last_seq)?;
+        Ok(dict)
     }
 }

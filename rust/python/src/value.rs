@@ -1,6 +1,6 @@
 //! How does a Python object become canonical bytes? Directly: no JSON text in between, no copy of the dict.
 
-use chronomemory::json;
+use chronomemory::{MAX_DEPTH, MAX_INT_DIGITS, write_f64, write_i64, write_string};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -20,7 +20,7 @@ pub struct Field<'a> {
 pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     // Nearly all values are of these very classes, which one comparison tells.
     if let Ok(text) = object.cast_exact::<PyString>() {
-        json::write_string(str_of(text, field.name)?, out);
+        write_string(str_of(text, field.name)?, out);
     } else if let Ok(number) = object.cast_exact::<PyInt>() {
         write_int(number, field, out)?;
     } else if let Ok(number) = object.cast_exact::<PyFloat>() {
@@ -41,7 +41,7 @@ pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, o
 
 fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
     if let Ok(text) = object.cast::<PyString>() {
-        json::write_string(str_of(text, field.name)?, out);
+        write_string(str_of(text, field.name)?, out);
         Ok(())
     } else if let Ok(number) = object.cast::<PyFloat>() {
         write_float(number, field, out)
@@ -72,7 +72,7 @@ fn write_float(number: &Bound<'_, PyFloat>, field: Field<'_>, out: &mut Vec<u8>)
             &format!("{value} is not a number that JSON can carry"),
         ));
     }
-    json::write_f64(value, out);
+    write_f64(value, out);
     Ok(())
 }
 
@@ -91,7 +91,7 @@ fn half_of_a_pair(py: Python<'_>, fault: &PyErr) -> String {
 
 fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
     if let Ok(small) = number.extract::<i64>() {
-        json::write_i64(small, out);
+        write_i64(small, out);
         return Ok(());
     }
     let py = number.py();
@@ -102,7 +102,7 @@ fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> 
         .call_method1("__repr__", (number,))
         .map_err(|_| too_long())?;
     let digits = digits.cast::<PyString>()?.to_str()?.to_owned();
-    if digits.trim_start_matches('-').len() > json::MAX_INT_DIGITS {
+    if digits.trim_start_matches('-').len() > MAX_INT_DIGITS {
         return Err(too_long());
     }
     out.extend_from_slice(digits.as_bytes());
@@ -110,7 +110,7 @@ fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> 
 }
 
 fn deeper<'a>(py: Python<'_>, field: Field<'a>) -> PyResult<Field<'a>> {
-    if field.depth >= json::MAX_DEPTH {
+    if field.depth >= MAX_DEPTH {
         return Err(invalid(py, field.name, "nested deeper than 200 levels in its event"));
     }
     Ok(Field {

@@ -1,14 +1,12 @@
 //! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
 
-use chronomemory::state::Query;
-use chronomemory::store::{Attachment, Bookmark, Ids, Question};
+use chronomemory::{Attachment, Bookmark, Ids, Query, Question};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::engine::Engine;
 use crate::enter::invalid;
-use crate::handle::now;
 
 /// The floats of a matrix, and how many there are in a row.
 pub fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
@@ -28,140 +26,135 @@ pub fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
     Ok(ids)
 }
 
-/// Gives records embeddings, all or none: the first seq and the one after the last. With a bookmark nothing is written if a
-/// record has changed since, or has an embedding there by now.
-#[pyfunction]
-#[pyo3(signature = (engine, ids, matrix, *, space=None, model=None, since=None))]
-#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what is extracted is owned
-pub fn attach(
-    py: Python<'_>,
-    engine: &Engine,
-    ids: &Bound<'_, PyList>,
-    matrix: PyReadonlyArray2<'_, f32>,
-    space: Option<&str>,
-    model: Option<&str>,
-    since: Option<(String, u64)>,
-) -> PyResult<Option<(u64, u64)>> {
-    let (rows, dim) = floats(py, &matrix)?;
-    let attachment = Attachment {
-        space,
-        model,
-        dim,
-        ids: &ids_in(ids)?,
-        rows,
-    };
-    let since = since.map(|(head, end)| Bookmark { head, end });
-    let committed = engine.handle.write(py, |store| match &since {
-        Some(since) => store.attach_if_missing(&attachment, since, now()),
-        None => store.attach_unsynced(&attachment, now()).map(Some),
-    })?;
-    Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
-}
-
-/// Takes embeddings back: how many there were.
-#[pyfunction]
-#[pyo3(signature = (engine, ids, *, space=None))]
-#[allow(clippy::needless_pass_by_value)]
-pub fn detach(py: Python<'_>, engine: &Engine, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
-    engine.handle.change(py, |store| store.detach(space, &ids, now()))
-}
-
-/// The bytes of a record's embedding, little-endian float32.
-#[pyfunction]
-#[pyo3(signature = (engine, record_id, *, space=None))]
-pub fn embedding<'py>(
-    py: Python<'py>,
-    engine: &Engine,
-    record_id: &str,
-    space: Option<&str>,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let found = engine.handle.ask(py, |shared| shared.embedding(space, record_id))?;
-    Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
-}
-
-/// All embedding spaces.
-#[pyfunction]
-pub fn spaces<'py>(py: Python<'py>, engine: &Engine) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for space in engine.handle.read(py, |store| Ok(store.spaces()))? {
-        let dict = PyDict::new(py);
-        dict.set_item("name", space.name)?;
-        dict.set_item("model", space.model)?;
-        dict.set_item("dim", space.dim)?;
-        dict.set_item("generation", space.generation)?;
-        dict.set_item("rows", space.rows)?;
-        dict.set_item("living", space.living)?;
-        dict.set_item("bytes", space.bytes)?;
-        dict.set_item("damaged", space.damaged)?;
-        dict.set_item("is_default", space.is_default)?;
-        list.append(dict)?;
+#[pymethods]
+impl Engine {
+    /// Gives records embeddings, all or none: the first seq and the one after the last. With a bookmark nothing is written if a
+    /// record has changed since, or has an embedding there by now.
+    #[pyo3(signature = (ids, matrix, *, space=None, model=None, since=None))]
+    #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what is extracted is owned
+    fn attach(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyList>,
+        matrix: PyReadonlyArray2<'_, f32>,
+        space: Option<&str>,
+        model: Option<&str>,
+        since: Option<(String, u64)>,
+    ) -> PyResult<Option<(u64, u64)>> {
+        let (rows, dim) = floats(py, &matrix)?;
+        let attachment = Attachment {
+            space,
+            model,
+            dim,
+            ids: &ids_in(ids)?,
+            rows,
+        };
+        let since = since.map(|(head, end)| Bookmark { head, end });
+        let committed = self.run(py, |engine| {
+            engine.write(|store, now| match &since {
+                Some(since) => store.attach_if_missing(&attachment, since, now),
+                None => store.attach_unsynced(&attachment, now).map(Some),
+            })
+        })?;
+        Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
     }
-    Ok(list)
-}
 
-/// Takes a space back with all its embeddings: how many there were.
-#[pyfunction]
-#[pyo3(signature = (engine, name, *, anyway=false))]
-pub fn drop_space(py: Python<'_>, engine: &Engine, name: &str, anyway: bool) -> PyResult<u32> {
-    engine.handle.change(py, |store| store.drop_space(name, anyway, now()))
-}
+    /// Takes embeddings back: how many there were.
+    #[pyo3(signature = (ids, *, space=None))]
+    #[allow(clippy::needless_pass_by_value)]
+    fn detach(&self, py: Python<'_>, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
+        self.run(py, |engine| engine.change(|store, now| store.detach(space, &ids, now)))
+    }
 
-/// Says which space is asked when none is named.
-#[pyfunction]
-pub fn choose_space(py: Python<'_>, engine: &Engine, name: &str) -> PyResult<()> {
-    engine.handle.change(py, |store| store.choose_space(name, now()))
-}
+    /// The bytes of a record's embedding, little-endian float32.
+    #[pyo3(signature = (record_id, *, space=None))]
+    fn embedding<'py>(
+        &self,
+        py: Python<'py>,
+        record_id: &str,
+        space: Option<&str>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let found = self.run(py, |engine| engine.embedding(space, record_id))?;
+        Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
+    }
 
-/// Where the rows of a space lie: file, rows, dimension, and the record of each row.
-#[pyfunction]
-#[pyo3(signature = (engine, *, space=None))]
-#[allow(clippy::type_complexity)]
-pub fn matrix(
-    py: Python<'_>,
-    engine: &Engine,
-    space: Option<&str>,
-) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
-    let found = engine.handle.read(py, |store| store.matrix(space))?;
-    Ok((
-        found.path.to_string_lossy().into_owned(),
-        found.rows,
-        found.dim,
-        found.ids,
-    ))
-}
+    /// All embedding spaces.
+    fn spaces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for space in self.read(py, |store| Ok(store.spaces()))? {
+            let dict = PyDict::new(py);
+            dict.set_item("name", space.name)?;
+            dict.set_item("model", space.model)?;
+            dict.set_item("dim", space.dim)?;
+            dict.set_item("generation", space.generation)?;
+            dict.set_item("rows", space.rows)?;
+            dict.set_item("living", space.living)?;
+            dict.set_item("bytes", space.bytes)?;
+            dict.set_item("damaged", space.damaged)?;
+            dict.set_item("is_default", space.is_default)?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
 
-/// The records nearest to each row of a matrix: id, score, row.
-#[pyfunction]
-#[pyo3(signature = (engine, queries, k, *, space=None, kind=None, status=None, min_confidence=0.0, among=None, min_score=None))]
-#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // the signature is the public one
-pub fn nearest(
-    py: Python<'_>,
-    engine: &Engine,
-    queries: PyReadonlyArray2<'_, f32>,
-    k: usize,
-    space: Option<&str>,
-    kind: Option<String>,
-    status: Option<String>,
-    min_confidence: f64,
-    among: Option<Vec<String>>,
-    min_score: Option<f32>,
-) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
-    let (rows, dim) = floats(py, &queries)?;
-    let question = Question {
-        space,
-        k,
-        query: Query {
-            kind,
-            status,
-            min_confidence,
-            limit: None,
-            faces: true,
-        },
-        among: among.as_deref(),
-        min_score,
-    };
-    let found = engine.handle.ask(py, |shared| shared.nearest(&question, rows, dim))?;
-    let plain =
-        |hits: Vec<chronomemory::store::Neighbour>| hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect();
-    Ok(found.into_iter().map(plain).collect())
+    /// Takes a space back with all its embeddings: how many there were.
+    #[pyo3(signature = (name, *, anyway=false))]
+    fn drop_space(&self, py: Python<'_>, name: &str, anyway: bool) -> PyResult<u32> {
+        self.run(py, |engine| {
+            engine.change(|store, now| store.drop_space(name, anyway, now))
+        })
+    }
+
+    /// Says which space is asked when none is named.
+    fn choose_space(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.run(py, |engine| engine.change(|store, now| store.choose_space(name, now)))
+    }
+
+    /// Where the rows of a space lie: file, rows, dimension, and the record of each row.
+    #[pyo3(signature = (*, space=None))]
+    #[allow(clippy::type_complexity)]
+    fn matrix(&self, py: Python<'_>, space: Option<&str>) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
+        let found = self.read(py, |store| store.matrix(space))?;
+        Ok((
+            found.path.to_string_lossy().into_owned(),
+            found.rows,
+            found.dim,
+            found.ids,
+        ))
+    }
+
+    /// The records nearest to each row of a matrix: id, score, row.
+    #[pyo3(signature = (queries, k, *, space=None, kind=None, status=None, min_confidence=0.0, among=None, min_score=None))]
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // the signature is the public one
+    fn nearest(
+        &self,
+        py: Python<'_>,
+        queries: PyReadonlyArray2<'_, f32>,
+        k: usize,
+        space: Option<&str>,
+        kind: Option<String>,
+        status: Option<String>,
+        min_confidence: f64,
+        among: Option<Vec<String>>,
+        min_score: Option<f32>,
+    ) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
+        let (rows, dim) = floats(py, &queries)?;
+        let question = Question {
+            space,
+            k,
+            query: Query {
+                kind,
+                status,
+                min_confidence,
+                limit: None,
+                faces: true,
+            },
+            among: among.as_deref(),
+            min_score,
+        };
+        let found = self.run(py, |engine| engine.nearest(&question, rows, dim))?;
+        let plain =
+            |hits: Vec<chronomemory::Neighbour>| hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect();
+        Ok(found.into_iter().map(plain).collect())
+    }
 }

@@ -1,7 +1,6 @@
 //! How does the past look from Python?
 
-use chronomemory::state::Query;
-use chronomemory::store;
+use chronomemory::Query;
 use pyo3::prelude::*;
 
 use crate::enter::enter;
@@ -9,7 +8,7 @@ use crate::{object, search};
 
 /// A read-only look at the store as it was.
 #[pyclass(frozen, module = "chronomemory._core")]
-pub struct View(pub store::View);
+pub struct View(pub chronomemory::View);
 
 #[pymethods]
 impl View {

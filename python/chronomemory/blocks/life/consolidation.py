@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from chronomemory._core import block_records
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import BatchConflict
@@ -60,7 +59,7 @@ class Consolidation:
         """Take in what waits, or so much of it; what went wrong with some of it is told at the end."""
         while limit is None or self.result.processed < limit:
             most = _EMBEDDED_BLOCKS if limit is None else min(_EMBEDDED_BLOCKS, limit - self.result.processed)
-            waiting = block_records(self.blocks.store.engine, BLOCK, "inbox", most + len(self.failed))
+            waiting = self.blocks.store.engine.block_records(BLOCK, "inbox", most + len(self.failed))
             records = [record for record in waiting if record.id not in self.failed][:most]
             if not records:
                 break

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chronomemory._core import block_record
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
@@ -69,7 +68,7 @@ def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
     block_id = plain_id(record.id)
     if blocks.store.engine.insert(record, FACE) is not None:
         return LearnResult(block_id, CREATED)
-    known = block_record(blocks.store.engine, record.id)
+    known = blocks.store.engine.block_record(record.id)
     if known is None:  # something is there that is no block
         return blocks.run(lambda conn: _in_place(conn, record))
     if known.status != BlockStatus.ARCHIVED:

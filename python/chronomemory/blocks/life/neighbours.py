@@ -12,7 +12,6 @@ import uuid
 import numpy as np
 import numpy.typing as npt
 
-from chronomemory._core import nearest_blocks
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import BLOCK, CONFIG, block_key, config_key, plain_id
@@ -85,8 +84,8 @@ class Neighbours:
 
     def _looked(self, store: HasEngine) -> Near:
         dim = self._vectors.shape[1]
-        return nearest_blocks(
-            store.engine, self._space, self._vectors.tobytes(), dim, _NEIGHBOURS, self._least
+        return store.engine.nearest_blocks(
+            self._space, self._vectors.tobytes(), dim, _NEIGHBOURS, self._least
         )
 
     def _came(self, conn: Connection) -> dict[str, np.ndarray]:

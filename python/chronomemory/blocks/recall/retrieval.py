@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chronomemory._core import fit_budget, recall_blocks
+from chronomemory._core import fit_budget
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.recall.frames import Frame
@@ -96,14 +96,14 @@ def _results(rows: Sequence[tuple[Any, ...]]) -> list[ScoredBlock]:
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
-    told = recall_blocks(conn.store.engine, _asked(frame, question, whole=False))
+    told = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
     return _results(told["results"])
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     """Return a rendered frame: guarantees first, then contradictions, then the budget."""
     weights = _weights(frame, question)
-    told = recall_blocks(conn.store.engine, _asked(frame, question, whole=True))
+    told = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
     blocks = _results(told["results"])
     dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
     if question.counter is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory._core import block_contradictions
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
 from chronomemory.blocks.storage.edges import check_pair
@@ -65,7 +64,7 @@ def get_contradictions_for_blocks(conn: Connection, block_ids: list[str]) -> lis
 def open_contradictions(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
     """Return the records behind them; those of archived blocks are hidden."""
     wanted = set(unique_strings("ids", block_ids))
-    pairs = block_contradictions(conn.store.engine, list(wanted))
+    pairs = conn.store.engine.block_contradictions(list(wanted))
     keys = {contradiction_key(*pair) for pair in pairs}
     keys |= {
         record.id for record in conn.pending(CONTRADICTION) if wanted & {record.data[name] for name in _NAMES}

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from chronomemory._core import block_links
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import EDGE, block_key, edge_key
 from chronomemory.blocks.storage.blocks import known_block
@@ -86,7 +85,7 @@ def edge_dict(record: ChronoRecord) -> dict[str, Any]:
 def shown_edges(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
     """Return the links of these blocks whose ends are not archived, each once, in order of their ids."""
     wanted = set(unique_strings("ids", block_ids))
-    keys = {edge_key(*pair) for pair in block_links(conn.store.engine, list(wanted))}
+    keys = {edge_key(*pair) for pair in conn.store.engine.block_links(list(wanted))}
     keys |= {
         record.id
         for record in conn.pending(EDGE)

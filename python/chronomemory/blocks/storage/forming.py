@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chronomemory._core import blocks_forming
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, edge_key
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.face.batch import Connection
@@ -30,7 +29,7 @@ def forming_links(conn: Connection, block_id: str) -> list[ChronoRecord]:
     """Return the links of a block that are forming, as the batch sees them."""
     keys = {
         edge_key(*Edge.canonical(block_id, other))
-        for other in blocks_forming(conn.store.engine, [block_id])[0]
+        for other in conn.store.engine.blocks_forming([block_id])[0]
     }
     keys |= {record.id for record in conn.pending(EDGE) if block_id in _names(record)}
     found = (conn.glimpse(key) for key in sorted(keys))

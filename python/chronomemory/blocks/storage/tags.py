@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from chronomemory._core import block_record, blocks_tagged
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.blocks import known_block, tags_of
 from chronomemory.blocks.types import DecayTier
@@ -40,7 +39,7 @@ def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     patch: dict[str, Any] = {"tags": new}
     before, tier = (DecayTier.of(tags, data["category"]).value for tags in (list(has), [*has, *new]))
     # Tags that ask for nothing leave what outcomes have taught the block.
-    if tier < before and block_record(conn.store.engine, block_key(block_id)) is not None:
+    if tier < before and conn.store.engine.block_record(block_key(block_id)) is not None:
         patch["decay_lambda"] = min(data.get("decay_lambda", tier), tier)
     conn.patch(block_key(block_id), {"data": patch})
 
@@ -55,7 +54,7 @@ def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
     """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
     string("pattern", pattern)
     pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
-    found = {block_id for block_id in blocks_tagged(conn.store.engine, pattern) if block_id not in pending}
+    found = {block_id for block_id in conn.store.engine.blocks_tagged(pattern) if block_id not in pending}
     found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
     return sorted(found)
 

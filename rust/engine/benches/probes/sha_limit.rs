@@ -8,8 +8,8 @@
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use chronomemory::digest::sha256_after_brace;
-use chronomemory::event::HASH_PREFIX_BYTES;
+use chronomemory::testing::digest::sha256_after_brace;
+use chronomemory::testing::event::HASH_PREFIX_BYTES;
 
 fn main() -> io::Result<()> {
     let usage = || io::Error::other("usage: sha_limit LOG [THREADS]");

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use chronomemory::state::{Class, Row};
-use chronomemory::text::file::{Source, read, spell};
-use chronomemory::text::{Fields, Filter, Index, Sealed, asked};
+use chronomemory::testing::state::{Class, Row};
+use chronomemory::testing::text::file::{Source, read, spell};
+use chronomemory::testing::text::{Fields, Index, Sealed};
+use chronomemory::{Filter, asked};
 
 #[allow(clippy::print_stdout)] // a measurement prints
 fn main() {

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use chronomemory::vector::{Companion, Cpu, Hit, Rows, Search, search};
+use chronomemory::testing::vector::{Companion, Cpu, Hit, Rows, Search, search};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,12 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronomemory::disk::RealDisk;
-use chronomemory::event::draft::Draft;
-use chronomemory::json::{self, Value};
-use chronomemory::layout::Layout;
-use chronomemory::options::{Durability, Options};
-use chronomemory::store::Store;
+use chronomemory::testing::json;
+use chronomemory::{Draft, Durability, Layout, Options, RealDisk, Store, Value};
 use criterion::Criterion;
 
 /// The moment at which everything here happens.

@@ -9,11 +9,13 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 static GATE: AtomicBool = AtomicBool::new(false);
+/// How many forks lie between this process and the one that began.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 static LOCKS: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 
 /// Who waits at the gate looks again after this long.
@@ -72,6 +74,7 @@ pub fn after_fork_in_parent() {
 /// After a fork, in the child: the descriptors that it shares with its parent. Each must be made to mean something else,
 /// and not only be closed, for the files that own them are still there.
 pub fn after_fork_in_child() -> Vec<RawFd> {
+    FORKS.fetch_add(1, Ordering::Relaxed);
     let shared = match LOCKS.try_lock() {
         Ok(mut locks) => std::mem::take(&mut *locks),
         Err(TryLockError::Poisoned(locks)) => std::mem::take(&mut *locks.into_inner()),
@@ -80,6 +83,12 @@ pub fn after_fork_in_child() -> Vec<RawFd> {
     };
     open();
     shared
+}
+
+/// How many forks this process has heard of, its own and those before it: what was opened at another number belongs to
+/// another process. To ask the system at each call would cost more than many a call does.
+pub(crate) fn count() -> u32 {
+    FORKS.load(Ordering::Relaxed)
 }
 
 /// A file that is opened to be locked.

@@ -18,7 +18,7 @@ use crate::wal::writer::Lines;
 use super::body::Log;
 use super::files::{copy_bytes, copy_range, free_name, remove_ours};
 use super::open::{OpenLog, first_hash};
-use super::sync::{Barrier, LogSync};
+use super::sync::{Barrier, LogSync, Written};
 
 /// How lines get behind it.
 impl Log {
@@ -318,7 +318,7 @@ impl Log {
         self.note_sync(outcome, self.unsynced.written())
     }
 
-    fn note_sync(&mut self, outcome: Result<()>, written: u64) -> Result<()> {
+    fn note_sync(&mut self, outcome: Result<()>, written: Written) -> Result<()> {
         if let Err(fault) = outcome {
             self.poison(&fault.to_string());
             return Err(fault);

@@ -35,7 +35,14 @@ pub(crate) struct LogSync {
     /// The log that is synced.
     pub path: PathBuf,
     pub(super) reached: Option<Synced>,
-    pub(super) written: u64,
+    pub(super) written: Written,
+}
+
+/// How much was written at a moment, and when the last of it was.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    bytes: u64,
+    last: Option<i64>,
 }
 
 impl LogSync {
@@ -66,9 +73,12 @@ impl Unsynced {
         self.written - self.synced
     }
 
-    /// How many bytes were ever written.
-    pub fn written(&self) -> u64 {
-        self.written
+    /// How much was written so far.
+    pub fn written(&self) -> Written {
+        Written {
+            bytes: self.written,
+            last: self.last,
+        }
     }
 
     /// How often the disk was waited for.
@@ -93,11 +103,40 @@ impl Unsynced {
         self.last = Some(now);
     }
 
-    /// The disk has all that was written when so many bytes were.
-    pub fn reached(&mut self, written: u64) {
+    /// The disk has all that was written when so much was.
+    pub fn reached(&mut self, written: Written) {
         self.syncs += 1;
         // Offsets, not differences: syncs may overtake one another.
-        self.synced = self.synced.max(written);
-        self.since = self.last.filter(|_| self.bytes() > 0);
+        self.synced = self.synced.max(written.bytes);
+        // What came while the disk was at work is younger than all that it has now, and may be as old as that.
+        self.since = if self.bytes() == 0 {
+            None
+        } else {
+            self.since.max(written.last)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = UNSYNCED_MICROS;
+
+    #[test]
+    fn what_is_written_while_the_disk_is_at_work_waits_from_then_on() {
+        let mut unsynced = Unsynced::default();
+        unsynced.wrote(10, 0);
+        let began = unsynced.written();
+        unsynced.wrote(10, SECOND / 10);
+        unsynced.wrote(10, SECOND);
+        unsynced.reached(began);
+        assert_eq!(unsynced.bytes(), 20);
+        assert!(
+            unsynced.is_due(Durability::Normal, SECOND + SECOND / 10),
+            "the first of them has waited for a second then"
+        );
+        unsynced.reached(unsynced.written());
+        assert!(!unsynced.is_due(Durability::Normal, 9 * SECOND));
     }
 }

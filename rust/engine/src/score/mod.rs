@@ -4,4 +4,4 @@ mod fusion;
 mod lift;
 
 pub use fusion::{POOL_RECORDS, Scale, fused};
-pub use lift::{GROUP_LIFT, LINK_LIFT, Lift, lifted};
+pub use lift::{Lift, lifted};

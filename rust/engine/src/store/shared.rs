@@ -27,7 +27,7 @@ pub struct Needs {
     /// The index of the text should be sealed again.
     pub sealing: bool,
     /// A sync is due that nobody has come to do: the writer waits for it.
-    overdue: bool,
+    pub(super) overdue: bool,
 }
 
 impl Needs {

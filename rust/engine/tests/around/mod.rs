@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use chronomemory::disk::{Access, CrashDisk, Disk, DiskFile, LockFile, Status};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::{Access, Disk, DiskFile, LockFile, Status};
 
 /// Does that one thing.
 pub trait Twist: Send + Sync {

@@ -4,8 +4,8 @@ pub mod properties;
 
 use std::path::{Path, PathBuf};
 
-use chronomemory::digest::sha256;
-use chronomemory::json::{self, Value};
+use chronomemory::testing::json;
+use chronomemory::{Value, sha256};
 
 /// What a careless or malicious hand might put into a file.
 const TOKENS: [&[u8]; 40] = [

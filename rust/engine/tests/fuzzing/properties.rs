@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chronomemory::disk::{Access, CrashDisk, Disk};
-use chronomemory::event::draft::Draft;
-use chronomemory::event::line::{Event, Trust};
-use chronomemory::json::{self, RecordSpans, Value};
-use chronomemory::layout::Layout;
-use chronomemory::options::{Durability, Options};
-use chronomemory::snapshot::{self, Taker};
-use chronomemory::store::Store;
-use chronomemory::verify::Report;
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::testing::event::line::{Event, Trust};
+use chronomemory::testing::json;
+use chronomemory::testing::json::RecordSpans;
+use chronomemory::testing::snapshot;
+use chronomemory::testing::snapshot::Taker;
+use chronomemory::{Access, Disk, Draft, Durability, Layout, Options, Report, Store, Value};
 
 const NOW: i64 = 1_779_105_600_000_000;
 
@@ -165,7 +163,7 @@ pub fn any_snapshot_can_be_lived_with(snapshot: &[u8]) {
         r#"{"op":"compact","prev_hash":"","record":{"data":{},"id":"__compact__"},"#,
         r#""record_id":"__compact__","recursion_depth":0,"seq":5,"ts":"2026-01-01T00:00:00Z"}"#
     );
-    let hash = chronomemory::digest::sha256(payload.as_bytes());
+    let hash = chronomemory::sha256(payload.as_bytes());
     let line = format!("{{\"hash\":\"{}\",{}\n", hash.text(), &payload[1..]);
     live_with(&disk_with(&[
         (layout().log().to_owned(), line.as_bytes()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chronomemory::damage::Damage;
+use chronomemory::Damage;
 
 use super::{LOST, Model};
 

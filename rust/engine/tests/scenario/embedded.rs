@@ -1,9 +1,6 @@
 //! Which embeddings do the records of a scenario get?
 
-use chronomemory::error::Result;
-use chronomemory::event::draft::Draft;
-use chronomemory::state::Query;
-use chronomemory::store::{Attachment, Change, Store};
+use chronomemory::{Attachment, Change, Draft, Query, Result, Store};
 
 use super::{Model, label, model_of, record};
 

@@ -11,14 +11,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chronomemory::disk::{Access, CrashDisk, Disk, Identity};
-use chronomemory::error::{Error, Result};
-use chronomemory::event::draft::Draft;
-use chronomemory::json::{self, Value};
-use chronomemory::layout::Layout;
-use chronomemory::options::{Durability, Options};
-use chronomemory::state::Query;
-use chronomemory::store::{self, Store, Turns};
+use chronomemory::testing::disk::CrashDisk;
+use chronomemory::testing::json;
+use chronomemory::testing::store;
+use chronomemory::testing::store::Turns;
+use chronomemory::{Access, Disk, Draft, Durability, Error, Identity, Layout, Options, Query, Result, Store, Value};
 
 use embedded::{attach, bear, ids_of};
 
@@ -375,7 +372,7 @@ pub fn foreign_store(disk: &CrashDisk) {
         r#"{"op":"compact","prev_hash":"","record":{"data":{},"id":"__compact__"},"#,
         r#""record_id":"__compact__","recursion_depth":0,"seq":5,"ts":"2026-01-01T00:00:00Z"}"#
     );
-    let hash = chronomemory::digest::sha256(payload.as_bytes());
+    let hash = chronomemory::sha256(payload.as_bytes());
     let line = format!("{{\"hash\":\"{}\",{}\n", hash.text(), &payload[1..]);
     let snapshot = concat!(
         "{\n \"seq\": 4, \"last_hash\": \"\", \"ts\": \"2026-01-01T00:00:00Z\",\n",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chronomemory::disk::{DiskFile, Identity};
+use chronomemory::{DiskFile, Identity};
 
 use crate::around::Twist;
 

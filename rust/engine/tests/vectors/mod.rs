@@ -1,6 +1,6 @@
 //! Which rows are hard, and what is the right answer for them?
 
-use chronomemory::vector::{Companion, Cpu, Doubt, Hit, Rows, Search, search};
+use chronomemory::testing::vector::{Companion, Cpu, Doubt, Hit, Rows, Search, search};
 use roaring::RoaringBitmap;
 
 /// A small generator: the same numbers everywhere.

@@ -7,23 +7,24 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use chronomemory::event::draft::Draft;
-use chronomemory::store::{Ahead, Shared};
+use crate::event::draft::Draft;
+use crate::host::Host;
+use crate::store::{Ahead, Shared};
 
 /// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
 /// whoever drops it may be the one whose records are being drafted.
-pub struct Speller {
-    batches: Sender<Batch>,
+pub(in crate::store) struct Speller {
+    orders: Sender<Order>,
 }
 
-struct Batch {
+struct Order {
     ahead: Ahead,
     parts: Receiver<Arc<Draft>>,
     spelled: Sender<Ahead>,
 }
 
 /// A batch that is being spelled, and the thread that does it.
-pub struct Spelling {
+pub(in crate::store) struct Ordered {
     speller: Speller,
     parts: Sender<Arc<Draft>>,
     spelled: Receiver<Ahead>,
@@ -31,34 +32,32 @@ pub struct Spelling {
 
 impl Speller {
     /// Starts the thread.
-    pub fn start(store: Arc<Shared>) -> io::Result<Self> {
-        let (batches, coming) = channel::<Batch>();
+    pub fn start(store: Arc<Shared>, host: &dyn Host) -> io::Result<Self> {
+        let (orders, coming) = channel::<Order>();
         let work = move || {
-            for mut batch in coming {
+            for mut order in coming {
                 // The batch before this one is shown to the state while this one is drafted.
                 store.settle();
-                batch.parts.iter().for_each(|part| batch.ahead.add(&part));
+                order.parts.iter().for_each(|part| order.ahead.add(&part));
                 // Whoever gave up on the batch does not wait for it.
-                let _ = batch.spelled.send(batch.ahead);
+                let _ = order.spelled.send(order.ahead);
             }
         };
-        std::thread::Builder::new()
-            .name("chronomemory-speller".to_owned())
-            .spawn(work)?;
-        Ok(Self { batches })
+        drop(host.spawn("chronomemory-speller", Box::new(work))?);
+        Ok(Self { orders })
     }
 
     /// Begins a batch.
-    pub fn begin(self, ahead: Ahead) -> Spelling {
+    pub fn begin(self, ahead: Ahead) -> Ordered {
         let (parts, coming) = channel();
         let (done, spelled) = channel();
         // A dead thread takes nothing; `end` finds that out.
-        let _ = self.batches.send(Batch {
+        let _ = self.orders.send(Order {
             ahead,
             parts: coming,
             spelled: done,
         });
-        Spelling {
+        Ordered {
             speller: self,
             parts,
             spelled,
@@ -66,7 +65,7 @@ impl Speller {
     }
 }
 
-impl Spelling {
+impl Ordered {
     /// Gives the next part.
     pub fn add(&self, part: Arc<Draft>) {
         let _ = self.parts.send(part);

@@ -1,0 +1,48 @@
+//! Which time is it here, and who works beside the caller? The only place that asks the wall clock and starts threads that
+//! outlive a call.
+
+use std::io;
+use std::thread::{Builder, available_parallelism};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::{Host, Join, Work};
+
+/// More threads than this do not make reading a log faster.
+const MOST_THREADS: usize = 8;
+
+/// The machine that the process runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    began: Instant,
+}
+
+impl Machine {
+    /// How many threads should share the work of one call.
+    #[must_use]
+    pub fn threads() -> usize {
+        available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    }
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { began: Instant::now() }
+    }
+}
+
+impl Host for Machine {
+    fn now(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn steady(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn spawn(&self, name: &str, work: Work) -> io::Result<Join> {
+        let thread = Builder::new().name(name.to_owned()).spawn(work)?;
+        // A panic in the thread has been reported already; there is nothing to add.
+        Ok(Box::new(move || drop(thread.join())))
+    }
+}

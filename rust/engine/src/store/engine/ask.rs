@@ -1,0 +1,120 @@
+//! What may be asked of an engine?
+
+use std::sync::PoisonError;
+
+use super::Engine;
+use crate::blocks::{Answer, Ask, Columns, Reach};
+use crate::error::Result;
+use crate::state::Query;
+use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
+
+/// What is known now.
+impl Engine {
+    /// The canonical record of an id.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn get(&self, id: &str) -> Result<Option<Vec<u8>>> {
+        self.read(|store| Ok(store.get(id).map(<[u8]>::to_vec)))
+    }
+
+    /// The canonical records that a query asks for.
+    ///
+    /// # Errors
+    /// As [`Engine::read`], `OutOfMemory`.
+    pub fn query(&self, query: &Query) -> Result<Vec<Vec<u8>>> {
+        self.read(|store| Ok(store.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
+    }
+
+    /// How many records a query would find.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn count(&self, query: &Query) -> Result<u64> {
+        self.read(|store| Ok(store.count(query)))
+    }
+
+    /// The lines of all events of a record, archived ones too.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
+        self.read(|store| store.history(id))
+    }
+
+    /// What was known then.
+    ///
+    /// # Errors
+    /// As [`Engine::read`], `HistoryUnavailable`.
+    pub fn as_of(&self, moment: Moment) -> Result<View> {
+        self.read(|store| store.as_of(moment))
+    }
+}
+
+/// What matters here. Nobody waits while a search runs.
+impl Engine {
+    /// The best records for a search, as of every write before it.
+    ///
+    /// # Errors
+    /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`, `Forked`,
+    /// `InProgress`.
+    pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
+        self.check_caller()?;
+        let found = store::search(&self.store, search);
+        self.worker.tell(self.store.needs(self.host.now()));
+        found
+    }
+
+    /// Answers a question about blocks, by meaning and by words.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`, `Forked`, `InProgress`.
+    pub fn recall(&self, ask: &Ask) -> Result<Answer> {
+        self.check_caller()?;
+        let found = store::recall(&self.store, ask);
+        self.worker.tell(self.store.needs(self.host.now()));
+        found
+    }
+
+    /// Looks at what recalls of blocks are made from, as of now, without keeping the store.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn blocks<T>(&self, ask: impl FnOnce(&Columns) -> T) -> Result<T> {
+        let columns = self.read(Store::blocks)?;
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(ask(&columns))
+    }
+
+    /// For each of several vectors, which lie end to end, the active blocks of at least this cosine, the nearest first.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn nearest_blocks(
+        &self,
+        space: &str,
+        vectors: &[f32],
+        dim: usize,
+        reach: Reach,
+    ) -> Result<Vec<Vec<(String, f32)>>> {
+        self.blocks(|columns| columns.nearest(space, vectors, dim, reach, self.threads))
+    }
+
+    /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`, `Forked`, `InProgress`.
+    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        self.check_caller()?;
+        self.store.nearest(question, queries, dim)
+    }
+
+    /// The bytes of a record's embedding, little-endian float32.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted` if its row is damaged, `Io`, `Closed`, `Forked`, `InProgress`.
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        self.check_caller()?;
+        self.store.embedding(space, id)
+    }
+}

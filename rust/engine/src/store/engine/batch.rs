@@ -1,0 +1,161 @@
+//! How is a large batch drafted and spelled at the same time?
+//!
+//! The caller drafts its records, part by part; another thread turns each part into chained lines meanwhile.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::event::draft::Draft;
+use crate::store::Committed;
+use crate::store::ahead::Ahead;
+use crate::store::worker::{Ordered, Speller};
+
+/// A batch of so many changes is worth a second thread.
+const WORTH_CHANGES: usize = 500;
+/// How many changes are handed over at a time: a share of those that are left, so that little is left to spell when the
+/// last one is drafted.
+const PART_CHANGES: RangeInclusive<usize> = 16..=256;
+const PART_SHARE: usize = 4;
+/// A draft's memory is kept from one commit to the next, up to so much.
+const SPARE_BYTES: usize = 8 * 1024 * 1024;
+/// How many drafts of parts are kept.
+const SPARE_PARTS: usize = 16;
+
+impl Draft {
+    /// Empties the draft for the next change; its memory is kept, unless that is large.
+    pub fn recycle(&mut self) {
+        if self.room() > SPARE_BYTES {
+            *self = Self::default();
+        }
+        self.clear();
+    }
+}
+
+/// A batch that is being drafted, change by change.
+pub struct BatchWriter<'a> {
+    engine: &'a Engine,
+    large: Option<Large>,
+}
+
+/// A batch that is spelled while it is drafted.
+struct Large {
+    parts: Vec<Arc<Draft>>,
+    spare: Vec<Draft>,
+    /// How many changes are still to come, and how many of them are the next part.
+    left: usize,
+    room: usize,
+    spelling: Spelled,
+}
+
+/// Who spells it.
+enum Spelled {
+    Beside(Ordered),
+    /// The system gives no thread: the one that drafts does both.
+    Here(Box<Ahead>),
+}
+
+impl Engine {
+    /// Begins a batch of so many changes. Each goes into a draft of the caller's, and [`BatchWriter::drafted`] is told.
+    ///
+    /// # Errors
+    /// `Forked`, `InProgress`.
+    pub fn batch(&self, changes: usize) -> Result<BatchWriter<'_>> {
+        self.check_caller()?;
+        // Whoever drives the worker may have no threads to lend.
+        let is_attended = || self.crew().as_ref().is_some_and(|crew| crew.worker.is_some());
+        let is_worth_it = changes >= WORTH_CHANGES && self.threads > 1 && is_attended();
+        Ok(BatchWriter {
+            engine: self,
+            large: is_worth_it.then(|| self.large(changes)),
+        })
+    }
+
+    fn large(&self, changes: usize) -> Large {
+        let (ahead, used) = self.store.spell_ahead(changes, self.host.now());
+        let (waiting, mut spare) = match self.crew().as_mut() {
+            Some(crew) => (crew.speller.take(), std::mem::take(&mut crew.spare)),
+            None => (None, Vec::new()),
+        };
+        keep(&mut spare, used);
+        let speller = waiting.map_or_else(|| Speller::start(Arc::clone(&self.store), &*self.host), Ok);
+        Large {
+            parts: Vec::new(),
+            spare,
+            left: changes,
+            room: part_of(changes),
+            spelling: match speller {
+                Ok(speller) => Spelled::Beside(speller.begin(ahead)),
+                Err(_) => Spelled::Here(Box::new(ahead)),
+            },
+        }
+    }
+}
+
+impl BatchWriter<'_> {
+    /// Hears that another change is in the draft; it may be taken out of it.
+    pub fn drafted(&mut self, draft: &mut Draft) {
+        if let Some(large) = self.large.as_mut().filter(|large| draft.changes().len() == large.room) {
+            large.hand_over(draft);
+        }
+    }
+
+    /// Writes all changes as one atomic batch, with what is left in the draft at its end. The draft is empty then.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn commit(self, draft: &mut Draft) -> Result<Committed> {
+        let engine = self.engine;
+        let Some(mut large) = self.large else {
+            return engine.commit(draft);
+        };
+        engine.check_caller()?;
+        if !draft.is_empty() {
+            large.hand_over(draft);
+        }
+        let (ahead, speller) = match large.spelling {
+            Spelled::Beside(ordered) => match ordered.end() {
+                Some((ahead, speller)) => (ahead, Some(speller)),
+                None => return Err(Error::busy("the thread that spells a batch died")),
+            },
+            Spelled::Here(ahead) => (*ahead, None),
+        };
+        if let Some(crew) = engine.crew().as_mut() {
+            crew.speller = speller.or_else(|| crew.speller.take());
+            keep(&mut crew.spare, large.spare);
+        }
+        let (committed, needs) = engine.store.commit_parts(&large.parts, ahead, &|| engine.host.now())?;
+        engine.worker.tell(needs);
+        Ok(committed)
+    }
+}
+
+impl Large {
+    /// Takes what is drafted; a draft with nothing in it takes its place.
+    fn hand_over(&mut self, draft: &mut Draft) {
+        let empty = self.spare.pop().unwrap_or_default();
+        let part = Arc::new(std::mem::replace(draft, empty));
+        self.left = self.left.saturating_sub(self.room);
+        self.room = part_of(self.left);
+        match &mut self.spelling {
+            Spelled::Beside(ordered) => ordered.add(Arc::clone(&part)),
+            Spelled::Here(ahead) => ahead.add(&part),
+        }
+        self.parts.push(part);
+    }
+}
+
+fn part_of(left: usize) -> usize {
+    (left / PART_SHARE).clamp(*PART_CHANGES.start(), *PART_CHANGES.end())
+}
+
+/// Keeps the memory of parts that are written.
+fn keep(spare: &mut Vec<Draft>, parts: Vec<Draft>) {
+    for mut part in parts {
+        if spare.len() < SPARE_PARTS && part.room() <= SPARE_BYTES {
+            part.clear();
+            spare.push(part);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What does a program hold in its hands? One handle: an open store that any thread may use, that looks after itself between
+//! calls, and that a forked child cannot use by accident.
+
+mod ask;
+mod batch;
+mod upkeep;
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::home::layout_of;
+use super::worker::{Speller, Worker};
+use super::{Change, Committed, Shared, Store, Turns};
+use crate::disk::{Disk, RealDisk, forked};
+use crate::error::{Error, Result};
+use crate::event::draft::Draft;
+use crate::event::stamp;
+use crate::host::{Host, Join, Machine};
+use crate::layout::Layout;
+use crate::options::Options;
+
+pub use batch::BatchWriter;
+pub use upkeep::Verified;
+
+thread_local! {
+    /// The engine whose progress callback may be running on this thread: it holds the store and must not wait for it.
+    static REPORTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An open store.
+///
+/// In mode `normal` what it acknowledged is on disk a second later: a thread sees to that, which ends when the store is
+/// closed or dropped. With [`Engine::open_unattended`] there is no such thread, and the caller sees to it.
+pub struct Engine {
+    store: Arc<Shared>,
+    worker: Arc<Worker>,
+    host: Arc<dyn Host>,
+    crew: Mutex<Option<Crew>>,
+    /// How many threads share the work of a call.
+    threads: usize,
+    /// How many forks lay behind the process when it was opened.
+    forks: u32,
+}
+
+/// The threads of a store.
+struct Crew {
+    /// The one that the worker has; there is none if the caller drives it.
+    worker: Option<Join>,
+    /// There is one after the first large batch, unless another is being spelled.
+    speller: Option<Speller>,
+    /// Memory for the parts of large batches.
+    spare: Vec<Draft>,
+}
+
+impl Engine {
+    /// Opens the store of a project on this machine, or a backup; nothing is created before the first write. How many threads
+    /// read it and what is signed with is up to the machine.
+    ///
+    /// # Errors
+    /// `Io`, `OutOfMemory`; `Corrupted` if `strict` and anything is damaged.
+    pub fn open(project: &Path, options: Options) -> Result<Self> {
+        let (disk, host) = (RealDisk::default(), Machine::default());
+        let layout = layout_of(&disk, project);
+        let since = stamp::spell(host.now());
+        let options = Options {
+            threads: Machine::threads(),
+            signature: format!("process {}, writing since {since}", std::process::id()),
+            ..options
+        };
+        Self::open_on(Arc::new(disk), layout, options, Arc::new(host))
+    }
+
+    /// Opens a store on any disk, by any clock; a thread of the host looks after it.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_on(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
+        let engine = Self::open_unattended(disk, layout, options, host)?;
+        let thread = engine.worker.start()?;
+        if let Some(crew) = engine.crew().as_mut() {
+            crew.worker = Some(thread);
+        }
+        Ok(engine)
+    }
+
+    /// The same without a thread: whoever opens it calls [`Engine::attend`].
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_unattended(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
+        let options = Options {
+            attended: true,
+            ..options
+        };
+        let threads = options.threads;
+        let store = Arc::new(Shared::new(Store::open(disk, layout, options, &mut |_, _| {})?));
+        Ok(Self {
+            worker: Worker::new(Arc::clone(&store), Arc::clone(&host)),
+            crew: Mutex::new(Some(Crew {
+                worker: None,
+                speller: None,
+                spare: Vec::new(),
+            })),
+            store,
+            host,
+            threads,
+            forks: forked::count(),
+        })
+    }
+
+    /// Begins what is due now, such as a sync; says how long nothing more will be, `None` for until the next call. To be
+    /// called after that time, and after calls that write or search.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn attend(&self) -> Result<Option<Duration>> {
+        self.check_process()?;
+        Ok(self.worker.round().1)
+    }
+
+    /// Makes what was written durable and lets go of everything. Closing twice is fine, and so is closing in a forked child,
+    /// where nothing happens.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned` if the last sync fails; `InProgress`.
+    pub fn close(&self) -> Result<()> {
+        if self.is_forked() {
+            return Ok(());
+        }
+        self.check_caller()?;
+        self.let_go()
+    }
+
+    fn let_go(&self) -> Result<()> {
+        let crew = self.crew().take();
+        if let Some(crew) = crew {
+            self.worker.stop(crew.worker);
+        }
+        self.store.change(&|| self.host.now(), Store::close).0
+    }
+
+    fn is_forked(&self) -> bool {
+        forked::count() != self.forks
+    }
+
+    fn check_process(&self) -> Result<()> {
+        if self.is_forked() { Err(Error::Forked) } else { Ok(()) }
+    }
+
+    /// Whether whoever calls may wait for the store.
+    fn check_caller(&self) -> Result<()> {
+        self.check_process()?;
+        if REPORTING.get() == self.address() {
+            return Err(Error::InProgress);
+        }
+        Ok(())
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn crew(&self) -> MutexGuard<'_, Option<Crew>> {
+        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a question on a state that has caught up with other processes.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`, `Forked`, `InProgress`, and what the question says.
+    pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        self.check_caller()?;
+        self.store.read(ask)
+    }
+
+    /// Runs a change, alone among the writers; it hears which time it is then. It should be short: nobody else uses the store
+    /// meanwhile, and what was written before it is not synced before it has ended.
+    ///
+    /// # Errors
+    /// `Forked`, `InProgress`, and what the change says.
+    pub fn change<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
+        self.check_caller()?;
+        self.turn(|store| act(store, self.host.now()))
+    }
+
+    /// Runs a change that writes much: a sync that is due then is waited for without keeping the store.
+    ///
+    /// # Errors
+    /// As [`Engine::change`], `Io`, `Poisoned`.
+    pub fn write<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
+        self.check_caller()?;
+        let clock = || self.host.now();
+        let (outcome, needs) = self.store.change_and_sync(&clock, |store| act(store, clock()))?;
+        self.worker.tell(needs);
+        Ok(outcome)
+    }
+
+    /// Writes a draft as one atomic batch, together with those of other threads. The draft is empty then.
+    ///
+    /// # Errors
+    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`, `Forked`,
+    /// `InProgress`; nothing is written then.
+    pub fn commit(&self, draft: &mut Draft) -> Result<Committed> {
+        self.check_caller()?;
+        let (committed, needs) = self.store.commit(draft, &|| self.host.now())?;
+        self.worker.tell(needs);
+        draft.recycle();
+        Ok(committed)
+    }
+
+    /// Writes a draft only if none of its records is there yet; `None` if one is.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn commit_new(&self, draft: &Draft) -> Result<Option<Committed>> {
+        self.change(|store, now| store.commit_new(draft, now))
+    }
+
+    /// Writes a draft with embeddings, or unless what it was made from has changed; `None` if it has.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn commit_change(&self, change: &Change<'_>) -> Result<Option<Committed>> {
+        self.change(|store, now| store.commit_change(change, now))
+    }
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`, `Closed`, `Forked`, `InProgress`.
+    pub fn sync(&self) -> Result<()> {
+        self.change(|store, _| store.sync())
+    }
+}
+
+/// An engine lets others have the store between two turns.
+impl Turns for Engine {
+    fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        let (outcome, needs) = self.store.change(&|| self.host.now(), act);
+        self.worker.tell(needs);
+        outcome
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if self.is_forked() {
+            // The threads stayed in the parent; what leads to them means nothing here and must not be touched.
+            std::mem::forget((Arc::clone(&self.worker), Arc::clone(&self.store)));
+            if let Ok(mut crew) = self.crew.try_lock() {
+                std::mem::forget(crew.take());
+            }
+        } else {
+            // Nobody is left to hear of a failure; what was acknowledged is with the system already.
+            let _ = self.let_go();
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! How is a store looked after: checked, compacted, copied, brought back, made whole?
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Engine, REPORTING};
+use crate::disk::{Disk, RealDisk};
+use crate::error::{Error, Result};
+use crate::host::{Host, Machine};
+use crate::layout::Layout;
+use crate::log::Progress;
+use crate::store::{self, Ingested, Kept, Repaired, Standing, Store};
+use crate::verify::Report;
+
+/// What a look at all files found.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// Whether they are what was written.
+    pub report: Report,
+    /// Whether they still hold the head that was noted last.
+    pub standing: Standing,
+    /// Why a head could not be noted, if it could not.
+    pub fault: Option<String>,
+}
+
+impl Verified {
+    /// Checks the files of a store's folder on this machine, without opening it; see [`Verified::of_files`].
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn of_folder(folder: PathBuf, head_file: Option<&Path>, progress: Progress<'_>) -> Result<Self> {
+        let with: (&dyn Host, usize) = (&Machine::default(), Machine::threads());
+        Self::of_files(
+            &RealDisk::default(),
+            &Layout::of_folder(folder),
+            head_file,
+            with,
+            progress,
+        )
+    }
+
+    /// Checks the files of a store that need not be open, and notes the head of what is whole for the next look.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn of_files(
+        disk: &dyn Disk,
+        layout: &Layout,
+        head_file: Option<&Path>,
+        (host, threads): (&dyn Host, usize),
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        let mut found = Self::look(disk, layout, head_file, (host, threads), progress)?;
+        found.fault = match head_file {
+            None => Some("no head is remembered: there is no place for it, such as a home folder".to_owned()),
+            Some(note) if found.report.valid() => Store::note_known_head(disk, layout, note)
+                .err()
+                .map(|fault| format!("the head could not be remembered: {fault}")),
+            Some(_) => None,
+        };
+        Ok(found)
+    }
+
+    fn look(
+        disk: &dyn Disk,
+        layout: &Layout,
+        head_file: Option<&Path>,
+        (host, threads): (&dyn Host, usize),
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        Ok(Self {
+            report: Store::verify_at(disk, layout, threads, host.now(), progress)?,
+            standing: match head_file {
+                Some(note) => Store::standing_of(disk, layout, note)?,
+                None => Standing::Unseen,
+            },
+            fault: None,
+        })
+    }
+}
+
+/// Is it still true?
+impl Engine {
+    /// What opening found, a tail that somebody left behind since, and spaces that lack rows.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn findings(&self) -> Result<(Verified, Vec<String>)> {
+        let (mut report, standing) = self.read(|store| Ok((store.report().clone(), store.standing().clone())))?;
+        if report.tail.is_some() {
+            report.tail = self.change(|store, _| store.pending_tail())?;
+        }
+        let mut short_rows = self.read(|store| Ok(store.short_rows()))?;
+        if !short_rows.is_empty() {
+            // They may have been moved between the look at the log and the look at the files.
+            short_rows = self.read(|store| Ok(store.short_rows()))?;
+        }
+        let found = Verified {
+            report,
+            standing,
+            fault: None,
+        };
+        Ok((found, short_rows))
+    }
+
+    /// Checks all files again, believing nothing that is in memory. Others go on meanwhile.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`, `Closed`, `Forked`, `InProgress`.
+    pub fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
+        // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
+        let (disk, layout, head_file, fault, missed) = self.change(|store, _| {
+            let missed = store.missed()?;
+            store.sync()?;
+            store.tell_known_head();
+            let fault = store.head_fault().map(str::to_owned);
+            let head_file = store.head_file().map(Path::to_owned);
+            Ok((
+                Arc::clone(&store.disk),
+                store.layout().clone(),
+                head_file,
+                fault,
+                missed,
+            ))
+        })?;
+        let with = (&*self.host, self.threads);
+        let mut found = Verified::look(&*disk, &layout, head_file.as_deref(), with, progress)?;
+        if let Some(Error::Corrupted(damage)) = missed {
+            found.report.damage.push(*damage);
+        }
+        self.read(|store| {
+            store.note_damage(&found.report.damage);
+            Ok(())
+        })?;
+        Ok(Verified { fault, ..found })
+    }
+
+    /// Takes the log as it is now for the right one.
+    ///
+    /// # Errors
+    /// As [`Store::accept_head`].
+    pub fn accept_head(&self) -> Result<()> {
+        self.change(Store::accept_head)
+    }
+}
+
+/// Long work that asks for the store only in turns: others go on meanwhile, and its callback may use the store.
+impl Engine {
+    /// Makes the log short; says how many events it has then.
+    ///
+    /// # Errors
+    /// As [`Store::compact`].
+    pub fn compact(&self, keep_history: bool, progress: Progress<'_>) -> Result<u64> {
+        self.check_caller()?;
+        store::compact(self, keep_history, &|| self.host.now(), progress)
+    }
+
+    /// Makes a copy of the store; says where it is.
+    ///
+    /// # Errors
+    /// As [`Store::backup`].
+    pub fn backup(&self, progress: Progress<'_>) -> Result<PathBuf> {
+        self.check_caller()?;
+        store::backup(self, &|| self.host.now(), progress)
+    }
+
+    /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.
+    ///
+    /// # Errors
+    /// `Refused` if it is neither, `Corrupted` if it is damaged and that is not asked for; `Io`, `Locked`.
+    pub fn restore(&self, source: &Path, damaged: bool, progress: Progress<'_>) -> Result<Option<Repaired>> {
+        self.check_caller()?;
+        store::bring_back(self, source, damaged, &|| self.host.now(), progress)
+    }
+
+    /// Seals the index of the text again if so much changed that it should be. The worker does it when it is due.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`, `Forked`, `InProgress`.
+    pub fn seal_text(&self) -> Result<()> {
+        self.check_caller()?;
+        store::seal_text(&self.store)
+    }
+}
+
+/// Long work that keeps the store: its callback cannot use it.
+impl Engine {
+    /// Makes a damaged store whole again; says what was done, and what lies in `quarantine/` beside whole stores.
+    ///
+    /// # Errors
+    /// As [`Store::repair`].
+    pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Kept>)> {
+        self.keeping(|store, now| Ok((store.repair(unproven, now, progress)?, store.kept()?)))
+    }
+
+    /// Loads a file of records, one JSON object a line.
+    ///
+    /// # Errors
+    /// As [`Store::ingest`].
+    pub fn ingest(&self, path: &Path, faces: bool, progress: Progress<'_>) -> Result<Ingested> {
+        self.keeping(|store, _| store.ingest(path, faces, &|| self.host.now(), progress))
+    }
+
+    fn keeping<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
+        self.change(|store, now| {
+            let before = REPORTING.replace(self.address());
+            let outcome = act(store, now);
+            REPORTING.set(before);
+            outcome
+        })
+    }
+}

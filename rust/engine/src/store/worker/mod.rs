@@ -1,0 +1,253 @@
+//! Who looks after a store between calls?
+//!
+//! A [`Worker`] is asleep unless something was written: it syncs when nobody writes any more, has snapshots written and the
+//! index of the text sealed while others go on, and gives back a lock that was kept for commits that never came. What is due
+//! when is decided in [`due`]; what takes long is done by threads that the [`Host`] lends, so that nothing waits for
+//! something else. A worker may have a thread of its own, or be driven by whoever has a loop already.
+
+mod due;
+mod speller;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use due::asked::{ENDED, LEASED};
+use due::{Due, Since, Task, asks_of};
+
+use super::shared::{Needs, Shared};
+use super::text_desk::seal_text;
+use crate::error::{Error, Result};
+use crate::host::{Host, Join};
+use crate::memory;
+
+pub(super) use speller::{Ordered, Speller};
+
+/// What a thread needs at least.
+const THREAD_BYTES: usize = 4 * 1024 * 1024;
+
+/// Looks after a store.
+pub(super) struct Worker {
+    store: Arc<Shared>,
+    host: Arc<dyn Host>,
+    /// What is asked for: a bit stays until somebody has begun to act on it.
+    asked: AtomicU8,
+    /// What the tasks that are under way answer to.
+    busy: AtomicU8,
+    told: Mutex<Told>,
+    moved: Condvar,
+    rounds: Mutex<Rounds>,
+}
+
+/// What those say who ask.
+#[derive(Default)]
+struct Told {
+    since: Since,
+    stopped: bool,
+}
+
+/// What a round knows of those before it.
+#[derive(Default)]
+struct Rounds {
+    looked: Option<Duration>,
+    tasks: Vec<(Task, Join)>,
+}
+
+/// Says that a task is over, however it ended.
+struct Ending<'a>(&'a Worker, Task);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.busy.fetch_and(!self.1.answers(), Ordering::Release);
+        self.0.ask(ENDED);
+    }
+}
+
+impl Worker {
+    /// Looks after a store, by the clock and with the threads of a host.
+    pub fn new(store: Arc<Shared>, host: Arc<dyn Host>) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            host,
+            asked: AtomicU8::new(0),
+            busy: AtomicU8::new(0),
+            told: Mutex::default(),
+            moved: Condvar::new(),
+            rounds: Mutex::default(),
+        })
+    }
+
+    /// Gives the worker a thread of its own; [`Worker::stop`] ends it.
+    ///
+    /// # Errors
+    /// `OutOfMemory` or `Io` if there is none.
+    pub fn start(self: &Arc<Self>) -> Result<Join> {
+        let worker = Arc::clone(self);
+        let run = move || {
+            let mut round = worker.round();
+            while worker.wait(round) {
+                round = worker.round();
+            }
+        };
+        self.host.spawn("chronomemory-sync", Box::new(run)).map_err(|fault| {
+            // Mostly because there is no memory for it.
+            match memory::could_have(THREAD_BYTES) {
+                Ok(()) => Error::io(self.store.looking().layout().folder(), fault),
+                Err(refused) => refused.into(),
+            }
+        })
+    }
+
+    /// Says that nothing more should be begun, and waits for all that was.
+    pub fn stop(&self, thread: Option<Join>) {
+        self.told().stopped = true;
+        self.moved.notify_one();
+        let tasks = |rounds: &mut Rounds| std::mem::take(&mut rounds.tasks);
+        thread.into_iter().for_each(|join| join());
+        let begun = tasks(&mut self.rounds());
+        begun.into_iter().for_each(|(_, join)| join());
+    }
+
+    /// Hears what the store needs.
+    pub fn tell(&self, needs: Needs) {
+        let asked = asks_of(needs);
+        if asked & !self.asked.load(Ordering::Relaxed) != 0 {
+            self.ask(asked);
+        }
+    }
+
+    fn ask(&self, asked: u8) {
+        let now = self.host.steady();
+        // Under the mutex, or the thread could miss it between its look and its sleep.
+        let mut told = self.told();
+        let before = self.asked.fetch_or(asked, Ordering::Relaxed);
+        told.since.note(asked & !before, now);
+        self.moved.notify_one();
+    }
+
+    fn take_up(&self, asked: u8) {
+        self.asked.fetch_and(!asked, Ordering::Relaxed);
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps after a round until something else is asked for, or for so long; `false` at the end.
+    fn wait(&self, (known, sleep): (u8, Option<Duration>)) -> bool {
+        let nothing_new = |told: &mut Told| !told.stopped && self.asked.load(Ordering::Relaxed) & !known == 0;
+        let told = self.told();
+        let told = match sleep {
+            None => self
+                .moved
+                .wait_while(told, nothing_new)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(sleep) => {
+                let waited = self.moved.wait_timeout_while(told, sleep, nothing_new);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        !told.stopped
+    }
+
+    /// Begins all that is due; says what is asked for beside that, and how long nothing more will be due.
+    pub fn round(self: &Arc<Self>) -> (u8, Option<Duration>) {
+        let mut rounds = self.rounds();
+        // Before the look at what is under way: what ends later asks again.
+        self.take_up(ENDED);
+        loop {
+            let now = self.host.steady();
+            let due = self.due(&rounds);
+            match due.next(now) {
+                None => return (due.asked, due.sleep(now)),
+                Some(Task::EndLease) => rounds.looked = (!self.is_given_back()).then_some(now),
+                Some(task) => self.begin(task, &mut rounds),
+            }
+        }
+    }
+
+    fn due(&self, rounds: &Rounds) -> Due {
+        let told = self.told();
+        Due {
+            asked: self.asked.load(Ordering::Relaxed) & !ENDED,
+            since: told.since,
+            busy: self.busy.load(Ordering::Acquire),
+            looked: rounds.looked,
+        }
+    }
+
+    /// Lets another thread do what may take long. Where there is none it is done here, and nothing is left to the worker
+    /// meanwhile.
+    fn begin(self: &Arc<Self>, task: Task, rounds: &mut Rounds) {
+        self.busy.fetch_or(task.answers(), Ordering::Relaxed);
+        // Before the store is looked at: what is written then asks again.
+        self.take_up(task.answers());
+        if let Some(before) = rounds.tasks.iter().position(|(other, _)| *other == task) {
+            let (_, join) = rounds.tasks.swap_remove(before);
+            join();
+        }
+        let worker = Arc::clone(self);
+        let work = move || {
+            let _ending = Ending(&worker, task);
+            worker.perform(task);
+        };
+        if let Ok(join) = self.host.spawn("chronomemory-task", Box::new(work)) {
+            rounds.tasks.push((task, join));
+            return;
+        }
+        let _ending = Ending(self, task);
+        self.store.tending().leave_alone(true);
+        self.perform(task);
+        self.store.tending().leave_alone(false);
+    }
+
+    fn perform(&self, task: Task) {
+        match task {
+            Task::EndLease => drop(self.is_given_back()),
+            Task::Sync => self.sync(),
+            Task::Snapshot => self.write_snapshot(),
+            // It is derived: if that fails, searches go on with what there is.
+            Task::Seal => drop(seal_text(&self.store)),
+        }
+    }
+
+    /// Ends the lease unless commits go on; the wish is taken back while nobody can renew it.
+    fn is_given_back(&self) -> bool {
+        let Some(mut store) = self.store.tending_at_once() else {
+            return false;
+        };
+        let ended = !store.end_lease(self.host.now());
+        if ended {
+            self.take_up(LEASED);
+        }
+        ended
+    }
+
+    /// Syncs without keeping anyone from reading or writing meanwhile. A failure poisons the store: the next write says so.
+    fn sync(&self) {
+        let Some(syncing) = self.store.looking().start_sync() else {
+            return;
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| syncing.run())).unwrap_or_else(|_| {
+            let died = std::io::Error::other("the thread that waits for the disk died");
+            Err(Error::io(syncing.path(), died))
+        });
+        // The store has heard of it, and says so to whoever writes next.
+        let _ = self.store.tending().end_sync(&syncing, outcome);
+    }
+
+    /// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
+    fn write_snapshot(&self) {
+        let Some(snapshot) = self.store.tending().start_snapshot() else {
+            return;
+        };
+        if snapshot.run().is_ok() {
+            let _ = self.store.tending().end_snapshot(&snapshot);
+        }
+    }
+}
