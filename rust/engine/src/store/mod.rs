@@ -3,69 +3,32 @@
 //! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
-mod ahead;
-mod archive_faults;
-mod archives;
-mod as_of;
-mod backup;
-mod base;
-mod batches;
-mod care;
-mod changed;
-mod commit;
-mod compact;
-mod copies;
-mod cure;
-mod derived;
-mod find;
-mod follow;
-mod found;
-mod gaps;
-mod heal;
-mod heaviest;
-mod held;
-mod history_files;
-mod home;
-mod ingest;
-mod judge;
-mod load;
-mod loader;
-mod losses;
-mod lost;
-mod mending;
-mod moments;
-mod on_hold;
-mod overlay;
-mod packing;
-mod past;
-mod pending;
-mod prepare;
-mod proofs;
-mod rank;
-mod rebuild;
-mod recall;
-mod remember;
-mod repair;
-mod restore;
-mod retire;
-mod route;
-mod runs;
-mod search;
-mod seeming;
-mod set_aside;
-mod shared;
-mod shelf;
-mod swap;
-mod sync;
-mod tails;
-mod take_back;
-mod text_desk;
-mod text_files;
-mod twin;
-mod unless;
-mod unproven;
+mod files;
+
 mod vectors;
+
+mod archives;
+
+mod load;
+
+mod ahead;
+mod sync;
+
 mod write;
+
+mod follow;
+
+mod history;
+
+mod shared;
+
+mod search;
+
+mod care;
+
+mod upkeep;
+
+mod recovery;
 
 use std::sync::{Arc, RwLock};
 
@@ -83,29 +46,29 @@ use crate::verify::Report;
 pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
-pub use as_of::View;
-pub use backup::{BackingUp, backup};
 pub use care::Turns;
-pub use commit::{Committed, Group};
-pub use compact::{Compacting, compact};
-pub use derived::Snapshotting;
-pub use home::{layout_of, source_of};
-pub use ingest::Ingested;
-pub use loader::Moment;
-pub use rank::{Hit, Search};
-pub use recall::recall;
-pub use repair::{Repaired, repair};
-pub use restore::restore;
-pub use search::search;
+pub use history::as_of::View;
+pub use load::home::{layout_of, source_of};
+pub use load::loader::Moment;
+pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
+pub use recovery::repair::{Repaired, repair};
+pub use recovery::restore::restore;
+pub use recovery::take_back::{bring_back, restore_tail};
+pub use search::ask::search;
+pub use search::live_text::seal_text;
+pub use search::rank::{Hit, Search};
+pub use search::recall::recall;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
-pub use tails::{Kept, WHY_NOT_RESTORABLE};
-pub use take_back::{bring_back, restore_tail};
-pub use text_desk::seal_text;
-pub use unless::{Bookmark, Change};
+pub use upkeep::backup::{BackingUp, backup};
+pub use upkeep::compact::{Compacting, compact};
+pub use upkeep::snapshots::Snapshotting;
 pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
+pub use write::commit::{Committed, Group};
+pub use write::ingest::Ingested;
+pub use write::optimistic::{Bookmark, Change};
 
-use load::nothing;
+use load::examine::nothing;
 
 /// An open store.
 pub struct Store {
@@ -115,7 +78,7 @@ pub struct Store {
     log: Log,
     state: State,
     /// What the state has not seen yet; nobody looks at it before.
-    pending: Option<pending::Pending>,
+    pending: Option<write::pending::Pending>,
     /// What it saw last of that.
     seen: Vec<Arc<Draft>>,
     /// How much of what the log names beside it is on disk.
@@ -126,9 +89,9 @@ pub struct Store {
     /// One is due that is too large to be written on the way.
     snapshot_wanted: bool,
     /// The archives that were asked so far.
-    shelf: shelf::Shelf,
+    shelf: archives::archive_index::Shelf,
     /// The text index, once it was asked.
-    text: Arc<text_desk::TextDesk>,
+    text: Arc<search::live_text::TextDesk>,
     /// What faces look records up by; each follows when it is asked.
     indexes: RwLock<Indexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
@@ -160,9 +123,9 @@ impl Store {
             seen: Vec::new(),
             rows_on_disk: vectors::RowsOnDisk::default(),
             closed: false,
-            snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
+            snapshot_due: upkeep::snapshots::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
-            shelf: shelf::Shelf::default(),
+            shelf: archives::archive_index::Shelf::default(),
             text: Arc::default(),
             indexes: RwLock::default(),
             blocks: Arc::default(),

@@ -7,7 +7,7 @@ use crate::log::LogSync;
 use crate::wal::writer::Lines;
 
 use super::Store;
-use super::vectors::DirtyRows;
+use crate::store::vectors::DirtyRows;
 
 /// A sync that runs while others go on writing.
 pub struct Syncing {

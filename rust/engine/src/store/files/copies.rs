@@ -1,0 +1,40 @@
+//! Which files of a store are carried along when it is copied?
+
+use std::path::Path;
+
+use crate::disk::Disk;
+use crate::error::{At, Result};
+use crate::layout::{Layout, is_archive_file, is_base_file};
+use crate::log::files::{is_folder, is_ours};
+
+use crate::store::Store;
+
+/// The folders whose files never change once they have their name.
+pub(in crate::store) const IMMUTABLE: [&str; 2] = ["base", "archive"];
+
+/// The names in one of these folders that are ours: of the right shape, and files.
+pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder: &str) -> Result<Vec<String>> {
+    let path = layout.inside(folder);
+    let is_named_so = if path == layout.bases() {
+        is_base_file
+    } else {
+        is_archive_file
+    };
+    if !is_folder(disk, &path) {
+        return Ok(Vec::new());
+    }
+    let mut names = disk.list(&path).at(&path)?;
+    names.retain(|name| is_named_so(name) && is_ours(disk, &path.join(name)));
+    Ok(names)
+}
+
+/// The folder of rows. They do not change once the log names them, but more may come behind.
+pub(in crate::store) const VECTORS: &str = "vectors";
+
+impl Store {
+    /// Makes sure of a folder, durably.
+    pub(in crate::store) fn make_folder(&self, path: &Path, parent: &Path) -> Result<()> {
+        self.disk.create_dir(path).at(path)?;
+        self.disk.sync_dir(parent).at(parent)
+    }
+}

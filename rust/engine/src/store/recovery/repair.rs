@@ -1,0 +1,286 @@
+//! How does a damaged store become whole again, without hiding that it was not?
+//!
+//! First everything is brought back that something in the folder proves: lines by the hashes of their neighbours, the base
+//! by a copy or by the archives before it. Then a new log begins that names the state and says what was found. If the old
+//! log is whole again, it becomes an archive like any other, and history goes on; if not, it is set aside as it was, with
+//! all that it stands on. What cannot be proved is named, by id where there is one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::damage::{Damage, DamageKind};
+use crate::disk::DiskFile;
+use crate::error::{At, Result};
+use crate::event::stamp;
+use crate::json::Value;
+use crate::layout::{NEW_ARCHIVE, archive_name};
+use crate::log::OpenLog;
+use crate::log::files::Scratch;
+use crate::origin::Repair;
+use crate::verify::Walk;
+
+use super::cure::{Cure, Source};
+use crate::store::archives::packing::Packing;
+use crate::store::care::{Alone, Turns, take_care};
+use crate::store::upkeep::compact::write_snapshot;
+use crate::store::upkeep::history_files::clear_out;
+use crate::store::upkeep::retire::Retirement;
+use crate::store::{Progress, Store};
+
+/// How many findings the event names; the damaged log is kept whole.
+const MOST_FINDINGS: usize = 100;
+
+/// What a repair did.
+#[derive(Clone, Debug)]
+pub struct Repaired {
+    /// What was wrong.
+    pub damage: Vec<Damage>,
+    /// Where the damaged files are kept, relative to the store's folder; `None` if there was nothing left of them to keep.
+    pub kept: Option<String>,
+    /// How many records the store has now.
+    pub records: u64,
+    /// How many damaged places were brought back: of the log, proved by the chain, and rows of embeddings, by their digests.
+    pub healed: u64,
+    /// Whether the events before the repair are still part of the store's history.
+    pub history_kept: bool,
+    /// The ids of the records that are other now than before the repair.
+    pub changed: Vec<String>,
+    /// Events and embeddings that could not be brought back.
+    pub lost: Vec<String>,
+    /// The ids of the records that a lost event spoke of: they are on hold.
+    pub unsettled: Vec<String>,
+    /// The ids of the records that come from bytes which nothing proves.
+    pub unproven: Vec<String>,
+}
+
+impl Repaired {
+    /// Nothing was damaged.
+    pub(in crate::store) fn nothing(records: u64) -> Self {
+        Self {
+            damage: Vec::new(),
+            kept: None,
+            records,
+            healed: 0,
+            history_kept: true,
+            changed: Vec::new(),
+            lost: Vec::new(),
+            unsettled: Vec::new(),
+            unproven: Vec::new(),
+        }
+    }
+}
+
+/// What was done, and the files that may go because they are kept elsewhere.
+pub(in crate::store) type Treated = (Repaired, BTreeSet<String>);
+
+impl Store {
+    /// Makes a damaged store whole again. `None` if nothing is damaged. Where the state that the log starts from is altered
+    /// and nothing proves what it was, `unproven` takes it as it is, marked.
+    ///
+    /// # Errors
+    /// `Corrupted` if that would be needed and is not wanted; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn repair(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
+        repair(&Alone::with(self), unproven, &|| now, progress)
+    }
+
+    pub(in crate::store) fn repair_now(
+        &mut self,
+        unproven: bool,
+        now: i64,
+        progress: Progress<'_>,
+    ) -> Result<Option<Treated>> {
+        self.with_lock_regardless(now, |store| {
+            // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
+            store.sync_quietly()?;
+            let mut damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
+            store.reload(&mut |_, _| {})?;
+            damage.extend(store.lost_end().filter(|_| damage.is_empty()));
+            if damage.is_empty() {
+                return Ok(None);
+            }
+            let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
+            if is_of_rows {
+                // If there is nothing else to do, and they cannot be read, nothing is changed.
+                store.check_damaged_rows(now)?;
+            }
+            let cure = store.find_cure(unproven)?;
+            let outcome = store.administer(cure, damage, now, progress);
+            if outcome.is_err() {
+                // The memory may be ahead of the files.
+                store.log.forget();
+            }
+            outcome.map(Some)
+        })
+    }
+
+    /// Keeps what is damaged and begins a new log from what was found.
+    fn administer(&mut self, mut cure: Cure, damage: Vec<Damage>, now: i64, progress: Progress<'_>) -> Result<Treated> {
+        let aside = self.begin_aside("damaged", now)?;
+        let mut replaced = BTreeSet::new();
+        for name in damaged_files(&damage) {
+            aside.keep(&*self.disk, &self.layout, &name)?;
+        }
+        let (file, walk, origin) = cure.source;
+        let mending = match cure.is_whole {
+            true => self.plan_mending(&origin)?,
+            false => None,
+        };
+        let is_whole = mending.is_some();
+        let mending = mending.unwrap_or_default();
+        let unavailable = mending
+            .gone
+            .iter()
+            .map(|name| format!("{name}: it was altered, and is set aside"));
+        cure.lost.extend(unavailable);
+        if !is_whole {
+            replaced.extend(self.keep_everything(&aside)?);
+        }
+        let changed = self.state.differences(&cure.state);
+        self.state = cure.state;
+        self.vectors = crate::store::vectors::Vectors::default();
+        self.shelf = crate::store::archives::archive_index::Shelf::default();
+        let mut rows = self.plan_rows()?;
+        cure.lost.append(&mut rows.lost);
+        for name in mending.names().chain(rows.files()) {
+            aside.keep(&*self.disk, &self.layout, &name)?;
+        }
+        aside.sync(&*self.disk)?;
+        let kept = aside.name_if_used(&*self.disk)?;
+        let archive = match is_whole {
+            true => Some(self.archive_of(&file, &walk)?),
+            false => None,
+        };
+        let history_kept = archive.is_some() && mending.gone.is_empty();
+        let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
+        let retirement = Retirement {
+            label: format!("Repaired at seq={}", cure.last_seq),
+            archive,
+            more: told(&damage, kept.as_deref(), &cure.lost, &cure.unsettled),
+            repair: Some(Repair {
+                seq: cure.last_seq + 1,
+                ts: stamp::spell(now.max(walk.latest)),
+                findings: damage.len() as u64,
+                open,
+            }),
+        };
+        self.take_over((file, walk, origin), cure.last_seq)?;
+        let base = self.write_base(progress)?;
+        self.retire(retirement, base, now)?;
+        // The new log tells of the repair: from here on nothing that is put right can be silent about it.
+        drop(cure.healed.take());
+        self.mend_history(&mending)?;
+        let brought_back = self.put_rows_back(&rows)?;
+        self.take_back_rows(&damage, now)?;
+        let repaired = Repaired {
+            damage,
+            kept,
+            records: self.state.len() as u64,
+            healed: cure.filled + brought_back,
+            history_kept,
+            changed,
+            lost: cure.lost,
+            unsettled: cure.unsettled,
+            unproven: cure.unproven,
+        };
+        Ok((repaired, replaced))
+    }
+
+    /// The log that is retired is the one that the state was read from.
+    fn take_over(&mut self, (file, mut walk, origin): Source, last_seq: u64) -> Result<()> {
+        let path = self.layout.log().to_owned();
+        walk.follower.mark.last_seq = last_seq;
+        self.log.go_over(OpenLog::reading(file, walk, origin).at(&path)?);
+        Ok(())
+    }
+
+    fn archive_of(&self, log: &Arc<dyn DiskFile>, walk: &Walk) -> Result<(String, String)> {
+        let archives = self.layout.archives();
+        self.make_folder(&archives, self.layout.folder())?;
+        let scratch = Scratch::at(&self.disk, archives.join(NEW_ARCHIVE));
+        let packing = Packing::start(&*self.disk, Arc::clone(log), scratch.path(), self.options.threads);
+        let digest = packing
+            .and_then(|packing| packing.finish(walk.end))
+            .at(scratch.path())?;
+        let mark = walk.mark();
+        let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
+        scratch.name(&self.layout.inside(&name))?;
+        Ok((name, digest.text().to_owned()))
+    }
+
+    /// Rows that are still not what the log says are taken back by events of the new log.
+    fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
+        // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
+        // whole, and what it says of rows may be trusted.
+        self.log.report.damage = damage
+            .iter()
+            .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
+            .cloned()
+            .collect();
+        let taken_back = self.take_back_damaged(now);
+        self.log.report.damage.clear();
+        taken_back?;
+        self.sync_log()
+    }
+}
+
+/// The files that findings speak of, the log among them; those of rows are looked for on their own.
+fn damaged_files(damage: &[Damage]) -> BTreeSet<String> {
+    let of_files = damage.iter().filter(|damage| !damage.kind.is_of_row());
+    of_files.map(|damage| damage.path.clone()).collect()
+}
+
+/// What the sentinel says of a repair.
+fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
+    let texts = |all: Vec<String>| {
+        let more = all.len().saturating_sub(MOST_FINDINGS);
+        let mut some: Vec<Value> = all.into_iter().take(MOST_FINDINGS).map(Value::Str).collect();
+        if more > 0 {
+            some.push(Value::Str(format!("and {more} more")));
+        }
+        Value::Array(some)
+    };
+    vec![
+        (
+            "repaired".to_owned(),
+            texts(damage.iter().map(ToString::to_string).collect()),
+        ),
+        (
+            "kept".to_owned(),
+            kept.map_or(Value::Null, |kept| Value::Str(kept.to_owned())),
+        ),
+        ("lost".to_owned(), texts(lost.to_vec())),
+        ("unsettled".to_owned(), texts(unsettled.to_vec())),
+    ]
+}
+
+/// The same for whoever looks after the store already, and whatever nothing proves: it is about to be set aside.
+pub(in crate::store) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
+    let treated = turns.turn(|store| store.repair_now(true, now(), &mut |_, _| {}))?;
+    match treated {
+        Some((_, replaced)) => clear_out(turns, &replaced, now()),
+        None => Ok(()),
+    }
+}
+
+/// Makes a store whole again that others use. They wait: what is damaged should not be built upon meanwhile.
+///
+/// # Errors
+/// As [`Store::repair`].
+pub fn repair(
+    turns: &impl Turns,
+    unproven: bool,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<Option<Repaired>> {
+    // First of all: whoever prepares a change moves a tail aside.
+    turns.turn(|store| store.spare_tail())?;
+    let _care = take_care(turns, now())?;
+    // An index that hides something is believed by its own digest; to make all of them again costs little.
+    turns.turn(|store| store.drop_indexes())?;
+    let Some((repaired, replaced)) = turns.turn(|store| store.repair_now(unproven, now(), progress))? else {
+        return Ok(None);
+    };
+    write_snapshot(turns)?;
+    clear_out(turns, &replaced, now())?;
+    Ok(Some(repaired))
+}

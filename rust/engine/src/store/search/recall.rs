@@ -1,0 +1,95 @@
+//! Which blocks matter, as of every write before the question?
+//!
+//! A recall has two sources that follow the state, each in its own time: the columns of the blocks and the index of the
+//! text. Both are brought up to date first and then read without the store, so a recall keeps no writer waiting.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::live_text::catch_up;
+use crate::blocks::{Answer, Ask, Columns, is_one_of};
+use crate::error::Result;
+use crate::memory;
+use crate::state::Query;
+use crate::store::Store;
+use crate::store::shared::Shared;
+use crate::text::{Filter, asked};
+
+/// What the columns take for a block while they are made, and more.
+const BLOCK_BYTES: usize = 1024;
+
+impl Store {
+    /// What recalls of blocks are made from, as of now. It can be read without the store.
+    ///
+    /// # Errors
+    /// `Io`, where rows cannot be read; `OutOfMemory`.
+    pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
+        let is_behind = |columns: &Columns| columns.is_behind(&self.state);
+        if is_behind(&self.blocks.read().unwrap_or_else(PoisonError::into_inner)) {
+            let mut columns = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
+            if is_behind(&columns) {
+                memory::could_have(columns.lacks(&self.state) * BLOCK_BYTES)?;
+                columns.follow(&self.state);
+                self.tell_embeddings(&mut columns)?;
+            }
+        }
+        Ok(Arc::clone(&self.blocks))
+    }
+}
+
+impl Store {
+    /// The canonical records of a kind of the blocks face, in insertion order: a plain record of that kind is none, and
+    /// neither is one that the face would not have written.
+    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let query = Query {
+            kind: Some(kind.to_owned()),
+            status: status.map(str::to_owned),
+            ..Query::default()
+        };
+        self.state.matches(&query).filter(|record| is_one_of(kind, record))
+    }
+}
+
+/// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
+/// log says so by now.
+fn columns_of(shared: &Shared) -> Result<Arc<RwLock<Columns>>> {
+    let columns = shared.read(Store::blocks)?;
+    let lacks = |columns: &RwLock<Columns>| {
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        columns.lacks_embeddings().then(|| columns.embeddings_seen())
+    };
+    let mut seen = lacks(&columns);
+    while seen.is_some() {
+        let again = lacks(&*shared.read(Store::blocks)?);
+        if again == seen {
+            break;
+        }
+        seen = again;
+    }
+    Ok(columns)
+}
+
+/// Answers a question about blocks, by meaning and by words.
+///
+/// # Errors
+/// `Io`, `Closed`.
+pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
+    let text = ask.text.as_deref().filter(|_| ask.query.is_some());
+    let stems = text.map(asked).unwrap_or_default();
+    if stems.is_empty() {
+        let columns = columns_of(shared)?;
+        return Ok(columns.read().unwrap_or_else(PoisonError::into_inner).recall(ask, None));
+    }
+    loop {
+        let desk = catch_up(shared)?;
+        let columns = columns_of(shared)?;
+        // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
+        // store with the index in its hands.
+        let kept = desk.kept();
+        let Some(kept) = kept.as_ref() else { continue };
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        if columns.is_of_life(&kept.life) {
+            let question = kept.index.question(&stems, &Filter::default());
+            return Ok(columns.recall(ask, Some(&question)));
+        }
+    }
+}

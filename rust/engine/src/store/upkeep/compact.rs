@@ -1,0 +1,269 @@
+//! How does a log become short without losing its evidence, and without anyone waiting for it?
+//!
+//! In three steps, as with a sync: a short start under the lock fixes a committed prefix; the long part writes its state and
+//! packs its events without any lock; a short end under the lock adds what was appended meanwhile and swaps the logs. Before
+//! the end, what was appended is followed in further rounds, each much shorter than the one before.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::digest::Hex;
+use crate::disk::Identity;
+use crate::error::{At, Error, Result};
+use crate::hint::line_before;
+use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
+use crate::log::files::Scratch;
+use crate::origin::Origin;
+use crate::snapshot;
+use crate::state::Frozen;
+use crate::wal::synced::names_hash;
+
+use super::history_files::clear_out;
+use super::retire::Retirement;
+use crate::store::archives::packing::Packing;
+use crate::store::care::{Alone, Turns, take_care};
+use crate::store::upkeep::compact_rows::leave_the_dead;
+use crate::store::{Progress, Store};
+
+/// How often a compaction begins anew because somebody else replaced the log.
+const MOST_STARTS: usize = 4;
+/// How often what was appended meanwhile is followed without the lock.
+const MOST_ROUNDS: usize = 8;
+/// So little is left to the end, under the lock.
+const REST_BYTES: u64 = 128 * 1024;
+
+/// A compaction that is being prepared while others go on.
+pub struct Compacting {
+    identity: Identity,
+    /// Up to here the log is accounted for, and its head there.
+    end: u64,
+    head: Option<Hex>,
+    /// What is to be written next.
+    records: Frozen,
+    base: snapshot::Writer,
+    base_scratch: Scratch,
+    archive: Option<(Packing, Scratch)>,
+}
+
+impl Compacting {
+    /// Writes down the state of the prefix and packs its events.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
+        let path = self.base_scratch.path();
+        self.base.add(self.records.records(), progress).at(path)?;
+        self.base.sync().at(path)?;
+        if let Some((packing, scratch)) = &mut self.archive {
+            packing.go_on(self.end, progress).at(scratch.path())?;
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Retires the log; gives the number of events that it held.
+    ///
+    /// # Errors
+    /// `Corrupted` if the log is damaged (it must be repaired first), `Refused` if whole events would be left without a way
+    /// back, `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn compact(&mut self, keep_history: bool, now: i64, progress: Progress<'_>) -> Result<u64> {
+        compact(&Alone::with(self), keep_history, &|| now, progress)
+    }
+
+    /// Fixes what is to be retired; `None` if there is nothing worth it.
+    ///
+    /// # Errors
+    /// As `compact`.
+    pub fn start_compaction(&mut self, keep_history: bool, now: i64) -> Result<Option<Compacting>> {
+        self.with_lock(now, |store| {
+            store.check_undamaged()?;
+            store.anchor(now)?;
+            let Some(log) = store.log.open() else {
+                return Ok(None);
+            };
+            let mark = *log.walk.mark();
+            // A log of one sentinel has nothing to retire, unless the history that it names is to be dropped.
+            let is_short = match &log.origin {
+                Origin::Ours(sentinel) => mark.events <= 1 && (keep_history || sentinel.archive.is_none()),
+                _ => mark.events == 0,
+            };
+            if is_short {
+                return Ok(None);
+            }
+            let (identity, end, file) = (log.identity, log.walk.end, Arc::clone(&log.file));
+            let (bases, archives) = (store.layout.bases(), store.layout.archives());
+            let folder = store.layout.folder().to_owned();
+            store.make_folder(&bases, &folder)?;
+            let base_scratch = Scratch::at(&store.disk, bases.join(NEW_BASE));
+            let base = snapshot::Writer::base(&*store.disk, base_scratch.path()).at(base_scratch.path())?;
+            let archive = if keep_history {
+                store.make_folder(&archives, &folder)?;
+                let scratch = Scratch::at(&store.disk, archives.join(NEW_ARCHIVE));
+                let threads = store.options.threads;
+                let packing = Packing::start(&*store.disk, file, scratch.path(), threads).at(scratch.path())?;
+                Some((packing, scratch))
+            } else {
+                None
+            };
+            Ok(Some(Compacting {
+                identity,
+                end,
+                head: mark.head,
+                records: store.state.freeze()?,
+                base,
+                base_scratch,
+                archive,
+            }))
+        })
+    }
+
+    /// Gives a compaction what was appended meanwhile; false if so little is left that the end can take it.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn follow_compaction(&mut self, work: &mut Compacting) -> Result<bool> {
+        self.refresh()?;
+        let Some(log) = self.log.open().filter(|_| self.continues(work)) else {
+            return Ok(false);
+        };
+        if log.walk.end - work.end <= REST_BYTES {
+            return Ok(false);
+        }
+        self.hand_over(work)?;
+        Ok(true)
+    }
+
+    /// Adds what is left and swaps the logs: gives the number of events that were retired, or `None` if the log is another
+    /// one by now and all has to begin anew.
+    ///
+    /// # Errors
+    /// As `compact`.
+    pub fn end_compaction(&mut self, mut work: Compacting, now: i64) -> Result<Option<u64>> {
+        self.with_lock(now, |store| {
+            store.check_undamaged()?;
+            if !store.continues(&work) {
+                return Ok(None);
+            }
+            store.sync_log()?;
+            let events = store.events();
+            store.hand_over(&mut work)?;
+            let path = work.base_scratch.path();
+            work.base.add(work.records.records(), &mut |_, _| {}).at(path)?;
+            let base = work.base.finish_base(&store.header()).at(path)?.sha256;
+            work.base_scratch.name(&store.layout.base(base.text()))?;
+            let archive = match work.archive {
+                Some((packing, scratch)) => {
+                    let digest = packing.finish(work.end).at(scratch.path())?;
+                    let first_seq = store.log.open().and_then(|log| log.walk.mark().first_seq);
+                    let name = archive_name(first_seq.unwrap_or(0), store.last_seq(), digest.text());
+                    scratch.name(&store.layout.inside(&name))?;
+                    Some((name, digest.text().to_owned()))
+                }
+                None => None,
+            };
+            let retirement = Retirement {
+                label: format!("Compacted at seq={}", store.last_seq()),
+                archive,
+                more: Vec::new(),
+                repair: None,
+            };
+            store.retire(retirement, base, now)?;
+            Ok(Some(events))
+        })
+    }
+
+    fn check_undamaged(&self) -> Result<()> {
+        match self.log.report.damage.first() {
+            Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the log is still the one that a compaction began with, and goes on where it has come to.
+    fn continues(&self, work: &Compacting) -> bool {
+        let Some(log) = self.log.open() else {
+            return false;
+        };
+        let last = line_before(&*log.file, work.end).ok().flatten();
+        log.identity == work.identity
+            && log.walk.end >= work.end
+            && last.is_some_and(|line| work.head.is_some_and(|head| names_hash(&line, &head)))
+    }
+
+    /// What changed since the compaction last looked is to be written next.
+    fn hand_over(&mut self, work: &mut Compacting) -> Result<()> {
+        work.records = self.state.freeze_since(work.end)?;
+        if let Some(log) = self.log.open() {
+            work.end = log.walk.end;
+            work.head = log.walk.mark().head;
+        }
+        Ok(())
+    }
+}
+
+/// Retires the log of a store that others go on using; gives the number of events that it held.
+///
+/// # Errors
+/// As [`Store::compact`].
+pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
+    // First of all: whoever prepares a change moves a tail aside.
+    turns.turn(|store| store.check_tail_at_the_end())?;
+    let _care = take_care(turns, now())?;
+    // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
+    turns.turn(|store| {
+        store.with_lock(now(), |store| {
+            store.check_undamaged()?;
+            store.log.check_head_is_kept()?;
+            store.check_no_tail_is_left()
+        })
+    })?;
+    let retired = turns.turn(|store| store.retired_files(keep_history))?;
+    leave_the_dead(turns, now)?;
+    for _ in 0..MOST_STARTS {
+        sync(turns)?;
+        let Some(mut work) = turns.turn(|store| store.start_compaction(keep_history, now()))? else {
+            return Ok(0);
+        };
+        work.run(progress)?;
+        for _ in 0..MOST_ROUNDS {
+            // First the slow part: what is appended meanwhile is followed, and little is left to sync under the lock.
+            sync(turns)?;
+            if !turns.turn(|store| store.follow_compaction(&mut work))? {
+                break;
+            }
+            work.run(&mut |_, _| {})?;
+        }
+        // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
+        // theirs under the lock, so this one is kept until nobody waits any more.
+        let _retired = turns.turn(|store| Ok(store.log.open().map(|log| Arc::clone(&log.file))))?;
+        if let Some(events) = turns.turn(|store| store.end_compaction(work, now()))? {
+            write_snapshot(turns)?;
+            clear_out(turns, &retired, now())?;
+            return Ok(events);
+        }
+    }
+    let path = turns.turn(|store| Ok(store.layout.log().to_owned()))?;
+    Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
+}
+
+/// Syncs while others go on: what is left to sync under the lock is little then.
+pub(in crate::store) fn sync(turns: &impl Turns) -> Result<()> {
+    let Some(syncing) = turns.turn(|store| Ok(store.start_sync()))? else {
+        return Ok(());
+    };
+    let outcome = syncing.run();
+    turns.turn(|store| store.end_sync(&syncing, outcome))
+}
+
+/// Writes the state down, durably, while others go on: the log alone no longer tells it to other tools.
+pub(in crate::store) fn write_snapshot(turns: &impl Turns) -> Result<()> {
+    let Some(snapshot) = turns.turn(Store::start_durable_snapshot)? else {
+        return Ok(());
+    };
+    snapshot.run_durably().at(snapshot.draft())?;
+    turns.turn(|store| {
+        store.end_snapshot(&snapshot)?;
+        store.disk.sync_dir(store.layout.folder()).at(store.layout.folder())
+    })
+}
