@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::damage::{Damage, DamageKind, Tail};
-use crate::disk::Disk;
 use crate::error::{At, Error, Result};
 use crate::event::stamp::{Hand, STAMP_BYTES};
-use crate::layout::{LOG, Layout};
+use crate::layout::LOG;
 use crate::remembered::Standing;
 use crate::verify::{Report, Sink, finding};
 use crate::wal::synced::Synced;
@@ -63,8 +62,7 @@ pub(crate) struct Log {
 /// What is known of it.
 impl Log {
     /// A log that was not read yet.
-    pub fn new(disk: Arc<dyn Disk>, layout: Layout, terms: Terms, report: Report) -> Result<Self> {
-        let site = Arc::new(Site { disk, layout });
+    pub fn new(site: Arc<Site>, terms: Terms, report: Report) -> Result<Self> {
         Ok(Self {
             durability: terms.durability,
             open: None,

@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::index::Indexes;
 use crate::layout::Layout;
-use crate::log::Log;
+use crate::log::{Log, Site};
 use crate::options::{Checking, Durability, Options};
 use crate::state::{Query, State, Tally};
 use crate::verify::Report;
@@ -68,12 +68,14 @@ pub use write::commit::{Committed, Group};
 pub use write::ingest::Ingested;
 pub use write::optimistic::{Bookmark, Change};
 
+use follow::lost::missed;
 use load::examine::nothing;
+use load::tails::kept_beside;
 
 /// An open store.
 pub struct Store {
-    disk: Arc<dyn Disk>,
-    layout: Layout,
+    /// Where its files are.
+    site: Arc<Site>,
     options: Options,
     log: Log,
     state: State,
@@ -112,10 +114,10 @@ impl Store {
                 shared: options.shared,
             },
         );
-        let log = Log::new(Arc::clone(&disk), layout.clone(), options.terms(), nothing())?;
+        let site = Arc::new(Site { disk, layout });
+        let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
         let mut store = Self {
-            disk,
-            layout,
+            site,
             options,
             log,
             state: State::default(),
@@ -151,7 +153,7 @@ impl Store {
 
     /// The paths of the store.
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        &self.site.layout
     }
 
     /// The canonical record of an id.
@@ -196,7 +198,11 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let missed = if self.log.is_locked() { self.missed() } else { Ok(None) };
+        let missed = if self.log.is_locked() {
+            missed(&self.site, &self.log)
+        } else {
+            Ok(None)
+        };
         let outcome = self.sync().and(self.log.end_lease_at_last()).and(match missed {
             Ok(None) => Ok(()),
             Ok(Some(fault)) | Err(fault) => Err(fault),
@@ -230,6 +236,23 @@ impl Store {
     /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
     pub fn end_lease(&mut self, now: i64) -> bool {
         self.log.end_lease(now)
+    }
+
+    /// What lies in `quarantine/` and is not a store of its own: tails with whole events, hints that the log contradicted.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn kept(&self) -> Result<Vec<Kept>> {
+        kept_beside(&self.site, &self.log)
+    }
+
+    /// What is wrong if the log at its path does not hold what this store knows of it, other than by a deed of ours. Whoever
+    /// keeps the lock does not look around between two reads.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn missed(&self) -> Result<Option<Error>> {
+        missed(&self.site, &self.log)
     }
 
     fn check_open(&self) -> Result<()> {

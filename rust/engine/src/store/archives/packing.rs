@@ -7,7 +7,12 @@ use std::sync::Arc;
 use crate::archive::{FRAME_BYTES, Packer};
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Disk, DiskFile, PACE_BYTES, read_over};
+use crate::error::{At, Result};
+use crate::layout::{NEW_ARCHIVE, archive_name};
+use crate::log::Site;
+use crate::log::files::Scratch;
 use crate::ordered::in_order;
+use crate::verify::Walk;
 
 use crate::store::Progress;
 
@@ -100,4 +105,27 @@ impl Packing {
             io::Result::Ok(true)
         })
     }
+}
+
+/// Packs a whole log as an archive of its store; gives the archive's name and digest.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn archive_of(
+    site: &Site,
+    log: &Arc<dyn DiskFile>,
+    walk: &Walk,
+    threads: usize,
+) -> Result<(String, String)> {
+    let archives = site.layout.archives();
+    site.make_folder(&archives, site.layout.folder())?;
+    let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
+    let packing = Packing::start(&*site.disk, Arc::clone(log), scratch.path(), threads);
+    let digest = packing
+        .and_then(|packing| packing.finish(walk.end))
+        .at(scratch.path())?;
+    let mark = walk.mark();
+    let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
+    scratch.name(&site.layout.inside(&name))?;
+    Ok((name, digest.text().to_owned()))
 }

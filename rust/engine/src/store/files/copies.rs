@@ -1,13 +1,10 @@
 //! Which files of a store are carried along when it is copied?
 
-use std::path::Path;
-
 use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::layout::{Layout, is_archive_file, is_base_file};
+use crate::log::Site;
 use crate::log::files::{is_folder, is_ours};
-
-use crate::store::Store;
 
 /// The folders whose files never change once they have their name.
 pub(in crate::store) const IMMUTABLE: [&str; 2] = ["base", "archive"];
@@ -28,13 +25,15 @@ pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder
     Ok(names)
 }
 
+/// Bases and archives of ours, from the store's folder on.
+pub(in crate::store) fn past_files(site: &Site) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in IMMUTABLE {
+        let names = immutable_names(&*site.disk, &site.layout, folder)?;
+        found.extend(names.iter().map(|name| format!("{folder}/{name}")));
+    }
+    Ok(found)
+}
+
 /// The folder of rows. They do not change once the log names them, but more may come behind.
 pub(in crate::store) const VECTORS: &str = "vectors";
-
-impl Store {
-    /// Makes sure of a folder, durably.
-    pub(in crate::store) fn make_folder(&self, path: &Path, parent: &Path) -> Result<()> {
-        self.disk.create_dir(path).at(path)?;
-        self.disk.sync_dir(parent).at(parent)
-    }
-}

@@ -4,34 +4,74 @@
 //! where the file system can, else by a copy. So nothing whole is lost by being replaced: `restore` takes such a folder.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
 use crate::log::files::{copy_file, free_name, is_folder};
 
-use super::copies::VECTORS;
-use crate::store::Store;
+use super::copies::{VECTORS, past_files};
+use crate::log::Site;
 
-/// What is replaced, and where it is kept.
+/// A folder of `quarantine/` that keeps files of a store.
 pub(in crate::store) struct Aside {
+    site: Arc<Site>,
     layout: Layout,
     name: String,
 }
 
 impl Aside {
-    /// The folder, from the store's folder on.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// A new folder of `quarantine/`, its name durable.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn begin(site: &Arc<Site>, why: &str, now: i64) -> Result<Self> {
+        let quarantine = site.layout.quarantine();
+        site.make_folder(&quarantine, site.layout.folder())?;
+        let folder = free_name(&*site.disk, &quarantine, &format!("{}-{why}", stamp::spell_name(now)))?;
+        site.make_folder(&folder, &quarantine)?;
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(Self {
+            site: Arc::clone(site),
+            layout: Layout::of_folder(folder),
+            name: format!("quarantine/{}", name.unwrap_or_default()),
+        })
+    }
+
+    /// Keeps all that a restore is about to replace; gives the names of bases, archives and rows, and where all of it is kept.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn before_restore(site: &Arc<Site>, now: i64) -> Result<(Vec<String>, String)> {
+        let aside = Self::begin(site, "before-restore", now)?;
+        Ok((aside.keep_everything()?, aside.name))
+    }
+
+    /// Keeps the log and all that it may stand on; gives the names of bases, archives and rows.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn keep_everything(&self) -> Result<Vec<String>> {
+        let names = own_files(&self.site)?;
+        for name in &names {
+            self.keep(name)?;
+        }
+        self.copy(&self.site.layout.synced(), "synced")?;
+        self.copy(&self.site.layout.snapshot(), SNAPSHOT)?;
+        // Last: a folder is a store once it has a log.
+        self.keep(LOG)?;
+        self.sync()?;
+        Ok(names)
     }
 
     /// Keeps one file under the name that it has in the store; one that is not there is passed over.
     ///
     /// # Errors
     /// `Io`.
-    pub fn keep(&self, disk: &dyn Disk, from: &Layout, name: &str) -> Result<()> {
-        let (source, target) = (from.inside(name), self.layout.inside(name));
+    pub fn keep(&self, name: &str) -> Result<()> {
+        let disk = &*self.site.disk;
+        let (source, target) = (self.site.layout.inside(name), self.layout.inside(name));
         if disk.status(&source).is_err() || is_folder(disk, &source) {
             return Ok(());
         }
@@ -50,7 +90,8 @@ impl Aside {
     }
 
     /// Keeps one file by a copy, because the other one is written to.
-    fn copy(&self, disk: &dyn Disk, source: &Path, name: &str) -> Result<()> {
+    fn copy(&self, source: &Path, name: &str) -> Result<()> {
+        let disk = &*self.site.disk;
         if disk.status(source).is_ok() && !is_folder(disk, source) {
             copy_file(disk, source, &self.layout.inside(name), None)?;
         }
@@ -61,7 +102,8 @@ impl Aside {
     ///
     /// # Errors
     /// `Io`.
-    pub fn name_if_used(&self, disk: &dyn Disk) -> Result<Option<String>> {
+    pub fn name_if_used(&self) -> Result<Option<String>> {
+        let disk = &*self.site.disk;
         let folder = self.layout.folder();
         if !disk.list(folder).at(folder)?.is_empty() {
             return Ok(Some(self.name.clone()));
@@ -74,7 +116,8 @@ impl Aside {
     ///
     /// # Errors
     /// `Io`.
-    pub fn sync(&self, disk: &dyn Disk) -> Result<()> {
+    pub fn sync(&self) -> Result<()> {
+        let disk = &*self.site.disk;
         let folder = self.layout.folder();
         for inner in disk.list(folder).at(folder)? {
             let inner = folder.join(inner);
@@ -86,43 +129,14 @@ impl Aside {
     }
 }
 
-impl Store {
-    /// A new folder of `quarantine/`, its name durable.
-    pub(in crate::store) fn begin_aside(&self, why: &str, now: i64) -> Result<Aside> {
-        let quarantine = self.layout.quarantine();
-        self.make_folder(&quarantine, self.layout.folder())?;
-        let folder = free_name(&*self.disk, &quarantine, &format!("{}-{why}", stamp::spell_name(now)))?;
-        self.make_folder(&folder, &quarantine)?;
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Aside {
-            layout: Layout::of_folder(folder),
-            name: format!("quarantine/{}", name.unwrap_or_default()),
-        })
+/// Bases, archives and rows, from the store's folder on: what has our names.
+fn own_files(site: &Site) -> Result<Vec<String>> {
+    let mut found = past_files(site)?;
+    let rows = site.layout.vectors();
+    if is_folder(&*site.disk, &rows) {
+        let names = site.disk.list(&rows).at(&rows)?;
+        let ours = names.iter().filter(|name| is_rows_file(name));
+        found.extend(ours.map(|name| format!("{VECTORS}/{name}")));
     }
-
-    /// Keeps the log and all that it may stand on; gives the names of bases, archives and rows.
-    pub(in crate::store) fn keep_everything(&self, aside: &Aside) -> Result<Vec<String>> {
-        let names = self.own_files()?;
-        for name in &names {
-            aside.keep(&*self.disk, &self.layout, name)?;
-        }
-        aside.copy(&*self.disk, &self.layout.synced(), "synced")?;
-        aside.copy(&*self.disk, &self.layout.snapshot(), SNAPSHOT)?;
-        // Last: a folder is a store once it has a log.
-        aside.keep(&*self.disk, &self.layout, LOG)?;
-        aside.sync(&*self.disk)?;
-        Ok(names)
-    }
-
-    /// Bases, archives and rows, from the store's folder on: what has our names.
-    fn own_files(&self) -> Result<Vec<String>> {
-        let mut found = self.past_files()?;
-        let rows = self.layout.vectors();
-        if is_folder(&*self.disk, &rows) {
-            let names = self.disk.list(&rows).at(&rows)?;
-            let ours = names.iter().filter(|name| is_rows_file(name));
-            found.extend(ours.map(|name| format!("{VECTORS}/{name}")));
-        }
-        Ok(found)
-    }
+    Ok(found)
 }

@@ -1,5 +1,6 @@
 //! How does the memory follow the files?
 
+use super::lost::{check_follows, was_cut_by_restore};
 use crate::damage::Tail;
 use crate::error::{At, Error, Result};
 use crate::log::{Log, OpenLog};
@@ -36,13 +37,13 @@ impl Store {
 
     /// Forgets the memory and loads base and log anew.
     pub(in crate::store) fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
-        let path = self.layout.log().to_owned();
+        let path = self.site.layout.log().to_owned();
         let look = Look {
             threads: self.options.threads,
             checking: self.options.checking,
             archives: false,
         };
-        let seen = look_twice(&*self.disk, &self.layout, look, Loader::loading, progress).at(&path)?;
+        let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(Seen {
             file,
             found,
@@ -50,7 +51,8 @@ impl Store {
         }) = seen
         else {
             let mut loader = Loader::loading();
-            let lost = look_for_lost(&*self.disk, &self.layout, self.options.threads, &mut loader).at(&path)?;
+            let lost =
+                look_for_lost(&*self.site.disk, &self.site.layout, self.options.threads, &mut loader).at(&path)?;
             if let (true, Some(damage)) = (self.options.strict, lost.iter().flat_map(|lost| &lost.damage).next()) {
                 return Err(Error::Corrupted(Box::new(damage.clone())));
             }
@@ -75,7 +77,7 @@ impl Store {
         let is_synced = synced == Some(walk.end);
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
-        if self.log.report.cut.is_some() && self.was_cut_by_restore()? {
+        if self.log.report.cut.is_some() && was_cut_by_restore(&self.site)? {
             self.log.report.cut = None;
         }
         self.state = loader.state.unwrap_or_default();
@@ -92,14 +94,14 @@ impl Store {
             return match self.follow_swap()? {
                 true => Ok(()),
                 false => {
-                    self.check_follows()?;
+                    check_follows(&self.site, &self.log)?;
                     self.reload(&mut |_, _| {})
                 }
             };
         };
         if !self.log.still_holds(length)? {
             // It was cut, or another log was written over this one.
-            self.check_follows()?;
+            check_follows(&self.site, &self.log)?;
             return self.reload(&mut |_, _| {});
         }
         let seen = self.log.look_at_tail()?;

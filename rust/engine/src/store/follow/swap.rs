@@ -14,13 +14,13 @@ use crate::store::Store;
 impl Store {
     /// Goes over from a retired log to the one that followed it; false if that is not what happened: then all is read anew.
     pub(in crate::store) fn follow_swap(&mut self) -> Result<bool> {
-        let path = self.layout.log().to_owned();
+        let path = self.site.layout.log().to_owned();
         let report = &self.log.report;
         let is_damaged = !report.damage.is_empty() || report.cut.is_some();
         if self.log.open().is_none() || is_damaged || report.base == BaseState::Unanchored {
             return Ok(false);
         }
-        let Ok(file) = self.disk.open(&path, Access::Read) else {
+        let Ok(file) = self.site.disk.open(&path, Access::Read) else {
             return Ok(false);
         };
         let length = file.length().at(&path)?;
@@ -55,7 +55,7 @@ impl Store {
         let Some(open) = self.log.open() else {
             return Ok(false);
         };
-        let (length, threads) = (open.file.length().at(self.layout.log())?, self.options.threads);
+        let (length, threads) = (open.file.length().at(self.site.layout.log())?, self.options.threads);
         let tail = self.take_in_lines(|log, loader| log.go_on(length, threads, loader))?;
         Ok(tail.is_none() && self.log.open().is_some_and(OpenLog::is_whole))
     }

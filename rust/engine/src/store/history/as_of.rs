@@ -103,7 +103,7 @@ impl Store {
             Origin::Nothing => Ok(0),
             Origin::Ours(sentinel) => Ok(sentinel.last_seq),
             Origin::Foreign => {
-                settled_seq(&*self.disk, &self.layout, &*segment.log, segment.length).or_damage(&segment.name)
+                settled_seq(&*self.site.disk, &self.site.layout, &*segment.log, segment.length).or_damage(&segment.name)
             }
         }
     }
@@ -140,8 +140,8 @@ impl Store {
         };
         let mut loader = Loader::up_to(moment);
         let found = examine(
-            &*self.disk,
-            &self.layout,
+            &*self.site.disk,
+            &self.site.layout,
             &*segment.log,
             look,
             &mut loader,

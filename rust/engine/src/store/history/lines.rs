@@ -27,7 +27,7 @@ impl Store {
         let mut lines = Vec::new();
         let spelled = spelled(id);
         for volume in self.volumes()?.iter().rev() {
-            let places = volume.places(&*self.disk, &self.layout, self.options.threads, &spelled)?;
+            let places = volume.places(&*self.site.disk, &self.site.layout, self.options.threads, &spelled)?;
             for place in places {
                 let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
                 match Event::read(&line, Trust::Nothing) {
@@ -67,7 +67,7 @@ impl Store {
     /// leading back to itself.
     pub(in crate::store) fn volume_before(&self, sentinel: &Sentinel) -> Result<Option<Arc<Volume>>> {
         match sentinel.safe_archive() {
-            Some((name, digest)) => self.shelf.volume(&*self.disk, &self.layout, name, digest),
+            Some((name, digest)) => self.shelf.volume(&*self.site.disk, &self.site.layout, name, digest),
             None => Ok(None),
         }
     }
@@ -96,7 +96,7 @@ impl Store {
         let Some(log) = self.log.open() else {
             return Ok(());
         };
-        let path = self.layout.log().to_owned();
+        let path = self.site.layout.log().to_owned();
         let timeline = self.state.timeline();
         let end_of = |index: usize| timeline.offset(index + 1).unwrap_or(log.walk.end);
         let mut window: Vec<u8> = Vec::new();

@@ -8,18 +8,19 @@ use std::ops::Range;
 
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_over, read_whole};
+use crate::disk::{Access, Bytes, Disk, DiskFile, read_over, read_whole};
 use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
-use crate::hint::{Hint, first_line, hint_for, line_before, line_from};
+use crate::event::stamp;
+use crate::hint::{Hint, first_line, hint_for, line_before, line_from, read_hint};
 use crate::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
+use crate::log::files::{copy_range, free_name};
+use crate::log::{Log, OpenLog, Site};
 use crate::origin::ALONE;
 use crate::verify::{Nobody, Walk};
 use crate::wal::reader::read_pieces;
 use crate::wal::synced::Synced;
-
-use crate::store::Store;
 
 /// Why a tail does not come back any more.
 pub const WHY_NOT_RESTORABLE: &str =
@@ -277,52 +278,74 @@ pub(in crate::store) fn notes(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFi
     Ok(kept(disk, layout, Some(log))?.iter().filter_map(Kept::tell).collect())
 }
 
-impl Store {
-    /// Before a compaction: a tail with whole events at the end of the log, or one that `restore` still takes back, could
-    /// never be taken back again.
-    ///
-    /// # Errors
-    /// `Refused` if there is one; `Io`.
-    pub(in crate::store) fn check_no_tail_is_left(&self) -> Result<()> {
-        if let Some(tail) = self.log.report.tail.as_ref().filter(|tail| tail.events > 0) {
-            return Err(Error::Refused {
-                path: LOG.to_owned(),
-                reason: format!(
-                    "behind a fault at byte {} it ends with {} whole events that nobody synced, which a compaction would \
-                     leave without a way back",
-                    tail.offset, tail.events
-                ),
-                instead: "repair() takes them back, before the next write moves them to quarantine/.".to_owned(),
-            });
-        }
-        for kept in self.kept()? {
-            if let Kept::Tail {
-                path,
-                events,
-                is_next: true,
-                ..
-            } = kept
-            {
-                let reason = format!(
-                    "it holds {events} whole events that were cut off the log, which a compaction would leave without a way \
-                     back"
-                );
-                let instead = format!(
-                    "restore() of {path} takes them back, and sets aside what was written since; if nobody needs them, move \
-                     the file out of quarantine/."
-                );
-                return Err(Error::Refused { path, reason, instead });
-            }
-        }
-        Ok(())
+/// Under the lock, before the hint is written anew: one that knows more of this log than the log holds is kept.
+pub(in crate::store) fn keep_hint(site: &Site, log: &OpenLog, now: i64) -> Result<()> {
+    let (path, quarantine) = (site.layout.synced(), site.layout.quarantine());
+    let hint = read_hint(&*site.disk, &site.layout).at(&path)?;
+    let length = log.file.length().at(&path)?;
+    let Hint::Contradicted(hint) = hint_for(hint, &*log.file, length).at(&path)? else {
+        return Ok(());
+    };
+    let bytes = hint.spell().to_vec();
+    let names = site.disk.list(&quarantine).unwrap_or_default();
+    let is_it = |name: &String| {
+        is_kept_hint(name)
+            && read_whole(&*site.disk, &quarantine.join(name)).is_ok_and(|kept| kept.as_ref() == Some(&bytes))
+    };
+    if names.iter().any(is_it) {
+        return Ok(());
     }
+    site.make_folder(&quarantine, site.layout.folder())?;
+    let target = free_name(&*site.disk, &quarantine, &format!("{}-synced", stamp::spell_name(now)))?;
+    let length = bytes.len() as u64;
+    copy_range(&*site.disk, &Bytes(bytes), 0..length, &target, None)?;
+    site.disk.sync_dir(&quarantine).at(&quarantine)
+}
 
-    /// What lies in `quarantine/` and is not a store of its own: tails with whole events, hints that the log contradicted.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn kept(&self) -> Result<Vec<Kept>> {
-        let log = self.log.open().map(|log| &*log.file);
-        kept(&*self.disk, &self.layout, log).at(&self.layout.quarantine())
+/// Before a compaction: a tail with whole events at the end of the log, or one that `restore` still takes back, could
+/// never be taken back again.
+///
+/// # Errors
+/// `Refused` if there is one; `Io`.
+pub(in crate::store) fn check_no_tail_is_left(site: &Site, log: &Log) -> Result<()> {
+    if let Some(tail) = log.report.tail.as_ref().filter(|tail| tail.events > 0) {
+        return Err(Error::Refused {
+            path: LOG.to_owned(),
+            reason: format!(
+                "behind a fault at byte {} it ends with {} whole events that nobody synced, which a compaction would \
+                 leave without a way back",
+                tail.offset, tail.events
+            ),
+            instead: "repair() takes them back, before the next write moves them to quarantine/.".to_owned(),
+        });
     }
+    for kept in kept_beside(site, log)? {
+        if let Kept::Tail {
+            path,
+            events,
+            is_next: true,
+            ..
+        } = kept
+        {
+            let reason = format!(
+                "it holds {events} whole events that were cut off the log, which a compaction would leave without a way \
+                 back"
+            );
+            let instead = format!(
+                "restore() of {path} takes them back, and sets aside what was written since; if nobody needs them, move \
+                 the file out of quarantine/."
+            );
+            return Err(Error::Refused { path, reason, instead });
+        }
+    }
+    Ok(())
+}
+
+/// What lies in `quarantine/` beside a log that is open.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn kept_beside(site: &Site, log: &Log) -> Result<Vec<Kept>> {
+    let log = log.open().map(|log| &*log.file);
+    kept(&*site.disk, &site.layout, log).at(&site.layout.quarantine())
 }

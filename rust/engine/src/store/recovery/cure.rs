@@ -10,8 +10,8 @@ use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
-use crate::log::OpenLog;
 use crate::log::files::Scratch;
+use crate::log::{Log, OpenLog, Site};
 use crate::options::Checking;
 use crate::origin::{ALONE, Origin};
 use crate::state::State;
@@ -21,7 +21,6 @@ use crate::wal::synced::Synced;
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
 use super::on_hold::Reading;
-use crate::store::Store;
 use crate::store::files::proofs::{copies_of_logs, other_logs};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost};
@@ -55,13 +54,23 @@ pub(in crate::store) struct Cure {
     pub last_seq: u64,
 }
 
-impl Store {
+/// What is looked at to find out what can be proved: the files, and what is known of the log.
+pub(in crate::store) struct CureSearch<'a> {
+    /// Where the files are.
+    pub site: &'a Arc<Site>,
+    /// What was read of the log, and what was wrong with it.
+    pub log: &'a Log,
+    /// How many threads may be used.
+    pub threads: usize,
+}
+
+impl CureSearch<'_> {
     /// Finds out what can be proved.
     ///
     /// # Errors
     /// `Corrupted` if part of it could only be believed, and that is not wanted; `Io`.
-    pub(in crate::store) fn find_cure(&self, unproven: bool) -> Result<Cure> {
-        let hint = read_hint(&*self.disk, &self.layout).at(&self.layout.synced())?;
+    pub fn find(&self, unproven: bool) -> Result<Cure> {
+        let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
         let has_events = |log: &&OpenLog| log.walk.mark().events > 0;
         if let Some(log) = self.log.open().filter(|_| !is_lost).filter(has_events) {
@@ -84,27 +93,17 @@ impl Store {
         }
     }
 
-    /// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
-    pub(in crate::store) fn lost_end(&self) -> Option<Damage> {
-        let offset = self.log.report.bytes;
-        let reason = self.log.report.cut.as_ref()?;
-        Some(Damage {
-            offset,
-            ..finding(LOG, DamageKind::LogMissing, reason.as_str())
-        })
-    }
-
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
-        let path = self.layout.log().to_owned();
-        let threads = self.options.threads;
-        let mut gaps = Gaps::find(&*self.disk, &self.layout, &*log, threads).at(&path)?;
+        let path = self.site.layout.log().to_owned();
+        let threads = self.threads;
+        let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, &*log, threads).at(&path)?;
         gaps.mend();
         let healed = match gaps.are_changed() {
             false => None,
-            true => Some(gaps.write(&self.disk, &*log, &self.layout)?),
+            true => Some(gaps.write(&self.site.disk, &*log, &self.site.layout)?),
         };
         let file = match &healed {
-            Some(scratch) => self.disk.open(scratch.path(), Access::Read).at(scratch.path())?,
+            Some(scratch) => self.site.disk.open(scratch.path(), Access::Read).at(scratch.path())?,
             None => log,
         };
         let broken = self.broken_batches(&*file, &gaps)?;
@@ -167,12 +166,12 @@ impl Store {
     /// The log is lost, but another folder may hold it: a backup, or what was set aside. The one is taken that the hint
     /// about the last sync knows; says whether it holds all of what was synced.
     fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
-        let path = self.layout.log();
+        let path = self.site.layout.log();
         let Some(hint) = hint else {
             return self.newest_copy();
         };
         let mut best: Option<((bool, u64), Arc<dyn DiskFile>)> = None;
-        for copy in other_logs(&*self.disk, &self.layout).at(path)? {
+        for copy in other_logs(&*self.site.disk, &self.site.layout).at(path)? {
             let length = copy.length().at(path)?;
             let mut walk = Walk::new(None);
             let tail = walk.go(&*copy, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
@@ -191,14 +190,14 @@ impl Store {
 
     /// Where nothing is left of a log but copies, the one that goes on longest: nothing tells whether it went on further.
     fn newest_copy(&self) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
-        let path = self.layout.log();
-        let traces = Traces::look(&*self.disk, &self.layout).at(path)?;
+        let path = self.site.layout.log();
+        let traces = Traces::look(&*self.site.disk, &self.site.layout).at(path)?;
         if traces.is_none_or(|traces| traces.has_remains()) {
             return Ok(None);
         }
         let mut best: Option<(u64, Arc<dyn DiskFile>)> = None;
-        for copy in copies_of_logs(&*self.disk, &self.layout) {
-            let log = self.disk.open(copy.log(), Access::Read).at(copy.log())?;
+        for copy in copies_of_logs(&*self.site.disk, &self.site.layout) {
+            let log = self.site.disk.open(copy.log(), Access::Read).at(copy.log())?;
             let length = log.length().at(path)?;
             let mut walk = Walk::new(None);
             walk.go(&*log, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
@@ -223,10 +222,10 @@ impl Store {
     /// There is no log anywhere: what its base held is all that is left.
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
-        let path = self.layout.log();
+        let path = self.site.layout.log();
         let report = match self.log.open() {
             Some(log) => Some(self.examine_alone(&*log.file, &mut loader)?.report),
-            None => look_for_lost(&*self.disk, &self.layout, self.options.threads, &mut loader).at(path)?,
+            None => look_for_lost(&*self.site.disk, &self.site.layout, self.threads, &mut loader).at(path)?,
         };
         let report = report.as_ref().unwrap_or(&self.log.report);
         let mut state = loader.state.take().unwrap_or_default();
@@ -239,10 +238,10 @@ impl Store {
             mark_all(&mut state)?;
         }
         // An empty file stands for the log that is gone.
-        let archives = self.layout.archives();
-        self.make_folder(&archives, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, self.layout.healed_draft());
-        let file = self.disk.create(scratch.path()).at(scratch.path())?;
+        let archives = self.site.layout.archives();
+        self.site.make_folder(&archives, self.site.layout.folder())?;
+        let scratch = Scratch::at(&self.site.disk, self.site.layout.healed_draft());
+        let file = self.site.disk.create(scratch.path()).at(scratch.path())?;
         Ok(Cure {
             healed: Some(scratch),
             source: (file, Walk::new(None), Origin::Nothing),
@@ -279,12 +278,22 @@ impl Store {
 
     fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader) -> Result<Examined> {
         let look = Look {
-            threads: self.options.threads,
+            threads: self.threads,
             checking: Checking::Full,
             archives: false,
         };
-        examine(&*self.disk, &self.layout, file, look, loader, &mut |_, _| {}).at(self.layout.log())
+        examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }
+}
+
+/// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
+pub(in crate::store) fn lost_end(log: &Log) -> Option<Damage> {
+    let offset = log.report.bytes;
+    let reason = log.report.cut.as_ref()?;
+    Some(Damage {
+        offset,
+        ..finding(LOG, DamageKind::LogMissing, reason.as_str())
+    })
 }
 
 /// The last seq that was given out, and what to say if the log does not reach it: seqs are not given out again.

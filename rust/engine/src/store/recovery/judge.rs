@@ -110,7 +110,7 @@ impl Store {
             if tail.is_none() || self.log.is_locked() {
                 return Ok(None);
             }
-            match is_locked(&*self.disk, &self.layout) {
+            match is_locked(&*self.site.disk, &self.site.layout) {
                 Some(true) => return Ok(None),
                 Some(false) => {}
                 None => std::thread::sleep(WATCH),

@@ -13,11 +13,11 @@ use crate::disk::{Access, Bytes, Disk, DiskFile, read_whole};
 use crate::error::{At, Result};
 use crate::event::mend::{Budget, mend_bytes};
 use crate::layout::{Layout, base_name};
+use crate::log::Site;
 use crate::log::files::{copy_range, is_ours};
 use crate::origin::{Origin, Sentinel, origin_of};
 use crate::snapshot;
 
-use crate::store::Store;
 use crate::store::archives::check::Past;
 use crate::store::files::overlay::Overlay;
 use crate::store::files::proofs::{copy_of_archive, copy_of_base};
@@ -120,17 +120,20 @@ impl Plan<'_> {
     }
 }
 
-impl Store {
+impl Mending {
     /// What makes the history of a log whole, or `None` if it cannot be made so. Nothing is changed.
-    pub(in crate::store) fn plan_mending(&self, origin: &Origin) -> Result<Option<Mending>> {
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn plan(site: &Site, origin: &Origin, threads: usize) -> Result<Option<Self>> {
         let Origin::Ours(sentinel) = origin else {
-            return Ok(Some(Mending::default()));
+            return Ok(Some(Self::default()));
         };
         let mut plan = Plan {
-            disk: &*self.disk,
-            layout: &self.layout,
-            after: Overlay::of(&*self.disk),
-            mending: Mending::default(),
+            disk: &*site.disk,
+            layout: &site.layout,
+            after: Overlay::of(&*site.disk),
+            mending: Self::default(),
         };
         plan.put_copies(sentinel.clone());
         // The base of the log itself: from now on that of an archived one.
@@ -140,13 +143,13 @@ impl Store {
             plan.take_away(&base_name(sha256.text()));
         }
         for _ in 0..MOST_LOOKS {
-            let archives = self.layout.archives();
-            let past = Past::follow(&plan.after, &self.layout, sentinel, self.options.threads).at(&archives)?;
+            let archives = site.layout.archives();
+            let past = Past::follow(&plan.after, &site.layout, sentinel, threads).at(&archives)?;
             if past.damage.is_empty() {
                 return Ok(Some(plan.mending));
             }
             for damage in past.damage {
-                if !is_ours(&*self.disk, &self.layout.inside(&damage.path)) {
+                if !is_ours(&*site.disk, &site.layout.inside(&damage.path)) {
                     return Ok(None);
                 }
                 plan.take_away(&damage.path);
@@ -157,18 +160,21 @@ impl Store {
     }
 
     /// Does what was planned, one file after the other; whatever is replaced is kept already.
-    pub(in crate::store) fn mend_history(&self, mending: &Mending) -> Result<()> {
-        for step in &mending.steps {
-            let path = self.layout.inside(&step.name);
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn carry_out(&self, site: &Site) -> Result<()> {
+        for step in &self.steps {
+            let path = site.layout.inside(&step.name);
             match &step.instead {
                 Some(file) => {
                     let length = file.length().at(&path)?;
-                    copy_range(&*self.disk, &**file, 0..length, &path, None)?;
+                    copy_range(&*site.disk, &**file, 0..length, &path, None)?;
                 }
-                None => self.disk.remove(&path).at(&path)?,
+                None => site.disk.remove(&path).at(&path)?,
             }
             if let Some(folder) = path.parent() {
-                self.disk.sync_dir(folder).at(folder)?;
+                site.disk.sync_dir(folder).at(folder)?;
             }
         }
         Ok(())

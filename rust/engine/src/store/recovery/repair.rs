@@ -6,22 +6,19 @@
 //! all that it stands on. What cannot be proved is named, by id where there is one.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::DiskFile;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::json::Value;
-use crate::layout::{NEW_ARCHIVE, archive_name};
 use crate::log::OpenLog;
-use crate::log::files::Scratch;
 use crate::origin::Repair;
-use crate::verify::Walk;
 
-use super::cure::{Cure, Source};
-use crate::store::archives::packing::Packing;
+use super::cure::{Cure, CureSearch, lost_end};
+use super::mending::Mending;
+use crate::store::archives::packing::archive_of;
 use crate::store::care::{Alone, Turns, take_care};
+use crate::store::files::set_aside::Aside;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::upkeep::retire::Retirement;
@@ -92,9 +89,10 @@ impl Store {
         self.with_lock_regardless(now, |store| {
             // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
             store.sync_quietly()?;
-            let mut damage = Self::verify(&*store.disk, &store.layout, store.options.threads, progress)?.damage;
+            let mut damage =
+                Self::verify(&*store.site.disk, &store.site.layout, store.options.threads, progress)?.damage;
             store.reload(&mut |_, _| {})?;
-            damage.extend(store.lost_end().filter(|_| damage.is_empty()));
+            damage.extend(lost_end(&store.log).filter(|_| damage.is_empty()));
             if damage.is_empty() {
                 return Ok(None);
             }
@@ -103,7 +101,12 @@ impl Store {
                 // If there is nothing else to do, and they cannot be read, nothing is changed.
                 store.check_damaged_rows(now)?;
             }
-            let cure = store.find_cure(unproven)?;
+            let search = CureSearch {
+                site: &store.site,
+                log: &store.log,
+                threads: store.options.threads,
+            };
+            let cure = search.find(unproven)?;
             let outcome = store.administer(cure, damage, now, progress);
             if outcome.is_err() {
                 // The memory may be ahead of the files.
@@ -115,14 +118,14 @@ impl Store {
 
     /// Keeps what is damaged and begins a new log from what was found.
     fn administer(&mut self, mut cure: Cure, damage: Vec<Damage>, now: i64, progress: Progress<'_>) -> Result<Treated> {
-        let aside = self.begin_aside("damaged", now)?;
+        let aside = Aside::begin(&self.site, "damaged", now)?;
         let mut replaced = BTreeSet::new();
         for name in damaged_files(&damage) {
-            aside.keep(&*self.disk, &self.layout, &name)?;
+            aside.keep(&name)?;
         }
-        let (file, walk, origin) = cure.source;
+        let (file, mut walk, origin) = cure.source;
         let mending = match cure.is_whole {
-            true => self.plan_mending(&origin)?,
+            true => Mending::plan(&self.site, &origin, self.options.threads)?,
             false => None,
         };
         let is_whole = mending.is_some();
@@ -133,7 +136,7 @@ impl Store {
             .map(|name| format!("{name}: it was altered, and is set aside"));
         cure.lost.extend(unavailable);
         if !is_whole {
-            replaced.extend(self.keep_everything(&aside)?);
+            replaced.extend(aside.keep_everything()?);
         }
         let changed = self.state.differences(&cure.state);
         self.state = cure.state;
@@ -142,12 +145,12 @@ impl Store {
         let mut rows = self.plan_rows()?;
         cure.lost.append(&mut rows.lost);
         for name in mending.names().chain(rows.files()) {
-            aside.keep(&*self.disk, &self.layout, &name)?;
+            aside.keep(&name)?;
         }
-        aside.sync(&*self.disk)?;
-        let kept = aside.name_if_used(&*self.disk)?;
+        aside.sync()?;
+        let kept = aside.name_if_used()?;
         let archive = match is_whole {
-            true => Some(self.archive_of(&file, &walk)?),
+            true => Some(archive_of(&self.site, &file, &walk, self.options.threads)?),
             false => None,
         };
         let history_kept = archive.is_some() && mending.gone.is_empty();
@@ -163,12 +166,15 @@ impl Store {
                 open,
             }),
         };
-        self.take_over((file, walk, origin), cure.last_seq)?;
+        // The log that is retired is the one that the state was read from.
+        walk.follower.mark.last_seq = cure.last_seq;
+        let retired = OpenLog::reading(file, walk, origin).at(self.site.log())?;
+        self.log.go_over(retired);
         let base = self.write_base(progress)?;
         self.retire(retirement, base, now)?;
         // The new log tells of the repair: from here on nothing that is put right can be silent about it.
         drop(cure.healed.take());
-        self.mend_history(&mending)?;
+        mending.carry_out(&self.site)?;
         let brought_back = self.put_rows_back(&rows)?;
         self.take_back_rows(&damage, now)?;
         let repaired = Repaired {
@@ -183,28 +189,6 @@ impl Store {
             unproven: cure.unproven,
         };
         Ok((repaired, replaced))
-    }
-
-    /// The log that is retired is the one that the state was read from.
-    fn take_over(&mut self, (file, mut walk, origin): Source, last_seq: u64) -> Result<()> {
-        let path = self.layout.log().to_owned();
-        walk.follower.mark.last_seq = last_seq;
-        self.log.go_over(OpenLog::reading(file, walk, origin).at(&path)?);
-        Ok(())
-    }
-
-    fn archive_of(&self, log: &Arc<dyn DiskFile>, walk: &Walk) -> Result<(String, String)> {
-        let archives = self.layout.archives();
-        self.make_folder(&archives, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, archives.join(NEW_ARCHIVE));
-        let packing = Packing::start(&*self.disk, Arc::clone(log), scratch.path(), self.options.threads);
-        let digest = packing
-            .and_then(|packing| packing.finish(walk.end))
-            .at(scratch.path())?;
-        let mark = walk.mark();
-        let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
-        scratch.name(&self.layout.inside(&name))?;
-        Ok((name, digest.text().to_owned()))
     }
 
     /// Rows that are still not what the log says are taken back by events of the new log.

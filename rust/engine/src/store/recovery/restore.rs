@@ -18,6 +18,8 @@ use crate::wal::synced::Synced;
 use super::repair::repair_in_turn;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::files::set_aside::Aside;
+use crate::store::follow::lost::has_remains;
 use crate::store::upkeep::compact::{sync, write_snapshot};
 use crate::store::upkeep::compact_rows::make_way;
 use crate::store::upkeep::history_files::clear_out;
@@ -81,12 +83,6 @@ impl Store {
         restore(&Alone::with(self), source, damaged, &|| now, progress)
     }
 
-    /// Keeps what is about to be replaced; gives the names of the files that may go then, and where they are kept.
-    pub(in crate::store) fn keep_present(&mut self, now: i64) -> Result<(Vec<String>, String)> {
-        let aside = self.begin_aside("before-restore", now)?;
-        Ok((self.keep_everything(&aside)?, aside.name().to_owned()))
-    }
-
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
     fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<Vec<String>> {
         self.with_lock_regardless(now, |store| {
@@ -94,14 +90,14 @@ impl Store {
             if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
-                (kept, _) = store.keep_present(now)?;
+                (kept, _) = Aside::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = arrival.snapshot {
-                snapshot.name(&store.layout.snapshot())?;
+                snapshot.name(&store.site.layout.snapshot())?;
             }
             store.log.head.announce(arrival.head)?;
-            arrival.log.name(store.layout.log())?;
+            arrival.log.name(store.site.layout.log())?;
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.
             store.log.report.cut = None;
@@ -126,7 +122,11 @@ pub fn restore(
 ) -> Result<()> {
     let (disk, layout, threads) = turns.turn(|store| {
         store.check_open()?;
-        Ok((Arc::clone(&store.disk), store.layout.clone(), store.options.threads))
+        Ok((
+            Arc::clone(&store.site.disk),
+            store.site.layout.clone(),
+            store.options.threads,
+        ))
     })?;
     let report = Store::verify(&*disk, source, threads, progress)?;
     if report.events == 0 {
@@ -146,7 +146,7 @@ pub fn restore(
     }
     let _care = take_care(turns, now())?;
     // What a lost log left becomes a store again, so that it can be set aside as one.
-    if turns.turn(|store| store.has_remains(now()))? {
+    if turns.turn(|store| store.with_lock_regardless(now(), |store| has_remains(&store.site, &store.log)))? {
         repair_in_turn(turns, now)?;
     }
     fetch_rows(turns, &disk, &layout, source, now)?;

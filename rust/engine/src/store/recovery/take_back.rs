@@ -4,17 +4,15 @@
 //! first. What the hint about the last sync knows of a log that was cut is kept before it is written over.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::damage::DamageKind;
-use crate::disk::{Access, Bytes, read_whole};
+use crate::disk::Access;
 use crate::error::{At, Error, Result};
-use crate::event::stamp;
-use crate::hint::{Hint, hint_for, read_hint};
-use crate::layout::{is_kept_hint, offset_of_tail};
-use crate::log::files::{Scratch, append_bytes, copy_bytes, copy_range, free_name, is_folder};
+use crate::layout::offset_of_tail;
+use crate::log::Site;
+use crate::log::files::{Scratch, append_bytes, copy_bytes, is_folder};
 use crate::remembered;
 use crate::state::State;
 use crate::verify::finding;
@@ -22,8 +20,9 @@ use crate::verify::finding;
 use super::repair::Repaired;
 use super::restore::restore;
 use crate::store::care::{Turns, take_care};
+use crate::store::files::set_aside::Aside;
 use crate::store::load::home::source_of;
-use crate::store::load::tails::{MENDING_BLOCKS, event_before, leads_to, whole_events};
+use crate::store::load::tails::{MENDING_BLOCKS, check_no_tail_is_left, event_before, leads_to, whole_events};
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::{Progress, Store};
@@ -37,7 +36,7 @@ impl Store {
         }
         self.with_lock_for_a_moment(|store| {
             store.reload(&mut |_, _| {})?;
-            let path = store.layout.log().to_owned();
+            let path = store.site.layout.log().to_owned();
             let (Some(tail), Some(log)) = (&store.log.report.tail, store.log.open()) else {
                 return Ok(());
             };
@@ -50,7 +49,7 @@ impl Store {
                 return Ok(());
             }
             store.sync_quietly()?;
-            store.forget_hint()?;
+            store.site.forget_hint()?;
             store.reload(&mut |_, _| {})
         })
     }
@@ -67,54 +66,18 @@ impl Store {
         // Without the lock it may have been somebody's write that was not done.
         self.with_lock_for_a_moment(|store| {
             store.reload(&mut |_, _| {})?;
-            store.check_no_tail_is_left()
+            check_no_tail_is_left(&store.site, &store.log)
         })
-    }
-
-    /// Removes the hint about the last sync, durably.
-    fn forget_hint(&self) -> Result<()> {
-        let (hint, folder) = (self.layout.synced(), self.layout.folder());
-        match self.disk.remove(&hint) {
-            Err(fault) if fault.kind() != io::ErrorKind::NotFound => Err(Error::io(&hint, fault)),
-            _ => self.disk.sync_dir(folder).at(folder),
-        }
-    }
-
-    /// Under the lock, before the hint is written anew: one that knows more of this log than the log holds is kept.
-    pub(in crate::store) fn keep_hint(&self, now: i64) -> Result<()> {
-        let (path, quarantine) = (self.layout.synced(), self.layout.quarantine());
-        let Some(log) = self.log.open() else {
-            return Ok(());
-        };
-        let hint = read_hint(&*self.disk, &self.layout).at(&path)?;
-        let length = log.file.length().at(&path)?;
-        let Hint::Contradicted(hint) = hint_for(hint, &*log.file, length).at(&path)? else {
-            return Ok(());
-        };
-        let bytes = hint.spell().to_vec();
-        let names = self.disk.list(&quarantine).unwrap_or_default();
-        let is_it = |name: &String| {
-            is_kept_hint(name)
-                && read_whole(&*self.disk, &quarantine.join(name)).is_ok_and(|kept| kept.as_ref() == Some(&bytes))
-        };
-        if names.iter().any(is_it) {
-            return Ok(());
-        }
-        self.make_folder(&quarantine, self.layout.folder())?;
-        let target = free_name(&*self.disk, &quarantine, &format!("{}-synced", stamp::spell_name(now)))?;
-        let length = bytes.len() as u64;
-        copy_range(&*self.disk, &Bytes(bytes), 0..length, &target, None)?;
-        self.disk.sync_dir(&quarantine).at(&quarantine)
     }
 
     /// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
     /// the state that was replaced, and where it is kept.
     fn put_tail_back(&mut self, name: &str, now: i64) -> Result<(State, String)> {
         let shown = format!("quarantine/{name}");
-        let path = self.layout.quarantine().join(name);
+        let path = self.site.layout.quarantine().join(name);
         let refuse = |kind, reason: &str| Error::Corrupted(Box::new(finding(&shown, kind, reason)));
         self.with_lock(now, |store| {
-            let tail = store.disk.open(&path, Access::Read).at(&path)?;
+            let tail = store.site.disk.open(&path, Access::Read).at(&path)?;
             let length = tail.length().at(&path)?;
             let offset = offset_of_tail(name).unwrap_or(0);
             let log = store.log.open().map(|log| Arc::clone(&log.file));
@@ -133,18 +96,18 @@ impl Store {
             {
                 return Err(refuse(DamageKind::Unreadable, "it holds no whole event"));
             }
-            let archives = store.layout.archives();
-            store.make_folder(&archives, store.layout.folder())?;
-            let draft = Scratch::at(&store.disk, store.layout.restored_draft());
-            copy_bytes(&*store.disk, &*log, 0..offset, draft.path(), None)?;
-            let joined = append_bytes(&*store.disk, &*tail, length, draft.path(), offset)?;
+            let archives = store.site.layout.archives();
+            store.site.make_folder(&archives, store.site.layout.folder())?;
+            let draft = Scratch::at(&store.site.disk, store.site.layout.restored_draft());
+            copy_bytes(&*store.site.disk, &*log, 0..offset, draft.path(), None)?;
+            let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
             let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
             store.anchor(now)?;
-            let (_, kept) = store.keep_present(now)?;
+            let (_, kept) = Aside::before_restore(&store.site, now)?;
             // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
-            store.forget_hint()?;
+            store.site.forget_hint()?;
             store.log.head.announce(head)?;
-            draft.name(store.layout.log())?;
+            draft.name(store.site.layout.log())?;
             let before = std::mem::take(&mut store.state);
             if let Err(fault) = store.reload(&mut |_, _| {}) {
                 store.state = before;
@@ -153,15 +116,6 @@ impl Store {
             store.accept_present_head()?;
             Ok((before, kept))
         })
-    }
-
-    /// A tail that was taken back goes where the log is kept that was without it: nobody needs to hear of it any more.
-    fn put_tail_away(&self, name: &str, kept: &str) -> Result<()> {
-        let (quarantine, folder) = (self.layout.quarantine(), self.layout.inside(kept));
-        let path = quarantine.join(name);
-        self.disk.rename(&path, &folder.join(name)).at(&path)?;
-        self.disk.sync_dir(&folder).at(&folder)?;
-        self.disk.sync_dir(&quarantine).at(&quarantine)
     }
 }
 
@@ -179,7 +133,7 @@ pub fn bring_back(
 ) -> Result<Option<Repaired>> {
     let (disk, quarantine) = turns.turn(|store| {
         store.check_open()?;
-        Ok((Arc::clone(&store.disk), store.layout.quarantine()))
+        Ok((Arc::clone(&store.site.disk), store.site.layout.quarantine()))
     })?;
     let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| offset_of_tail(name).is_some() && !is_folder(&*disk, source));
@@ -210,7 +164,7 @@ pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progr
     let records = turns.turn(|store| Ok(store.state.len() as u64))?;
     let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
     let changed = turns.turn(|store| {
-        store.put_tail_away(name, &kept)?;
+        put_tail_away(&store.site, name, &kept)?;
         Ok(before.differences(&store.state))
     })?;
     write_snapshot(turns)?;
@@ -220,4 +174,13 @@ pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progr
         kept: Some(kept),
         ..repaired
     })
+}
+
+/// A tail that was taken back goes where the log is kept that was without it: nobody needs to hear of it any more.
+fn put_tail_away(site: &Site, name: &str, kept: &str) -> Result<()> {
+    let (quarantine, folder) = (site.layout.quarantine(), site.layout.inside(kept));
+    let path = quarantine.join(name);
+    site.disk.rename(&path, &folder.join(name)).at(&path)?;
+    site.disk.sync_dir(&folder).at(&folder)?;
+    site.disk.sync_dir(&quarantine).at(&quarantine)
 }

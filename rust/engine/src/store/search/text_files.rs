@@ -36,8 +36,8 @@ pub(in crate::store) struct TextFiles {
 impl TextFiles {
     pub fn of(store: &Store) -> Self {
         Self {
-            disk: Arc::clone(&store.disk),
-            layout: store.layout.clone(),
+            disk: Arc::clone(&store.site.disk),
+            layout: store.site.layout.clone(),
         }
     }
 

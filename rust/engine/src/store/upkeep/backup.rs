@@ -113,21 +113,21 @@ impl Store {
     fn start_backup(&mut self, now: i64) -> Result<BackingUp> {
         self.with_lock(now, |store| {
             store.sync_log()?;
-            let backups = store.layout.backups();
-            store.make_folder(&backups, store.layout.folder())?;
-            let target = free_name(&*store.disk, &backups, &stamp::spell_name(now))?;
+            let backups = store.site.layout.backups();
+            store.site.make_folder(&backups, store.site.layout.folder())?;
+            let target = free_name(&*store.site.disk, &backups, &stamp::spell_name(now))?;
             let mut draft = target.clone().into_os_string();
             draft.push(".tmp");
             let log = store.log.open();
             Ok(BackingUp {
-                disk: Arc::clone(&store.disk),
-                layout: store.layout.clone(),
+                disk: Arc::clone(&store.site.disk),
+                layout: store.site.layout.clone(),
                 target,
                 draft: draft.into(),
                 log: log.map(|log| (Arc::clone(&log.file), log.walk.end)),
                 reached: store.log.reached(),
                 // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
-                snapshot: store.disk.open(&store.layout.snapshot(), Access::Read).ok(),
+                snapshot: store.site.disk.open(&store.site.layout.snapshot(), Access::Read).ok(),
                 rows: store.named_rows(),
                 is_complete: false,
             })

@@ -18,10 +18,11 @@ use crate::snapshot;
 use crate::state::Frozen;
 use crate::wal::synced::names_hash;
 
-use super::history_files::clear_out;
+use super::history_files::{PastFiles, clear_out};
 use super::retire::Retirement;
 use crate::store::archives::packing::Packing;
 use crate::store::care::{Alone, Turns, take_care};
+use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::upkeep::compact_rows::leave_the_dead;
 use crate::store::{Progress, Store};
 
@@ -92,16 +93,16 @@ impl Store {
                 return Ok(None);
             }
             let (identity, end, file) = (log.identity, log.walk.end, Arc::clone(&log.file));
-            let (bases, archives) = (store.layout.bases(), store.layout.archives());
-            let folder = store.layout.folder().to_owned();
-            store.make_folder(&bases, &folder)?;
-            let base_scratch = Scratch::at(&store.disk, bases.join(NEW_BASE));
-            let base = snapshot::Writer::base(&*store.disk, base_scratch.path()).at(base_scratch.path())?;
+            let (bases, archives) = (store.site.layout.bases(), store.site.layout.archives());
+            let folder = store.site.layout.folder().to_owned();
+            store.site.make_folder(&bases, &folder)?;
+            let base_scratch = Scratch::at(&store.site.disk, bases.join(NEW_BASE));
+            let base = snapshot::Writer::base(&*store.site.disk, base_scratch.path()).at(base_scratch.path())?;
             let archive = if keep_history {
-                store.make_folder(&archives, &folder)?;
-                let scratch = Scratch::at(&store.disk, archives.join(NEW_ARCHIVE));
+                store.site.make_folder(&archives, &folder)?;
+                let scratch = Scratch::at(&store.site.disk, archives.join(NEW_ARCHIVE));
                 let threads = store.options.threads;
-                let packing = Packing::start(&*store.disk, file, scratch.path(), threads).at(scratch.path())?;
+                let packing = Packing::start(&*store.site.disk, file, scratch.path(), threads).at(scratch.path())?;
                 Some((packing, scratch))
             } else {
                 None
@@ -151,13 +152,13 @@ impl Store {
             let path = work.base_scratch.path();
             work.base.add(work.records.records(), &mut |_, _| {}).at(path)?;
             let base = work.base.finish_base(&store.header()).at(path)?.sha256;
-            work.base_scratch.name(&store.layout.base(base.text()))?;
+            work.base_scratch.name(&store.site.layout.base(base.text()))?;
             let archive = match work.archive {
                 Some((packing, scratch)) => {
                     let digest = packing.finish(work.end).at(scratch.path())?;
                     let first_seq = store.log.open().and_then(|log| log.walk.mark().first_seq);
                     let name = archive_name(first_seq.unwrap_or(0), store.last_seq(), digest.text());
-                    scratch.name(&store.layout.inside(&name))?;
+                    scratch.name(&store.site.layout.inside(&name))?;
                     Some((name, digest.text().to_owned()))
                 }
                 None => None,
@@ -215,10 +216,13 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         store.with_lock(now(), |store| {
             store.check_undamaged()?;
             store.log.check_head_is_kept()?;
-            store.check_no_tail_is_left()
+            check_no_tail_is_left(&store.site, &store.log)
         })
     })?;
-    let retired = turns.turn(|store| store.retired_files(keep_history))?;
+    let retired = turns.turn(|store| {
+        let past = PastFiles::of(&store.site, store.log.open(), store.state.timeline());
+        past.retired(keep_history, store.named_rows())
+    })?;
     leave_the_dead(turns, now)?;
     for _ in 0..MOST_STARTS {
         sync(turns)?;
@@ -243,7 +247,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             return Ok(events);
         }
     }
-    let path = turns.turn(|store| Ok(store.layout.log().to_owned()))?;
+    let path = turns.turn(|store| Ok(store.site.layout.log().to_owned()))?;
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
 }
 
@@ -264,6 +268,10 @@ pub(in crate::store) fn write_snapshot(turns: &impl Turns) -> Result<()> {
     snapshot.run_durably().at(snapshot.draft())?;
     turns.turn(|store| {
         store.end_snapshot(&snapshot)?;
-        store.disk.sync_dir(store.layout.folder()).at(store.layout.folder())
+        store
+            .site
+            .disk
+            .sync_dir(store.site.layout.folder())
+            .at(store.site.layout.folder())
     })
 }

@@ -111,15 +111,15 @@ impl Store {
             let known = store.known_spaces();
             let mut moving = Vec::new();
             for index in known.spaces.spaces.values().filter(|index| moves(index)) {
-                let folder = store.layout.vectors();
-                store.make_folder(&folder, store.layout.folder())?;
+                let folder = store.site.layout.vectors();
+                store.site.make_folder(&folder, store.site.layout.folder())?;
                 let old = &index.bound;
                 let new = old.at(store.free_generation(&old.name, old.generation + 1, awaited));
                 let name = format!("{}.tmp", format::file_name(&new));
-                let scratch = Scratch::at(&store.disk, folder.join(name));
+                let scratch = Scratch::at(&store.site.disk, folder.join(name));
                 moving.push(Moving {
-                    disk: Arc::clone(&store.disk),
-                    layout: store.layout.clone(),
+                    disk: Arc::clone(&store.site.disk),
+                    layout: store.site.layout.clone(),
                     old: old.clone(),
                     new,
                     rows: (0..index.rows).filter(|row| index.is_living(*row)).collect(),
@@ -127,7 +127,7 @@ impl Store {
                     copied: 0,
                     written: 0,
                     synced: 0,
-                    file: store.disk.create(scratch.path()).at(scratch.path())?,
+                    file: store.site.disk.create(scratch.path()).at(scratch.path())?,
                     scratch,
                 });
             }
@@ -156,7 +156,9 @@ impl Store {
                 moving.run()?;
                 store.draft_move(&mut draft, index, &new, &moving.rows)?;
             }
-            moving.scratch.name(&store.layout.rows(&new.name, new.generation))?;
+            moving
+                .scratch
+                .name(&store.site.layout.rows(&new.name, new.generation))?;
             store.write(&[&draft], now)?;
             store.sync_log()
         })
@@ -196,16 +198,16 @@ impl Store {
     pub(in crate::store) fn unnamed_rows(&self) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for (folder, suffix) in [
-            (self.layout.vectors(), ROWS_SUFFIX),
-            (self.layout.companions(), CODES_SUFFIX),
+            (self.site.layout.vectors(), ROWS_SUFFIX),
+            (self.site.layout.companions(), CODES_SUFFIX),
         ] {
-            if !is_folder(&*self.disk, &folder) {
+            if !is_folder(&*self.site.disk, &folder) {
                 continue;
             }
-            for name in self.disk.list(&folder).at(&folder)? {
+            for name in self.site.disk.list(&folder).at(&folder)? {
                 let path = folder.join(&name);
                 // What is not called as we call ours is somebody else's, and so is a folder or a link.
-                if is_file_of_space(&name, suffix) && is_ours(&*self.disk, &path) && !self.names_rows(&path) {
+                if is_file_of_space(&name, suffix) && is_ours(&*self.site.disk, &path) && !self.names_rows(&path) {
                     found.push(path);
                 }
             }
@@ -218,9 +220,9 @@ impl Store {
         let known = self.known_spaces();
         known.spaces.spaces.values().any(|index| {
             let Bound { name, generation, .. } = &index.bound;
-            let is_of = |generation: u64| path == self.layout.rows(name, generation);
+            let is_of = |generation: u64| path == self.site.layout.rows(name, generation);
             is_of(*generation)
-                || path == self.layout.companion(name, *generation)
+                || path == self.site.layout.companion(name, *generation)
                 || index.left_behind.keys().any(|(generation, _)| is_of(*generation))
         })
     }

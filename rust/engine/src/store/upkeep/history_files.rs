@@ -14,26 +14,41 @@ use crate::event::stamp;
 use crate::hint::line_from;
 use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
 use crate::log::files::{free_name, is_folder, is_ours};
+use crate::log::{OpenLog, Site};
 use crate::origin::{Origin, beginning_of};
+use crate::state::Timeline;
 use crate::wal::synced::names_hash;
 
-use crate::store::Store;
 use crate::store::care::Turns;
-use crate::store::files::copies::{IMMUTABLE, immutable_names};
+use crate::store::files::copies::past_files;
 use crate::store::files::proofs::shown;
 use crate::store::load::found::{head_of, header_of};
 
-impl Store {
+/// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
+pub(in crate::store) struct PastFiles<'a> {
+    site: &'a Site,
+    log: Option<&'a OpenLog>,
+    timeline: &'a Timeline,
+}
+
+impl<'a> PastFiles<'a> {
+    /// Those of a log.
+    pub fn of(site: &'a Site, log: Option<&'a OpenLog>, timeline: &'a Timeline) -> Self {
+        Self { site, log, timeline }
+    }
+
     /// What a compaction retires, named from the store's folder on: the files of the past if that is to be dropped, what an
     /// interrupted one left behind, and the rows that may move.
-    pub(in crate::store) fn retired_files(&self, keep_history: bool) -> Result<BTreeSet<String>> {
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn retired(&self, keep_history: bool, rows: Vec<(String, u64)>) -> Result<BTreeSet<String>> {
         let mut retired = BTreeSet::new();
         let named = self.named_files()?;
         if !keep_history {
             retired.extend(named.files.iter().cloned());
         }
-        for name in self
-            .past_files()?
+        for name in past_files(self.site)?
             .into_iter()
             .filter(|name| !named.files.contains(name))
         {
@@ -41,20 +56,23 @@ impl Store {
                 retired.insert(name);
             }
         }
-        let rows = self.named_rows().into_iter().map(|(name, _)| format!("vectors/{name}"));
-        retired.extend(rows);
+        retired.extend(rows.into_iter().map(|(name, _)| format!("vectors/{name}")));
         Ok(retired)
     }
 
     /// Whether a base or an archive that nothing names holds only what the live log holds too: somebody began to compact it
     /// and could not finish.
     fn is_left_over(&self, name: &str) -> bool {
-        let path = self.layout.inside(name);
+        let path = self.site.layout.inside(name);
         let last = if name.starts_with("base/") {
-            let header = self.disk.open(&path, Access::Read).and_then(|file| header_of(&*file));
+            let header = self
+                .site
+                .disk
+                .open(&path, Access::Read)
+                .and_then(|file| header_of(&*file));
             header.ok().flatten().map(|header| (header.seq, header.last_hash))
         } else {
-            let head = archive::open(&*self.disk, &path).and_then(|archive| head_of(&*archive.log));
+            let head = archive::open(&*self.site.disk, &path).and_then(|archive| head_of(&*archive.log));
             let seq = path
                 .file_name()
                 .and_then(|name| last_seq_in_archive_name(&name.to_string_lossy()));
@@ -65,36 +83,24 @@ impl Store {
 
     /// Whether the live log holds the event of this seq and hash.
     fn has_event(&self, seq: u64, hash: &str) -> bool {
-        let (Some(log), Some(hash)) = (self.log.open(), Hex::read(hash.as_bytes())) else {
+        let (Some(log), Some(hash)) = (self.log, Hex::read(hash.as_bytes())) else {
             return false;
         };
-        let timeline = self.state.timeline();
+        let timeline = self.timeline;
         let offset = timeline.index_of(seq).and_then(|index| timeline.offset(index as usize));
         let line = offset.and_then(|offset| line_from(&*log.file, offset, log.walk.end).ok());
         line.is_some_and(|line| names_hash(&line, &hash))
     }
 
-    /// Bases and archives of ours, from the store's folder on.
-    pub(in crate::store) fn past_files(&self) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        for folder in IMMUTABLE {
-            let names = immutable_names(&*self.disk, &self.layout, folder)?;
-            found.extend(names.iter().map(|name| format!("{folder}/{name}")));
-        }
-        Ok(found)
-    }
-
-    /// The bases and archives that neither this log nor any of its archives names, rows that the log does not name, and
-    /// indexes of archives that are gone.
+    /// The bases and archives that neither this log nor any of its archives names, and indexes of archives that are gone.
     fn garbage(&self) -> Result<Vec<PathBuf>> {
-        let mut found = self.unnamed_rows()?;
+        let mut found = Vec::new();
         let named = self.named_files()?;
         if named.is_complete {
-            let unnamed = self
-                .past_files()?
+            let unnamed = past_files(self.site)?
                 .into_iter()
                 .filter(|name| !named.files.contains(name));
-            found.extend(unnamed.map(|name| self.layout.inside(&name)));
+            found.extend(unnamed.map(|name| self.site.layout.inside(&name)));
             found.extend(self.orphaned_indexes(&named.files)?);
         }
         Ok(found)
@@ -102,16 +108,16 @@ impl Store {
 
     /// Indexes of archives that are gone, or about to go.
     fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
-        let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.layout.history_index(name)).collect();
-        let indexes = self.layout.indexes();
-        if !is_folder(&*self.disk, &indexes) {
+        let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.site.layout.history_index(name)).collect();
+        let indexes = self.site.layout.indexes();
+        if !is_folder(&*self.site.disk, &indexes) {
             return Ok(Vec::new());
         }
-        let names = self.disk.list(&indexes).at(&indexes)?;
+        let names = self.site.disk.list(&indexes).at(&indexes)?;
         let ours = names.iter().filter(|name| is_history_index(name));
         Ok(ours
             .map(|name| indexes.join(name))
-            .filter(|path| !needed.contains(path) && is_ours(&*self.disk, path))
+            .filter(|path| !needed.contains(path) && is_ours(&*self.site.disk, path))
             .collect())
     }
 
@@ -121,7 +127,7 @@ impl Store {
             files: BTreeSet::new(),
             is_complete: false,
         };
-        let mut origin = self.log.open().map(|log| log.origin.clone());
+        let mut origin = self.log.map(|log| log.origin.clone());
         if origin == Some(Origin::Foreign) {
             // Its adopted base is named somewhere inside; finding it is not worth losing it.
             return Ok(named);
@@ -136,8 +142,8 @@ impl Store {
             let Some((name, _)) = sentinel.safe_archive() else {
                 return Ok(named);
             };
-            let path = self.layout.inside(name);
-            let Ok(archive) = archive::open(&*self.disk, &path) else {
+            let path = self.site.layout.inside(name);
+            let Ok(archive) = archive::open(&*self.site.disk, &path) else {
                 return Ok(named);
             };
             named.files.insert(name.to_owned());
@@ -161,22 +167,6 @@ impl Store {
         named.is_complete = true;
         Ok(named)
     }
-
-    /// Puts a file aside that no log names and nobody retired.
-    fn put_aside(&self, file: &Path, now: i64) -> Result<()> {
-        let quarantine = self.layout.quarantine();
-        self.make_folder(&quarantine, self.layout.folder())?;
-        let folder = quarantine.join(format!("{}-unnamed", stamp::spell_name(now)));
-        let name = PathBuf::from(shown(&self.layout, file));
-        let target = folder.join(name.parent().unwrap_or(Path::new("")));
-        self.disk.create_dir(&target).at(&target)?;
-        let name = name.file_name().map(|name| name.to_string_lossy().into_owned());
-        let kept = free_name(&*self.disk, &target, &name.unwrap_or_default())?;
-        self.disk.rename(file, &kept).at(file)?;
-        self.disk.sync_dir(&target).at(&target)?;
-        self.disk.sync_dir(&folder).at(&folder)?;
-        self.disk.sync_dir(&quarantine).at(&quarantine)
-    }
 }
 
 /// Files that a log names.
@@ -189,8 +179,13 @@ struct Named {
 /// Removes what was retired and what is derived, and puts aside what else nobody names, one file at a time: nobody waits for
 /// more than one.
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
-    let garbage = turns.turn(|store| store.garbage())?;
-    let disk = turns.turn(|store| Ok(Arc::clone(&store.disk)))?;
+    let garbage = turns.turn(|store| {
+        let mut garbage = store.unnamed_rows()?;
+        let past = PastFiles::of(&store.site, store.log.open(), store.state.timeline());
+        garbage.extend(past.garbage()?);
+        Ok(garbage)
+    })?;
+    let disk = turns.turn(|store| Ok(Arc::clone(&store.site.disk)))?;
     for file in garbage {
         // The handle is closed when nobody waits any more: only then the system takes the file apart.
         let _removed = disk.open(&file, Access::Read).ok();
@@ -201,14 +196,30 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
                 if store.names_rows(&file) {
                     return Ok(());
                 }
-                let is_derived = file.starts_with(store.layout.indexes());
-                if is_derived || retired.contains(&shown(&store.layout, &file)) {
-                    store.disk.remove(&file).at(&file)
+                let is_derived = file.starts_with(store.site.layout.indexes());
+                if is_derived || retired.contains(&shown(&store.site.layout, &file)) {
+                    store.site.disk.remove(&file).at(&file)
                 } else {
-                    store.put_aside(&file, now)
+                    put_aside(&store.site, &file, now)
                 }
             })
         })?;
     }
     Ok(())
+}
+
+/// Puts a file aside that no log names and nobody retired.
+fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
+    let quarantine = site.layout.quarantine();
+    site.make_folder(&quarantine, site.layout.folder())?;
+    let folder = quarantine.join(format!("{}-unnamed", stamp::spell_name(now)));
+    let name = PathBuf::from(shown(&site.layout, file));
+    let target = folder.join(name.parent().unwrap_or(Path::new("")));
+    site.disk.create_dir(&target).at(&target)?;
+    let name = name.file_name().map(|name| name.to_string_lossy().into_owned());
+    let kept = free_name(&*site.disk, &target, &name.unwrap_or_default())?;
+    site.disk.rename(file, &kept).at(file)?;
+    site.disk.sync_dir(&target).at(&target)?;
+    site.disk.sync_dir(&folder).at(&folder)?;
+    site.disk.sync_dir(&quarantine).at(&quarantine)
 }

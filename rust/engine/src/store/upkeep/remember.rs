@@ -9,6 +9,7 @@ use crate::log;
 use crate::remembered::Standing;
 
 use crate::store::Store;
+use crate::store::load::tails::keep_hint;
 
 impl Store {
     /// How the log stood to the remembered head when it was read.
@@ -61,8 +62,10 @@ impl Store {
             if !store.log.head.is_kept() {
                 return Ok(());
             }
-            if store.log.report.cut.take().is_some() {
-                store.keep_hint(now)?;
+            if store.log.report.cut.take().is_some()
+                && let Some(log) = store.log.open()
+            {
+                keep_hint(&store.site, log, now)?;
             }
             store.sync_log()?;
             let reached = store.log.reached();

@@ -33,14 +33,14 @@ pub(in crate::store) struct Retirement {
 impl Store {
     /// Writes the present state as a base under its final name.
     pub(in crate::store) fn write_base(&mut self, progress: Progress<'_>) -> Result<Hex> {
-        let bases = self.layout.bases();
-        self.make_folder(&bases, self.layout.folder())?;
-        let scratch = Scratch::at(&self.disk, bases.join(NEW_BASE));
-        let mut writer = snapshot::Writer::base(&*self.disk, scratch.path()).at(scratch.path())?;
+        let bases = self.site.layout.bases();
+        self.site.make_folder(&bases, self.site.layout.folder())?;
+        let scratch = Scratch::at(&self.site.disk, bases.join(NEW_BASE));
+        let mut writer = snapshot::Writer::base(&*self.site.disk, scratch.path()).at(scratch.path())?;
         let frozen = self.state.freeze()?;
         writer.add(frozen.records(), progress).at(scratch.path())?;
         let sha256 = writer.finish_base(&self.header()).at(scratch.path())?.sha256;
-        scratch.name(&self.layout.base(sha256.text()))?;
+        scratch.name(&self.site.layout.base(sha256.text()))?;
         Ok(sha256)
     }
 

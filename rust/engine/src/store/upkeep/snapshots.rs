@@ -84,15 +84,22 @@ impl Store {
         let is_ours = |name: &str| {
             is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX)
         };
-        let layout = &self.layout;
+        let layout = &self.site.layout;
         for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
-            if !is_folder(&*self.disk, &folder) {
+            if !is_folder(&*self.site.disk, &folder) {
                 continue;
             }
-            for name in self.disk.list(&folder).at(&folder)?.iter().filter(|name| is_ours(name)) {
+            for name in self
+                .site
+                .disk
+                .list(&folder)
+                .at(&folder)?
+                .iter()
+                .filter(|name| is_ours(name))
+            {
                 let path = folder.join(name);
-                if is_file(&*self.disk, &path) {
-                    self.disk.remove(&path).at(&path)?;
+                if is_file(&*self.site.disk, &path) {
+                    self.site.disk.remove(&path).at(&path)?;
                 }
             }
         }
@@ -107,8 +114,8 @@ impl Store {
         if self.log.report.base != BaseState::Unanchored {
             return Ok(None);
         }
-        let path = self.layout.snapshot();
-        let file = self.disk.open(&path, Access::Read).at(&path)?;
+        let path = self.site.layout.snapshot();
+        let file = self.site.disk.open(&path, Access::Read).at(&path)?;
         let contents = snapshot::read(&*file, &mut snapshot::Nobody).at(&path)?;
         let header = contents.header.map_err(|reason| {
             // It was read when the store was opened, so somebody has changed it since.
@@ -116,11 +123,19 @@ impl Store {
             Error::Corrupted(Box::new(damage))
         })?;
         let sha256 = contents.sha256;
-        let bases = self.layout.bases();
-        self.disk.create_dir(&bases).at(&bases)?;
-        self.disk.sync_dir(self.layout.folder()).at(self.layout.folder())?;
-        copy_file(&*self.disk, &path, &self.layout.inside(&base_name(sha256.text())), None)?;
-        self.disk.sync_dir(&bases).at(&bases)?;
+        let bases = self.site.layout.bases();
+        self.site.disk.create_dir(&bases).at(&bases)?;
+        self.site
+            .disk
+            .sync_dir(self.site.layout.folder())
+            .at(self.site.layout.folder())?;
+        copy_file(
+            &*self.site.disk,
+            &path,
+            &self.site.layout.inside(&base_name(sha256.text())),
+            None,
+        )?;
+        self.site.disk.sync_dir(&bases).at(&bases)?;
         let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
         crate::json::write_string(&header.last_hash, &mut record);
         record.extend_from_slice(format!(",\"seq\":{}}}", header.seq).as_bytes());
@@ -165,15 +180,15 @@ impl Store {
         if !std::mem::take(&mut self.snapshot_wanted) {
             return None;
         }
-        let draft = self.layout.snapshot_draft_at(self.last_seq());
+        let draft = self.site.layout.snapshot_draft_at(self.last_seq());
         self.snapshot_into(draft)
     }
 
     /// A snapshot where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where
     /// only those look who look after the store.
     pub(in crate::store) fn start_durable_snapshot(&mut self) -> Result<Option<Snapshotting>> {
-        let bases = self.layout.bases();
-        self.make_folder(&bases, self.layout.folder())?;
+        let bases = self.site.layout.bases();
+        self.site.make_folder(&bases, self.site.layout.folder())?;
         self.snapshot_wanted = false;
         Ok(self.snapshot_into(bases.join(NEW_SNAPSHOT)))
     }
@@ -181,13 +196,13 @@ impl Store {
     fn snapshot_into(&mut self, draft: PathBuf) -> Option<Snapshotting> {
         let identity = self.log.open()?.identity;
         Some(Snapshotting {
-            disk: Arc::clone(&self.disk),
+            disk: Arc::clone(&self.site.disk),
             draft,
             header: self.header(),
             // A snapshot can wait until there is memory for it.
             state: self.state.freeze().ok()?,
             identity,
-            _replaced: self.disk.open(&self.layout.snapshot(), Access::Read).ok(),
+            _replaced: self.site.disk.open(&self.site.layout.snapshot(), Access::Read).ok(),
         })
     }
 
@@ -196,8 +211,8 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`.
     pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
-        let path = self.layout.snapshot();
-        let (disk, layout) = (&self.disk, &self.layout);
+        let path = self.site.layout.snapshot();
+        let (disk, layout) = (&self.site.disk, &self.site.layout);
         self.log.with_lock_for_a_moment(|_| {
             let here = disk.status(layout.log());
             let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
@@ -213,11 +228,11 @@ impl Store {
     /// reads the log instead.
     fn write_snapshot(&mut self) -> Result<()> {
         self.settle();
-        let (path, draft) = (self.layout.snapshot(), self.layout.snapshot_draft());
+        let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
         let header = self.header();
         let frozen = self.state.freeze()?;
-        snapshot::write(&*self.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
-        self.disk.rename(&draft, &path).at(&path)
+        snapshot::write(&*self.site.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        self.site.disk.rename(&draft, &path).at(&path)
     }
 
     /// What stands before the records of the state as it is now.

@@ -68,7 +68,7 @@ impl Vectors {
 impl Store {
     /// What is wrong with the files of rows at first sight, one sentence each.
     pub fn short_rows(&self) -> Vec<String> {
-        short_files(&*self.disk, &self.layout, &self.state)
+        short_files(&*self.site.disk, &self.site.layout, &self.state)
     }
 
     /// What is known of all spaces, up to date.

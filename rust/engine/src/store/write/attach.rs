@@ -95,7 +95,7 @@ impl Store {
                 return Err(Error::argument("space", format!("{:?} is named twice", bound.name)));
             }
             let ahead = Ahead::of(&self.rows_file(&bound)?, self.syncs_at_all());
-            let path = self.layout.rows(&bound.name, bound.generation);
+            let path = self.site.layout.rows(&bound.name, bound.generation);
             places.push(Place {
                 bound,
                 first,

@@ -58,7 +58,7 @@ impl Store {
         now: &dyn Fn() -> i64,
         progress: Progress<'_>,
     ) -> Result<Ingested> {
-        let file = self.disk.open(path, Access::Read).at(path)?;
+        let file = self.site.disk.open(path, Access::Read).at(path)?;
         let length = file.length().at(path)?;
         let depth = self.options.recursion_depth;
         let (pieces, threads) = (length.div_ceil(PIECE_BYTES), self.options.threads);

@@ -134,8 +134,8 @@ impl Store {
     /// The log, and what must be on disk before it.
     pub(in crate::store) fn log_and_rows(&mut self) -> (&mut Log, RowBarrier<'_>) {
         let rows = RowBarrier {
-            disk: &self.disk,
-            layout: &self.layout,
+            disk: &self.site.disk,
+            layout: &self.site.layout,
             state: &self.state,
             on_disk: &mut self.rows_on_disk,
         };
@@ -144,7 +144,7 @@ impl Store {
 
     /// What must be synced before the log may be.
     pub(in crate::store) fn dirty_rows(&self) -> Option<DirtyRows> {
-        self.rows_on_disk.dirty(&self.disk, &self.layout, &self.state)
+        self.rows_on_disk.dirty(&self.site.disk, &self.site.layout, &self.state)
     }
 
     /// Takes back all rows that are not what the log says; what they hold instead is kept in `quarantine/`. Files that
@@ -178,7 +178,7 @@ impl Store {
             let bad = match left_behind.takes(self, index, &group) {
                 Ok(true) => continue,
                 Ok(false) if group.generation > index.bound.generation => continue,
-                Ok(false) => bad_rows(&*self.disk, &self.layout, &index.bound, &group),
+                Ok(false) => bad_rows(&*self.site.disk, &self.site.layout, &index.bound, &group),
                 Err(fault) => Err(fault),
             };
             let rows = match bad {
@@ -215,17 +215,17 @@ impl Store {
 
     /// Keeps what rows hold, as far as they are there: a line for each.
     fn keep_rows(&self, bound: &Bound, rows: &[(u32, Vec<u8>)], now: i64) -> Result<()> {
-        let path = self.layout.rows(&bound.name, bound.generation);
-        let file = match self.disk.open(&path, Access::Read) {
+        let path = self.site.layout.rows(&bound.name, bound.generation);
+        let file = match self.site.disk.open(&path, Access::Read) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.at(&path)?,
         };
-        let quarantine = self.layout.quarantine();
-        self.make_folder(&quarantine, self.layout.folder())?;
+        let quarantine = self.site.layout.quarantine();
+        self.site.make_folder(&quarantine, self.site.layout.folder())?;
         let name = format!("{}-{}-rows.jsonl", stamp::spell_name(now), format::file_name(bound));
-        let target = free_name(&*self.disk, &quarantine, &name)?;
-        let scratch = Scratch::at(&self.disk, with_suffix(&target, ".tmp"));
-        let kept = self.disk.create(scratch.path()).at(scratch.path())?;
+        let target = free_name(&*self.site.disk, &quarantine, &name)?;
+        let scratch = Scratch::at(&self.site.disk, with_suffix(&target, ".tmp"));
+        let kept = self.site.disk.create(scratch.path()).at(scratch.path())?;
         let (mut bytes, mut lines, mut written) = (Vec::new(), Vec::new(), 0);
         for (number, (row, id)) in rows.iter().enumerate() {
             bytes.clear();
@@ -248,16 +248,16 @@ impl Store {
 
     /// After a failed sync: copies all rows into fresh files, which the disk must take.
     pub(in crate::store) fn renew_rows(&self) -> Result<()> {
-        let folder = self.layout.vectors();
+        let folder = self.site.layout.vectors();
         for (name, bytes) in self.named_rows() {
             let path = folder.join(name);
-            let file = match self.disk.open(&path, Access::Read) {
+            let file = match self.site.disk.open(&path, Access::Read) {
                 Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
                 opened => opened.at(&path)?,
             };
             let there = file.length().at(&path)?.min(bytes);
-            copy_range(&*self.disk, &*file, 0..there, &path, None)?;
-            self.disk.sync_dir(&folder).at(&folder)?;
+            copy_range(&*self.site.disk, &*file, 0..there, &path, None)?;
+            self.site.disk.sync_dir(&folder).at(&folder)?;
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ impl Store {
             let bad = match left_behind.takes(self, index, &group) {
                 Ok(true) => continue,
                 Ok(false) if group.generation > index.bound.generation => continue,
-                Ok(false) => bad_rows(&*self.disk, &self.layout, &index.bound, &group),
+                Ok(false) => bad_rows(&*self.site.disk, &self.site.layout, &index.bound, &group),
                 Err(fault) => Err(fault),
             };
             let bad = match bad {
@@ -115,9 +115,9 @@ impl Store {
 
     /// Finds the bytes of rows in other folders, and in other files of the space.
     fn look_elsewhere(&self, bound: &Bound, bad: &mut [Bad]) {
-        let others = other_folders(&*self.disk, &self.layout);
+        let others = other_folders(&*self.site.disk, &self.site.layout);
         for other in &others {
-            let Some(rows) = mapped(&*self.disk, &other.rows(&bound.name, bound.generation)) else {
+            let Some(rows) = mapped(&*self.site.disk, &other.rows(&bound.name, bound.generation)) else {
                 continue;
             };
             for bad in bad.iter_mut().filter(|bad| bad.found.is_none()) {
@@ -129,19 +129,19 @@ impl Store {
         for folder in others
             .iter()
             .map(|other| other.vectors())
-            .chain([self.layout.vectors()])
+            .chain([self.site.layout.vectors()])
         {
             let missing = bad.iter().enumerate().filter(|(_, bad)| bad.found.is_none());
             let mut missing: HashMap<[u8; 32], Vec<usize>> = missing.fold(HashMap::new(), |mut missing, (at, bad)| {
                 missing.entry(bad.digest).or_default().push(at);
                 missing
             });
-            let names = self.disk.list(&folder).unwrap_or_default();
+            let names = self.site.disk.list(&folder).unwrap_or_default();
             for name in names.iter().filter(|name| is_of_space(name, &bound.name)) {
                 if missing.is_empty() {
                     break;
                 }
-                let Some(rows) = mapped(&*self.disk, &folder.join(name)) else {
+                let Some(rows) = mapped(&*self.site.disk, &folder.join(name)) else {
                     continue;
                 };
                 for (row, digest) in digests(rows.bytes(), bound) {
@@ -175,18 +175,18 @@ impl Store {
             if found.is_empty() {
                 continue;
             }
-            let folder = self.layout.vectors();
-            self.make_folder(&folder, self.layout.folder())?;
-            let path = self.layout.rows(&bound.name, bound.generation);
-            let scratch = Scratch::at(&self.disk, with_suffix(&path, ".tmp"));
-            match open_rows(&*self.disk, &self.layout, bound).at(&path)? {
+            let folder = self.site.layout.vectors();
+            self.site.make_folder(&folder, self.site.layout.folder())?;
+            let path = self.site.layout.rows(&bound.name, bound.generation);
+            let scratch = Scratch::at(&self.site.disk, with_suffix(&path, ".tmp"));
+            match open_rows(&*self.site.disk, &self.site.layout, bound).at(&path)? {
                 Some(own) => {
                     let length = own.length().at(&path)?;
-                    copy_bytes(&*self.disk, &*own, 0..length, scratch.path(), None)?;
+                    copy_bytes(&*self.site.disk, &*own, 0..length, scratch.path(), None)?;
                 }
-                None => drop(self.disk.create(scratch.path()).at(scratch.path())?),
+                None => drop(self.site.disk.create(scratch.path()).at(scratch.path())?),
             }
-            let file = self.disk.open(scratch.path(), Access::Write).at(scratch.path())?;
+            let file = self.site.disk.open(scratch.path(), Access::Write).at(scratch.path())?;
             for (row, bytes) in &found {
                 let offset = u64::from(*row) * bound.stride();
                 file.write_at(bytes, offset).at(scratch.path())?;

@@ -68,8 +68,8 @@ impl Salvage {
         let old = index.bound.at(group.generation);
         let key = (group.space.clone(), group.generation);
         if let Entry::Vacant(place) = self.files.entry(key) {
-            let path = store.layout.rows(&old.name, old.generation);
-            place.insert(map_rows(&*store.disk, &store.layout, &old, u64::MAX).at(&path)?);
+            let path = store.site.layout.rows(&old.name, old.generation);
+            place.insert(map_rows(&*store.site.disk, &store.site.layout, &old, u64::MAX).at(&path)?);
         }
         let first = index
             .rows
@@ -155,7 +155,7 @@ impl Salvage {
             let bound = &space.bound;
             let certain = self.certain(space);
             if !certain.is_empty() {
-                let path = store.layout.rows(&bound.name, bound.generation);
+                let path = store.site.layout.rows(&bound.name, bound.generation);
                 let file = match store.rows_file(bound) {
                     Err(Error::Io { source, .. }) if is_of_this_file(&source) => continue,
                     opened => opened?,

@@ -155,7 +155,7 @@ impl Store {
                 Ok::<bool, io::Error>(refused.is_none())
             },
         )
-        .at(&self.layout.rows(&bound.name, bound.generation))?;
+        .at(&self.site.layout.rows(&bound.name, bound.generation))?;
         if let Some(refused) = refused {
             return Err(refused);
         }
@@ -180,13 +180,13 @@ impl Store {
 
     /// The file of a space's rows, to be written; its name is durable. Whoever created it may have died before it was.
     pub(in crate::store) fn rows_file(&mut self, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
-        let path = self.layout.rows(&bound.name, bound.generation);
-        let folder = self.layout.vectors();
-        let file = match self.disk.open(&path, Access::Write) {
+        let path = self.site.layout.rows(&bound.name, bound.generation);
+        let folder = self.site.layout.vectors();
+        let file = match self.site.disk.open(&path, Access::Write) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                self.make_folder(&folder, self.layout.folder())?;
+                self.site.make_folder(&folder, self.site.layout.folder())?;
                 self.vectors.durable_names.remove(&path);
-                self.disk.create(&path).at(&path)?
+                self.site.disk.create(&path).at(&path)?
             }
             opened => {
                 let file = opened.at(&path)?;
@@ -198,7 +198,7 @@ impl Store {
             }
         };
         if !self.vectors.durable_names.contains(&path) {
-            let synced = self.disk.sync_dir(&folder);
+            let synced = self.site.disk.sync_dir(&folder);
             self.hear(synced, &folder)?;
             self.vectors.durable_names.insert(path);
         }
@@ -207,11 +207,11 @@ impl Store {
 
     /// Another name leads to the file of a space's rows: what is written here must not be written there.
     fn keep_to_itself(&mut self, bound: &Bound, shared: &dyn DiskFile) -> Result<Arc<dyn DiskFile>> {
-        let path = self.layout.rows(&bound.name, bound.generation);
+        let path = self.site.layout.rows(&bound.name, bound.generation);
         let length = shared.length().at(&path)?;
-        copy_range(&*self.disk, shared, 0..length, &path, None)?;
+        copy_range(&*self.site.disk, shared, 0..length, &path, None)?;
         self.vectors.durable_names.remove(&path);
-        self.disk.open(&path, Access::Write).at(&path)
+        self.site.disk.open(&path, Access::Write).at(&path)
     }
 
     /// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
@@ -219,8 +219,8 @@ impl Store {
         if self.log.report.damage.is_empty() {
             return Ok(0);
         }
-        let path = self.layout.rows(&bound.name, bound.generation);
-        match self.disk.status(&path) {
+        let path = self.site.layout.rows(&bound.name, bound.generation);
+        match self.site.disk.status(&path) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(0),
             status => {
                 let rows = status.at(&path)?.length.div_ceil(bound.stride());
@@ -240,9 +240,9 @@ impl Store {
             {
                 return true;
             }
-            let path = self.layout.rows(name, *generation);
-            let is_kept = !self.log.report.damage.is_empty() && self.disk.exists(&path);
-            let is_others = |path: &Path| is_taken_by_others(&*self.disk, path);
+            let path = self.site.layout.rows(name, *generation);
+            let is_kept = !self.log.report.damage.is_empty() && self.site.disk.exists(&path);
+            let is_others = |path: &Path| is_taken_by_others(&*self.site.disk, path);
             is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
         };
         (from..).find(|generation| !is_taken(generation)).unwrap_or(from)

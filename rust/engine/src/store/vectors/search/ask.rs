@@ -81,9 +81,9 @@ impl Store {
             return Ok(None);
         };
         let bound = &index.bound;
-        let path = self.layout.rows(&bound.name, bound.generation);
+        let path = self.site.layout.rows(&bound.name, bound.generation);
         let mut bytes = Vec::new();
-        match self.disk.open(&path, Access::Read) {
+        match self.site.disk.open(&path, Access::Read) {
             Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => 0,
             opened => {
                 let offset = u64::from(row) * bound.stride();
@@ -129,7 +129,7 @@ impl Store {
             Some(unspelled(self.state.spelled_id(owner)))
         };
         Ok(Matrix {
-            path: self.layout.rows(&index.bound.name, index.bound.generation),
+            path: self.site.layout.rows(&index.bound.name, index.bound.generation),
             rows: index.rows,
             dim: index.bound.dim,
             ids: (0..index.rows).map(name).collect(),

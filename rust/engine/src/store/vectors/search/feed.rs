@@ -49,9 +49,9 @@ impl Store {
                 continue;
             }
             if !files.contains_key(&bound.name) {
-                let path = self.layout.rows(&bound.name, bound.generation);
+                let path = self.site.layout.rows(&bound.name, bound.generation);
                 let bytes = u64::from(index.rows) * bound.stride();
-                let mapped = map_rows(&*self.disk, &self.layout, bound, bytes).at(&path)?;
+                let mapped = map_rows(&*self.site.disk, &self.site.layout, bound, bytes).at(&path)?;
                 files.insert(bound.name.clone(), mapped);
             }
             let rows = files.get(&bound.name).map(Mapping::bytes).unwrap_or_default();

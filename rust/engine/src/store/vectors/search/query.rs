@@ -102,7 +102,10 @@ impl Store {
     /// What is kept of a space in memory.
     pub(in crate::store) fn shelves_of(&self, known: &mut crate::store::vectors::Known, bound: &Bound) -> Arc<Shelves> {
         let kept = known.shelves.get(&bound.name).filter(|shelves| shelves.bound == *bound);
-        let shelves = kept.map_or_else(|| Arc::new(Shelves::new(&self.disk, &self.layout, bound)), Arc::clone);
+        let shelves = kept.map_or_else(
+            || Arc::new(Shelves::new(&self.site.disk, &self.site.layout, bound)),
+            Arc::clone,
+        );
         known.shelves.insert(bound.name.clone(), Arc::clone(&shelves));
         shelves
     }
