@@ -4,6 +4,7 @@
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
 
 mod files;
+mod live_log;
 
 mod vectors;
 
@@ -33,6 +34,7 @@ mod recovery;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
+use crate::damage::Damage;
 use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
@@ -63,12 +65,13 @@ pub use sync::Syncing;
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use upkeep::snapshots::Snapshotting;
-pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
+pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
 pub use write::commit::{Committed, Group};
 pub use write::ingest::Ingested;
 pub use write::optimistic::{Bookmark, Change};
 
 use follow::lost::missed;
+use live_log::LiveLog;
 use load::examine::nothing;
 use load::tails::kept_beside;
 
@@ -83,8 +86,6 @@ pub struct Store {
     pending: Option<write::pending::Pending>,
     /// What it saw last of that.
     seen: Vec<Arc<Draft>>,
-    /// How much of what the log names beside it is on disk.
-    rows_on_disk: vectors::RowsOnDisk,
     closed: bool,
     /// How many events the log has when the next snapshot is due.
     snapshot_due: u64,
@@ -116,6 +117,7 @@ impl Store {
         );
         let site = Arc::new(Site { disk, layout });
         let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
+        let vectors = vectors::Vectors::new(Arc::clone(&site), options.threads);
         let mut store = Self {
             site,
             options,
@@ -123,7 +125,6 @@ impl Store {
             state: State::default(),
             pending: None,
             seen: Vec::new(),
-            rows_on_disk: vectors::RowsOnDisk::default(),
             closed: false,
             snapshot_due: upkeep::snapshots::FIRST_SNAPSHOT_EVENTS,
             snapshot_wanted: false,
@@ -131,7 +132,7 @@ impl Store {
             text: Arc::default(),
             indexes: RwLock::default(),
             blocks: Arc::default(),
-            vectors: vectors::Vectors::default(),
+            vectors,
         };
         store.reload(progress)?;
         store.tell_known_head();
@@ -214,7 +215,7 @@ impl Store {
         self.log.forget();
         self.state = State::default();
         self.text = Arc::default();
-        self.vectors = vectors::Vectors::default();
+        self.vectors.forget();
         outcome
     }
 
@@ -253,6 +254,64 @@ impl Store {
     /// `Io`.
     pub fn missed(&self) -> Result<Option<Error>> {
         missed(&self.site, &self.log)
+    }
+
+    /// What is wrong with the files of rows at first sight, one sentence each.
+    pub fn short_rows(&self) -> Vec<String> {
+        self.vectors.short_rows(&self.state)
+    }
+
+    /// All spaces, by name.
+    pub fn spaces(&self) -> Vec<SpaceReport> {
+        self.vectors.spaces(&self.state)
+    }
+
+    /// The embedding of a record as bytes, little-endian; `None` if it has none.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        self.vectors.embedding(&self.state, space, id)
+    }
+
+    /// Hears what was found damaged: such rows are passed over from now on.
+    pub fn note_damage(&self, found: &[Damage]) {
+        self.vectors.note_damage(&self.state, found);
+    }
+
+    /// Where the rows of a space lie, and whose they are.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
+        self.vectors.matrix(&self.state, space)
+    }
+
+    /// The records nearest to each of these vectors, which lie end to end.
+    ///
+    /// # Errors
+    /// As [`Shared::nearest`].
+    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        let search = self.vectors.start_search(self.live(), question)?;
+        let found = search.run(queries, dim)?;
+        Ok(self
+            .vectors
+            .end_search(&self.state, &search, &found)
+            .unwrap_or_default())
+    }
+
+    /// The live log beside its state.
+    fn live(&self) -> LiveLog<'_> {
+        LiveLog {
+            site: &self.site,
+            open: self.log.open(),
+            state: &self.state,
+        }
+    }
+
+    /// The log, and what must be on disk before it.
+    fn log_and_rows(&mut self) -> (&mut Log, vectors::RowBarrier<'_>) {
+        (&mut self.log, self.vectors.barrier(&self.state))
     }
 
     fn check_open(&self) -> Result<()> {

@@ -32,7 +32,7 @@ impl Store {
     fn recover(&mut self, now: i64) -> Result<()> {
         self.reload(&mut |_, _| {})?;
         self.log.keep_tail(now)?;
-        self.renew_rows()?;
+        self.vectors.renew_rows(&self.state)?;
         if self.log.renew()? {
             self.reload(&mut |_, _| {})?;
             self.make_ready()?;

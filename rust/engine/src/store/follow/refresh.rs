@@ -8,7 +8,6 @@ use crate::state::State;
 use crate::store::load::examine::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::upkeep::snapshots;
-use crate::store::vectors;
 use crate::store::{Progress, Store};
 
 impl Store {
@@ -59,7 +58,7 @@ impl Store {
             let is_lost = lost.is_some();
             self.log.read_anew(None, lost.unwrap_or_else(nothing));
             self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
-            self.vectors = vectors::Vectors::default();
+            self.vectors.forget();
             self.snapshot_due = snapshots::FIRST_SNAPSHOT_EVENTS;
             return self.log.head.find_standing();
         };
@@ -81,9 +80,9 @@ impl Store {
             self.log.report.cut = None;
         }
         self.state = loader.state.unwrap_or_default();
-        self.vectors = vectors::Vectors::default();
+        self.vectors.forget();
         let said = if is_synced { self.state.rows_named().len() } else { 0 };
-        self.rows_on_disk.read_anew(said);
+        self.vectors.on_disk.read_anew(said);
         self.snapshot_due = snapshots::next_snapshot(self.events().max(self.state.len() as u64));
         self.log.head.find_standing()
     }

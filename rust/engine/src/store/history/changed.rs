@@ -50,7 +50,7 @@ impl Store {
             volume.archive.rest();
         }
         for range in self.state.timeline().since(seq) {
-            self.each_line(range, |line| {
+            self.live().each_line(range, |line| {
                 if let Ok(event) = Event::read(line, Trust::Hashes) {
                     changed.note(event.op, event.record_id(line), event.spans.seq);
                 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::disk::read_upto;
-use crate::error::{At, Error, Result};
+use crate::error::Result;
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::origin::{Origin, Sentinel};
@@ -12,9 +11,6 @@ use crate::state::spelled;
 use crate::store::Store;
 use crate::store::archives::archive_index::Volume;
 use crate::store::archives::faults::{OrDamage, archive_altered, not_kept};
-
-/// How much is read at once when neighbouring events are asked for.
-const WINDOW_BYTES: usize = 256 * 1024;
 
 impl Store {
     /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
@@ -40,7 +36,7 @@ impl Store {
             volume.archive.rest();
         }
         for index in self.state.history(id) {
-            lines.push(self.line_at(index as usize)?);
+            lines.push(self.live().line_at(index as usize)?);
         }
         Ok(lines)
     }
@@ -80,43 +76,8 @@ impl Store {
         self.log.check_is_there()?;
         let mut lines = Vec::new();
         for range in self.state.timeline().since(from_seq) {
-            self.each_line(range, |line| lines.push(line.to_vec()))?;
+            self.live().each_line(range, |line| lines.push(line.to_vec()))?;
         }
         Ok(lines)
-    }
-
-    fn line_at(&self, index: usize) -> Result<Vec<u8>> {
-        let mut found = Vec::new();
-        self.each_line(index..index + 1, |line| found = line.to_vec())?;
-        Ok(found)
-    }
-
-    /// Shows the lines of consecutive events, reading the log in large steps.
-    pub(in crate::store) fn each_line(&self, range: std::ops::Range<usize>, mut show: impl FnMut(&[u8])) -> Result<()> {
-        let Some(log) = self.log.open() else {
-            return Ok(());
-        };
-        let path = self.site.layout.log().to_owned();
-        let timeline = self.state.timeline();
-        let end_of = |index: usize| timeline.offset(index + 1).unwrap_or(log.walk.end);
-        let mut window: Vec<u8> = Vec::new();
-        let mut window_start = 0;
-        for index in range.clone() {
-            let Some(start) = timeline.offset(index) else { break };
-            let end = end_of(index);
-            if start < window_start || end > window_start + window.len() as u64 {
-                let far = end_of(range.end.saturating_sub(1).max(index)).min(start + WINDOW_BYTES as u64);
-                window.clear();
-                window_start = start;
-                read_upto(&*log.file, &mut window, start, (far.max(end) - start) as usize).at(&path)?;
-            }
-            let from = (start - window_start) as usize;
-            let Some(text) = window.get(from..(end - window_start) as usize) else {
-                return Err(Error::io(&path, std::io::ErrorKind::UnexpectedEof.into()));
-            };
-            let line = memchr::memchr(b'\n', text).map_or(text, |newline| &text[..newline]);
-            show(line.strip_suffix(b"\r").unwrap_or(line));
-        }
-        Ok(())
     }
 }

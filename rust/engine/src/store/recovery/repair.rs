@@ -22,6 +22,8 @@ use crate::store::files::set_aside::Aside;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::upkeep::retire::Retirement;
+use crate::store::vectors::rows::damaged::DamagedRows;
+use crate::store::vectors::rows::regain::RowPlan;
 use crate::store::{Progress, Store};
 
 /// How many findings the event names; the damaged log is kept whole.
@@ -99,7 +101,7 @@ impl Store {
             let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
             if is_of_rows {
                 // If there is nothing else to do, and they cannot be read, nothing is changed.
-                store.check_damaged_rows(now)?;
+                DamagedRows::find(&store.vectors, &store.state, !store.log.report.damage.is_empty())?.check()?;
             }
             let search = CureSearch {
                 site: &store.site,
@@ -140,9 +142,9 @@ impl Store {
         }
         let changed = self.state.differences(&cure.state);
         self.state = cure.state;
-        self.vectors = crate::store::vectors::Vectors::default();
+        self.vectors.forget();
         self.shelf = crate::store::archives::archive_index::Shelf::default();
-        let mut rows = self.plan_rows()?;
+        let mut rows = RowPlan::find(&self.vectors, &self.state, !self.log.report.damage.is_empty())?;
         cure.lost.append(&mut rows.lost);
         for name in mending.names().chain(rows.files()) {
             aside.keep(&name)?;
@@ -175,7 +177,7 @@ impl Store {
         // The new log tells of the repair: from here on nothing that is put right can be silent about it.
         drop(cure.healed.take());
         mending.carry_out(&self.site)?;
-        let brought_back = self.put_rows_back(&rows)?;
+        let brought_back = rows.put_back(&mut self.vectors)?;
         self.take_back_rows(&damage, now)?;
         let repaired = Repaired {
             damage,
@@ -189,6 +191,15 @@ impl Store {
             unproven: cure.unproven,
         };
         Ok((repaired, replaced))
+    }
+
+    fn take_back_damaged(&mut self, now: i64) -> Result<()> {
+        let damaged = DamagedRows::find(&self.vectors, &self.state, !self.log.report.damage.is_empty())?;
+        let depth = self.options.recursion_depth;
+        match damaged.take_back(&mut self.vectors, &mut self.log, depth, now)? {
+            Some(draft) => self.write(&[&draft], now).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// Rows that are still not what the log says are taken back by events of the new log.

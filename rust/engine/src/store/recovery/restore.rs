@@ -213,7 +213,7 @@ fn fetch_rows(
     let mut names = Vec::new();
     let present = turns.turn(|store| {
         store.refresh()?;
-        Ok(store.named_rows())
+        Ok(store.vectors.named_rows(&store.state))
     })?;
     let there = if is_folder(&**disk, &from) {
         disk.list(&from).at(&from)?

@@ -35,7 +35,9 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             let changes = store.state.changes();
             let nearby = match search.vector.as_deref() {
                 Some(vector) => {
-                    let nearby = store.start_nearby(search.space.as_deref(), vector)?;
+                    let nearby = store
+                        .vectors
+                        .start_nearby(store.live(), search.space.as_deref(), vector)?;
                     let recent = desk.narrowed.recent(&nearby, &filter, changes);
                     Some((nearby, recent))
                 }

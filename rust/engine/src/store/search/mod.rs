@@ -6,6 +6,7 @@ pub(in crate::store) mod ask;
 pub(in crate::store) mod find;
 pub(in crate::store) mod live_text;
 pub(in crate::store) mod moments;
+pub(in crate::store) mod nearest;
 pub(in crate::store) mod rank;
 pub(in crate::store) mod recall;
 pub(in crate::store) mod text_files;

@@ -29,7 +29,7 @@ impl Store {
             if is_behind(&columns) {
                 memory::could_have(columns.lacks(&self.state) * BLOCK_BYTES)?;
                 columns.follow(&self.state);
-                self.tell_embeddings(&mut columns)?;
+                self.vectors.feed(&self.state, &mut columns)?;
             }
         }
         Ok(Arc::clone(&self.blocks))

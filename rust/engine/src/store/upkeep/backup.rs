@@ -128,7 +128,7 @@ impl Store {
                 reached: store.log.reached(),
                 // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
                 snapshot: store.site.disk.open(&store.site.layout.snapshot(), Access::Read).ok(),
-                rows: store.named_rows(),
+                rows: store.vectors.named_rows(&store.state),
                 is_complete: false,
             })
         })

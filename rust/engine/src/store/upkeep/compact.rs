@@ -23,7 +23,7 @@ use super::retire::Retirement;
 use crate::store::archives::packing::Packing;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::upkeep::compact_rows::leave_the_dead;
+use crate::store::upkeep::compact_rows::compact_rows;
 use crate::store::{Progress, Store};
 
 /// How often a compaction begins anew because somebody else replaced the log.
@@ -221,9 +221,9 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     })?;
     let retired = turns.turn(|store| {
         let past = PastFiles::of(&store.site, store.log.open(), store.state.timeline());
-        past.retired(keep_history, store.named_rows())
+        past.retired(keep_history, store.vectors.named_rows(&store.state))
     })?;
-    leave_the_dead(turns, now)?;
+    compact_rows(turns, now)?;
     for _ in 0..MOST_STARTS {
         sync(turns)?;
         let Some(mut work) = turns.turn(|store| store.start_compaction(keep_history, now()))? else {

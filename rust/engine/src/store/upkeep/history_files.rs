@@ -180,7 +180,7 @@ struct Named {
 /// more than one.
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
-        let mut garbage = store.unnamed_rows()?;
+        let mut garbage = store.vectors.unnamed_rows(&store.state)?;
         let past = PastFiles::of(&store.site, store.log.open(), store.state.timeline());
         garbage.extend(past.garbage()?);
         Ok(garbage)
@@ -193,7 +193,7 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
             store.with_lock(now, |store| {
                 // Bases and archives are only named by whoever looks after the store. Rows are named by every writer: now
                 // that the lock is held and the log read to its end, it shows whether one has done so since.
-                if store.names_rows(&file) {
+                if store.vectors.names_rows(&store.state, &file) {
                     return Ok(());
                 }
                 let is_derived = file.starts_with(store.site.layout.indexes());

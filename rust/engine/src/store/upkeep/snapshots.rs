@@ -104,7 +104,7 @@ impl Store {
             }
         }
         self.text = Arc::default();
-        self.vectors = crate::store::vectors::Vectors::default();
+        self.vectors.forget();
         self.shelf = crate::store::archives::archive_index::Shelf::default();
         Ok(())
     }

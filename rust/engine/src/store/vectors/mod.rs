@@ -28,29 +28,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use records::ids::{Attachment, Ids};
 pub use search::ask::{Matrix, SpaceReport};
-pub use search::query::{Hunt, Neighbour, Question};
+pub use search::query::{Neighbour, Question, VectorSearch};
 
 pub(super) use records::doubt::doubt;
 use rows::check::short_files;
 pub(super) use rows::check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use rows::compare::altered_companions;
-pub(super) use rows::durable::{DirtyRows, RowsOnDisk};
+pub(super) use rows::durable::{DirtyRows, RowBarrier, RowsOnDisk};
 pub(super) use search::nearby::{Narrowed, Near, Nearby, Recent, no_past};
 
-use super::Store;
 use crate::error::{Error, Result};
+use crate::log::Site;
+use crate::state::State;
 use records::index::{RowIndex, Spaces};
 use rows::blocks::Shelves;
 use search::filter::Filters;
 
-/// What a store knows of its embeddings. All of it is derived, and forgotten when the log is read anew.
-#[derive(Default)]
+/// What is known of the embeddings of a store, where their rows are, and how many of them are on disk. All of it is derived,
+/// and what is known is forgotten when the log is read anew.
 pub(super) struct Vectors {
+    site: Arc<Site>,
+    threads: usize,
     known: Mutex<Known>,
     /// Files of rows whose names this process knows to be on disk.
     durable_names: HashSet<PathBuf>,
+    /// How many of the rows that the log names are on disk.
+    pub on_disk: RowsOnDisk,
 }
 
+/// The spaces, and what was read of them so far.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) spaces: Spaces,
@@ -60,24 +66,35 @@ pub(super) struct Known {
 }
 
 impl Vectors {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Embeddings of which nothing is known yet.
+    pub fn new(site: Arc<Site>, threads: usize) -> Self {
+        Self {
+            site,
+            threads,
+            known: Mutex::default(),
+            durable_names: HashSet::new(),
+            on_disk: RowsOnDisk::default(),
+        }
     }
-}
 
-impl Store {
-    /// What is wrong with the files of rows at first sight, one sentence each.
-    pub fn short_rows(&self) -> Vec<String> {
-        short_files(&*self.site.disk, &self.site.layout, &self.state)
+    /// Forgets what was read; how many rows are on disk is known still.
+    pub fn forget(&mut self) {
+        self.known = Mutex::default();
+        self.durable_names = HashSet::new();
     }
 
-    /// What is known of all spaces, up to date.
-    pub(super) fn known_spaces(&self) -> MutexGuard<'_, Known> {
-        let mut known = self.vectors.known();
-        known.spaces.follow(&self.state, self.options.threads);
+    /// What a state says of all spaces.
+    pub fn known(&self, state: &State) -> MutexGuard<'_, Known> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.spaces.follow(state, self.threads);
         let Known { spaces, shelves, .. } = &mut *known;
         shelves.retain(|name, _| spaces.spaces.contains_key(name));
         known
+    }
+
+    /// What is wrong with the files of rows at first sight, one sentence each.
+    pub fn short_rows(&self, state: &State) -> Vec<String> {
+        short_files(&*self.site.disk, &self.site.layout, state)
     }
 }
 

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::draft::Draft;
-use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, check_name, write_gone};
+use crate::options::Durability;
+use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, write_gone};
 use crate::store::vectors::records::ids::Attachment;
-use crate::store::vectors::records::index::Spaces;
-use crate::store::vectors::rows::write::{Ahead, is_finite, not_finite};
+use crate::store::vectors::rows::write::{SyncAhead, is_finite, not_finite};
 use crate::store::{Bookmark, Committed, Store};
 
 impl Store {
@@ -50,7 +50,7 @@ impl Store {
             let Some(first) = store.first_behind(since)? else {
                 return Ok(None);
             };
-            let known = store.known_spaces();
+            let known = store.vectors.known(&store.state);
             let name = attachment.space.unwrap_or_else(|| known.spaces.choice());
             let index = known.spaces.spaces.get(name);
             let mut ids = (0..attachment.ids.len()).map(|place| attachment.ids.shown(place));
@@ -78,10 +78,15 @@ impl Store {
         now: i64,
     ) -> Result<Committed> {
         let coming = coming(changes);
+        let depth = self.options.recursion_depth;
+        let syncs_at_all = self.options.durability != Durability::Off;
+        let is_log_damaged = !self.log.report.damage.is_empty();
         let mut places = Vec::new();
         for attachment in attachments {
             let mut space = Draft::default();
-            let (bound, first) = self.bound_for(attachment, &mut space)?;
+            let (bound, first) = self
+                .vectors
+                .bound_for(&self.state, is_log_damaged, attachment, depth, &mut space)?;
             let is_there = |id: &[u8]| coming.get(id).copied();
             attachment.ids.check(&self.state, is_there, self.options.threads)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
@@ -94,7 +99,7 @@ impl Store {
             if places.iter().any(|place: &Place| place.bound.name == bound.name) {
                 return Err(Error::argument("space", format!("{:?} is named twice", bound.name)));
             }
-            let ahead = Ahead::of(&self.rows_file(&bound)?, self.syncs_at_all());
+            let ahead = SyncAhead::of(&self.vectors.rows_file(&mut self.log, &bound)?, syncs_at_all);
             let path = self.site.layout.rows(&bound.name, bound.generation);
             places.push(Place {
                 bound,
@@ -109,11 +114,16 @@ impl Store {
         let committed = std::thread::scope(|scope| {
             let mut groups = Vec::new();
             for (place, attachment) in places.iter().zip(attachments) {
-                groups.push(self.write_rows((&place.bound, place.first), attachment, (scope, &place.ahead))?);
+                groups.push(self.vectors.write_rows(
+                    depth,
+                    (&place.bound, place.first),
+                    attachment,
+                    (scope, &place.ahead),
+                )?);
                 // A log is born synced, whatever the mode: what its first lines name must be on disk before.
                 if self.syncs_every_commit() || is_first {
                     let synced = place.ahead.file.sync().and_then(|()| place.ahead.outcome());
-                    self.hear(synced, &place.path)?;
+                    self.log.hear(synced, &place.path)?;
                 }
             }
             let named = places.iter().zip(&groups);
@@ -122,10 +132,10 @@ impl Store {
             self.write(&parts, now)
         })?;
         for place in &places {
-            self.hear(place.ahead.outcome(), &place.path)?;
+            self.log.hear(place.ahead.outcome(), &place.path)?;
         }
         if self.syncs_every_commit() {
-            self.rows_on_disk.go_on(said, self.state.rows_named().len());
+            self.vectors.on_disk.go_on(said, self.state.rows_named().len());
             self.sync_if_due(now)?;
         }
         Ok(committed)
@@ -140,7 +150,7 @@ impl Store {
             let mut draft = Draft::default();
             let mut rows = Vec::new();
             {
-                let known = store.known_spaces();
+                let known = store.vectors.known(&store.state);
                 let index = known.find(space)?;
                 rows.extend(ids.iter().filter_map(|id| index.row_of(store.state.slot_of(id)?)));
                 rows.sort_unstable();
@@ -168,7 +178,7 @@ impl Store {
     pub fn drop_space(&mut self, name: &str, anyway: bool, now: i64) -> Result<u32> {
         self.with_lock(now, |store| {
             let mut draft = Draft::default();
-            let known = store.known_spaces();
+            let known = store.vectors.known(&store.state);
             let index = known.find(Some(name))?;
             let living = index.living;
             if living > 0 && known.spaces.choice() == name && !anyway {
@@ -198,72 +208,12 @@ impl Store {
     /// `NoSpace`, and as `commit`.
     pub fn choose_space(&mut self, name: &str, now: i64) -> Result<()> {
         self.with_lock(now, |store| {
-            store.known_spaces().find(Some(name))?;
+            store.vectors.known(&store.state).find(Some(name))?;
             let mut draft = Draft::default();
             format::write_choice(&mut draft, name, store.options.recursion_depth)?;
             store.write(&[&draft], now)?;
             store.sync_if_due(now)
         })
-    }
-
-    /// The space of an attachment and its next row; a new space is put into the draft.
-    fn bound_for(&self, attachment: &Attachment<'_>, draft: &mut Draft) -> Result<(Bound, u32)> {
-        let known = self.known_spaces();
-        let name = attachment.space.unwrap_or_else(|| known.spaces.choice());
-        if let Some(index) = known.spaces.spaces.get(name) {
-            let bound = &index.bound;
-            let is_lost = bound.model.is_empty();
-            let shown = if is_lost {
-                "a model whose name is lost"
-            } else {
-                &bound.model
-            };
-            let model = attachment.model.unwrap_or(&bound.model);
-            if is_lost && model.is_empty() {
-                let reason = format!("the record that bound {name:?} is lost: name its model, and it is bound anew");
-                return Err(Error::argument("model", reason));
-            }
-            if (model != bound.model && !is_lost) || attachment.dim != bound.dim {
-                return Err(Error::Bound {
-                    space: name.to_owned(),
-                    model: shown.to_owned(),
-                    dim: bound.dim,
-                    given_model: model.to_owned(),
-                    given_dim: attachment.dim,
-                });
-            }
-            let mut bound = bound.clone();
-            if is_lost {
-                model.clone_into(&mut bound.model);
-                format::write_space(draft, &bound, self.options.recursion_depth)?;
-            }
-            let row = index.rows.max(index.reserved()).max(self.rows_not_to_touch(&bound)?);
-            return Ok((bound, row));
-        }
-        check_name(name)?;
-        let Spaces { spaces, dropped, .. } = &known.spaces;
-        let mut others = spaces.keys().chain(dropped.keys()).filter(|other| *other != name);
-        if let Some(other) = others.find(|other| other.eq_ignore_ascii_case(name)) {
-            return Err(Error::argument(
-                "space",
-                format!("{name:?} differs from {other:?} only in case"),
-            ));
-        }
-        let Some(model) = attachment.model.filter(|model| !model.is_empty()) else {
-            return Err(Error::argument(
-                "model",
-                format!("the new space {name:?} needs the name of its model"),
-            ));
-        };
-        let generation = self.free_generation(name, dropped.get(name).map_or(0, |last| last + 1), &[]);
-        let bound = Bound {
-            name: name.to_owned(),
-            model: model.to_owned(),
-            dim: attachment.dim,
-            generation,
-        };
-        format::write_space(draft, &bound, self.options.recursion_depth)?;
-        Ok((bound, 0))
     }
 }
 
@@ -273,7 +223,7 @@ struct Place {
     first: u32,
     /// Binds the space, if it is new.
     space: Draft,
-    ahead: Ahead,
+    ahead: SyncAhead,
     path: PathBuf,
 }
 

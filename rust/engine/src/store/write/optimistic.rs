@@ -94,7 +94,7 @@ impl Store {
             return Ok(None);
         }
         let mut goes_on = false;
-        self.each_line(next as usize..next as usize + 1, |line| {
+        self.live().each_line(next as usize..next as usize + 1, |line| {
             let event = Event::read(line, Trust::Hashes);
             goes_on = event.is_ok_and(|event| event.prev_hash(line) == since.head.as_bytes());
         })?;

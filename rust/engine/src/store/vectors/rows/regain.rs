@@ -9,15 +9,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{bad_rows, is_of_this_file, is_row, row_bytes};
-use super::salvage::Salvage;
+use super::salvage::{Salvage, named};
 use crate::digest::sha256_each;
 use crate::disk::{Access, Disk, Mapping};
 use crate::error::{At, Error, Result};
 use crate::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
+use crate::log::Site;
 use crate::log::files::{Scratch, copy_bytes, with_suffix};
-use crate::store::Store;
+use crate::state::State;
 use crate::store::files::proofs::other_folders;
-use crate::store::vectors::records::format::{Bound, shown};
+use crate::store::vectors::Vectors;
+use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::read::{Word, read};
 
 use super::check::open_rows;
@@ -52,32 +54,29 @@ impl RowPlan {
     }
 }
 
-/// How a report names an embedding that is lost.
-pub(in crate::store) fn named(id: &[u8], space: &str, is_living: bool) -> String {
-    let which = if is_living { "the" } else { "an earlier" };
-    format!("{which} embedding of {:?} in space {space:?}", shown(id))
-}
-
-impl Store {
+impl RowPlan {
     /// Which rows are not what the log says, and where their bytes lie. Nothing is changed; files that cannot be read are
     /// left as they are.
-    pub(in crate::store) fn plan_rows(&self) -> Result<RowPlan> {
-        let slots: BTreeSet<u32> = self.state.vector_changes().iter().copied().collect();
-        let known = self.known_spaces();
-        let mut left_behind = Salvage::default();
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn find(vectors: &Vectors, state: &State, is_log_damaged: bool) -> Result<Self> {
+        let slots: BTreeSet<u32> = state.vector_changes().iter().copied().collect();
+        let known = vectors.known(state);
+        let mut left_behind = Salvage::of(&vectors.site, is_log_damaged);
         let mut spaces: BTreeMap<String, (Bound, Vec<Bad>)> = BTreeMap::new();
         for slot in slots {
-            let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
+            let word = read(state.spelled_id(slot), state.record_in(slot));
             let Some(Word::Group(group)) = word else {
                 continue;
             };
             let Some(index) = known.spaces.spaces.get(&group.space) else {
                 continue;
             };
-            let bad = match left_behind.takes(self, index, &group) {
+            let bad = match left_behind.takes(state, index, &group) {
                 Ok(true) => continue,
                 Ok(false) if group.generation > index.bound.generation => continue,
-                Ok(false) => bad_rows(&*self.site.disk, &self.site.layout, &index.bound, &group),
+                Ok(false) => bad_rows(&*vectors.site.disk, &vectors.site.layout, &index.bound, &group),
                 Err(fault) => Err(fault),
             };
             let bad = match bad {
@@ -101,10 +100,10 @@ impl Store {
             }
         }
         drop(known);
-        let mut plan = RowPlan::default();
+        let mut plan = Self::default();
         for (name, (bound, mut bad)) in spaces {
             bad.sort_unstable_by_key(|bad| bad.row);
-            self.look_elsewhere(&bound, &mut bad);
+            look_elsewhere(&vectors.site, &bound, &mut bad);
             let lost = bad.iter().filter(|bad| bad.found.is_none());
             plan.lost.extend(lost.map(|bad| named(&bad.id, &name, bad.is_living)));
             plan.spaces.push((bound, bad));
@@ -113,54 +112,14 @@ impl Store {
         Ok(plan)
     }
 
-    /// Finds the bytes of rows in other folders, and in other files of the space.
-    fn look_elsewhere(&self, bound: &Bound, bad: &mut [Bad]) {
-        let others = other_folders(&*self.site.disk, &self.site.layout);
-        for other in &others {
-            let Some(rows) = mapped(&*self.site.disk, &other.rows(&bound.name, bound.generation)) else {
-                continue;
-            };
-            for bad in bad.iter_mut().filter(|bad| bad.found.is_none()) {
-                if is_row(rows.bytes(), bad.row, bound, &bad.digest) {
-                    bad.found = Some((Arc::clone(&rows), bad.row));
-                }
-            }
-        }
-        for folder in others
-            .iter()
-            .map(|other| other.vectors())
-            .chain([self.site.layout.vectors()])
-        {
-            let missing = bad.iter().enumerate().filter(|(_, bad)| bad.found.is_none());
-            let mut missing: HashMap<[u8; 32], Vec<usize>> = missing.fold(HashMap::new(), |mut missing, (at, bad)| {
-                missing.entry(bad.digest).or_default().push(at);
-                missing
-            });
-            let names = self.site.disk.list(&folder).unwrap_or_default();
-            for name in names.iter().filter(|name| is_of_space(name, &bound.name)) {
-                if missing.is_empty() {
-                    break;
-                }
-                let Some(rows) = mapped(&*self.site.disk, &folder.join(name)) else {
-                    continue;
-                };
-                for (row, digest) in digests(rows.bytes(), bound) {
-                    for at in missing.remove(&digest).unwrap_or_default() {
-                        bad[at].found = Some((Arc::clone(&rows), row));
-                    }
-                    if missing.is_empty() {
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
     /// Puts the bytes of rows back that were found; gives how many. Others may have mapped the file, so that it is not
     /// written to: another one takes its name.
-    pub(in crate::store) fn put_rows_back(&mut self, plan: &RowPlan) -> Result<u64> {
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn put_back(&self, vectors: &mut Vectors) -> Result<u64> {
         let mut count = 0;
-        for (bound, rows) in &plan.spaces {
+        for (bound, rows) in &self.spaces {
             // What was right a moment ago may lie in a file of somebody else.
             let found: Vec<(u32, &[u8])> = rows
                 .iter()
@@ -175,18 +134,22 @@ impl Store {
             if found.is_empty() {
                 continue;
             }
-            let folder = self.site.layout.vectors();
-            self.site.make_folder(&folder, self.site.layout.folder())?;
-            let path = self.site.layout.rows(&bound.name, bound.generation);
-            let scratch = Scratch::at(&self.site.disk, with_suffix(&path, ".tmp"));
-            match open_rows(&*self.site.disk, &self.site.layout, bound).at(&path)? {
+            let folder = vectors.site.layout.vectors();
+            vectors.site.make_folder(&folder, vectors.site.layout.folder())?;
+            let path = vectors.site.layout.rows(&bound.name, bound.generation);
+            let scratch = Scratch::at(&vectors.site.disk, with_suffix(&path, ".tmp"));
+            match open_rows(&*vectors.site.disk, &vectors.site.layout, bound).at(&path)? {
                 Some(own) => {
                     let length = own.length().at(&path)?;
-                    copy_bytes(&*self.site.disk, &*own, 0..length, scratch.path(), None)?;
+                    copy_bytes(&*vectors.site.disk, &*own, 0..length, scratch.path(), None)?;
                 }
-                None => drop(self.site.disk.create(scratch.path()).at(scratch.path())?),
+                None => drop(vectors.site.disk.create(scratch.path()).at(scratch.path())?),
             }
-            let file = self.site.disk.open(scratch.path(), Access::Write).at(scratch.path())?;
+            let file = vectors
+                .site
+                .disk
+                .open(scratch.path(), Access::Write)
+                .at(scratch.path())?;
             for (row, bytes) in &found {
                 let offset = u64::from(*row) * bound.stride();
                 file.write_at(bytes, offset).at(scratch.path())?;
@@ -196,9 +159,52 @@ impl Store {
             count += found.len() as u64;
         }
         if count > 0 {
-            self.vectors = crate::store::vectors::Vectors::default();
+            vectors.forget();
         }
         Ok(count)
+    }
+}
+
+/// Finds the bytes of rows in other folders, and in other files of the space.
+fn look_elsewhere(site: &Site, bound: &Bound, bad: &mut [Bad]) {
+    let others = other_folders(&*site.disk, &site.layout);
+    for other in &others {
+        let Some(rows) = mapped(&*site.disk, &other.rows(&bound.name, bound.generation)) else {
+            continue;
+        };
+        for bad in bad.iter_mut().filter(|bad| bad.found.is_none()) {
+            if is_row(rows.bytes(), bad.row, bound, &bad.digest) {
+                bad.found = Some((Arc::clone(&rows), bad.row));
+            }
+        }
+    }
+    for folder in others
+        .iter()
+        .map(|other| other.vectors())
+        .chain([site.layout.vectors()])
+    {
+        let missing = bad.iter().enumerate().filter(|(_, bad)| bad.found.is_none());
+        let mut missing: HashMap<[u8; 32], Vec<usize>> = missing.fold(HashMap::new(), |mut missing, (at, bad)| {
+            missing.entry(bad.digest).or_default().push(at);
+            missing
+        });
+        let names = site.disk.list(&folder).unwrap_or_default();
+        for name in names.iter().filter(|name| is_of_space(name, &bound.name)) {
+            if missing.is_empty() {
+                break;
+            }
+            let Some(rows) = mapped(&*site.disk, &folder.join(name)) else {
+                continue;
+            };
+            for (row, digest) in digests(rows.bytes(), bound) {
+                for at in missing.remove(&digest).unwrap_or_default() {
+                    bad[at].found = Some((Arc::clone(&rows), row));
+                }
+                if missing.is_empty() {
+                    break;
+                }
+            }
+        }
     }
 }
 

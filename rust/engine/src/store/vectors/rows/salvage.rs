@@ -10,17 +10,20 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::check::{is_of_this_file, is_row, map_rows, row_bytes};
-use super::regain::named;
+use super::write::rows_not_to_touch;
 use crate::digest::Hex;
 use crate::disk::Mapping;
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
-use crate::store::Store;
-use crate::store::vectors::records::format::{Bound, write_empty, write_groups, write_space};
+use crate::log::{Log, Site};
+use crate::state::State;
+use crate::store::vectors::Vectors;
+use crate::store::vectors::records::format::{Bound, shown, write_empty, write_groups, write_space};
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::records::read::Group;
 
@@ -48,33 +51,46 @@ struct Space {
 }
 
 /// What all spaces have left behind.
-#[derive(Default)]
 pub(in crate::store) struct Salvage {
+    site: Arc<Site>,
+    /// Damaged lines may have named rows that nothing names now.
+    is_log_damaged: bool,
     spaces: BTreeMap<String, Space>,
     files: HashMap<(String, u64), Mapping>,
 }
 
 impl Salvage {
+    /// Nothing so far.
+    pub fn of(site: &Arc<Site>, is_log_damaged: bool) -> Self {
+        Self {
+            site: Arc::clone(site),
+            is_log_damaged,
+            spaces: BTreeMap::new(),
+            files: HashMap::new(),
+        }
+    }
+
     /// Whether no group was left behind.
     pub(in crate::store) fn is_empty(&self) -> bool {
         self.spaces.is_empty()
     }
 
     /// Whether a group was left behind; then it is looked through.
-    pub(in crate::store) fn takes(&mut self, store: &Store, index: &RowIndex, group: &Group<'_>) -> Result<bool> {
+    pub(in crate::store) fn takes(&mut self, state: &State, index: &RowIndex, group: &Group<'_>) -> Result<bool> {
         if group.generation >= index.bound.generation || group.ids.is_empty() {
             return Ok(false);
         }
         let old = index.bound.at(group.generation);
         let key = (group.space.clone(), group.generation);
         if let Entry::Vacant(place) = self.files.entry(key) {
-            let path = store.site.layout.rows(&old.name, old.generation);
-            place.insert(map_rows(&*store.site.disk, &store.site.layout, &old, u64::MAX).at(&path)?);
+            let path = self.site.layout.rows(&old.name, old.generation);
+            place.insert(map_rows(&*self.site.disk, &self.site.layout, &old, u64::MAX).at(&path)?);
         }
-        let first = index
-            .rows
-            .max(index.reserved())
-            .max(store.rows_not_to_touch(&index.bound)?);
+        let first =
+            index
+                .rows
+                .max(index.reserved())
+                .max(rows_not_to_touch(&self.site, self.is_log_damaged, &index.bound)?);
         let space = self.spaces.entry(group.space.clone()).or_insert_with(|| Space {
             bound: index.bound.clone(),
             comes_along: index.is_implied && !index.bound.model.is_empty(),
@@ -91,10 +107,7 @@ impl Salvage {
             .or_default()
             .insert_range(group.row..end);
         for ((row, id), digest) in (group.row..).zip(&group.ids).zip(&group.digests) {
-            let owner = store
-                .state
-                .slot_spelled(id)
-                .filter(|owner| index.ever_of(*owner).is_none());
+            let owner = state.slot_spelled(id).filter(|owner| index.ever_of(*owner).is_none());
             let was = (group.generation, row);
             let Some(owner) = owner.filter(|owner| space.rows.get(owner).is_none_or(|found| found.was < was)) else {
                 continue;
@@ -149,14 +162,19 @@ impl Salvage {
 
     /// Puts what is certain behind the other rows, durably, and says so in a draft. A space whose own file cannot be
     /// written is left as it is.
-    pub(in crate::store) fn bring(&self, store: &mut Store, draft: &mut Draft) -> Result<()> {
-        let depth = store.options.recursion_depth;
+    pub(in crate::store) fn bring(
+        &self,
+        vectors: &mut Vectors,
+        log: &mut Log,
+        depth: i64,
+        draft: &mut Draft,
+    ) -> Result<()> {
         for space in self.spaces.values() {
             let bound = &space.bound;
             let certain = self.certain(space);
             if !certain.is_empty() {
-                let path = store.site.layout.rows(&bound.name, bound.generation);
-                let file = match store.rows_file(bound) {
+                let path = self.site.layout.rows(&bound.name, bound.generation);
+                let file = match vectors.rows_file(log, bound) {
                     Err(Error::Io { source, .. }) if is_of_this_file(&source) => continue,
                     opened => opened?,
                 };
@@ -164,7 +182,7 @@ impl Salvage {
                     file.write_at(bytes, row * bound.stride()).at(&path)?;
                 }
                 let synced = file.sync();
-                store.hear(synced, &path)?;
+                log.hear(synced, &path)?;
             }
             for group in &space.groups {
                 write_empty(draft, &bound.name, *group)?;
@@ -177,4 +195,10 @@ impl Salvage {
         }
         Ok(())
     }
+}
+
+/// How a report names an embedding that is lost.
+pub(in crate::store) fn named(id: &[u8], space: &str, is_living: bool) -> String {
+    let which = if is_living { "the" } else { "an earlier" };
+    format!("{which} embedding of {:?} in space {space:?}", shown(id))
 }

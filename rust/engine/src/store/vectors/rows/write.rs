@@ -17,9 +17,9 @@ use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::layout::rows_name;
 use crate::log::files::{copy_range, is_taken_by_others, with_suffix};
-use crate::options::Durability;
+use crate::log::{Log, Site};
 use crate::ordered::in_order;
-use crate::store::Store;
+use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS};
 use crate::store::vectors::records::ids::Attachment;
 
@@ -32,14 +32,14 @@ const AHEAD_BYTES: u64 = 64 * 1024 * 1024;
 const AT_ONCE_BYTES: usize = 192 * 1024;
 
 /// A sync that runs while other work is done: one at a time.
-pub(in crate::store) struct Ahead {
+pub(in crate::store) struct SyncAhead {
     pub(in crate::store) file: Arc<dyn DiskFile>,
     wanted: bool,
     runs: AtomicBool,
     failed: Mutex<Option<io::Error>>,
 }
 
-impl Ahead {
+impl SyncAhead {
     /// Of this file; if nobody wants it synced, nothing ever happens.
     pub(in crate::store) fn of(file: &Arc<dyn DiskFile>, wanted: bool) -> Self {
         Self {
@@ -123,19 +123,23 @@ impl Target<'_> {
     }
 }
 
-impl Store {
+impl Vectors {
     /// Puts rows behind those that the log names; gives the groups that name them.
-    pub(in crate::store) fn write_rows<'scope>(
+    ///
+    /// # Errors
+    /// `Invalid` for a vector that is not finite; `Io`.
+    pub fn write_rows<'scope>(
         &self,
+        depth: i64,
         (bound, first): (&Bound, u32),
         attachment: &Attachment<'_>,
-        (scope, ahead): (&'scope Scope<'scope, '_>, &'scope Ahead),
+        (scope, ahead): (&'scope Scope<'scope, '_>, &'scope SyncAhead),
     ) -> Result<Vec<Draft>> {
         let target = Target {
             file: &*ahead.file,
             bound,
             first,
-            depth: self.options.recursion_depth,
+            depth,
         };
         let pieces = attachment.ids.len().div_ceil(GROUP_ROWS);
         let mut groups = Vec::with_capacity(pieces);
@@ -143,7 +147,7 @@ impl Store {
         let mut unsynced = 0;
         in_order(
             pieces as u64,
-            self.options.threads,
+            self.threads,
             |number, piece| target.write(attachment, number as usize, piece),
             |piece: &mut Piece| {
                 refused = piece.refused.take();
@@ -165,27 +169,17 @@ impl Store {
         Ok(groups)
     }
 
-    /// Whether anybody waits for rows to be on disk.
-    pub(in crate::store) fn syncs_at_all(&self) -> bool {
-        self.options.durability != Durability::Off
-    }
-
-    /// After a sync of rows that failed nobody may rely on the disk.
-    pub(in crate::store) fn hear(&mut self, outcome: io::Result<()>, path: &Path) -> Result<()> {
-        if let Err(fault) = &outcome {
-            self.log.poison(&fault.to_string());
-        }
-        outcome.at(path)
-    }
-
     /// The file of a space's rows, to be written; its name is durable. Whoever created it may have died before it was.
-    pub(in crate::store) fn rows_file(&mut self, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
+    ///
+    /// # Errors
+    /// `Io`; the log is poisoned if a sync fails.
+    pub fn rows_file(&mut self, log: &mut Log, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
         let path = self.site.layout.rows(&bound.name, bound.generation);
         let folder = self.site.layout.vectors();
         let file = match self.site.disk.open(&path, Access::Write) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
                 self.site.make_folder(&folder, self.site.layout.folder())?;
-                self.vectors.durable_names.remove(&path);
+                self.durable_names.remove(&path);
                 self.site.disk.create(&path).at(&path)?
             }
             opened => {
@@ -197,10 +191,10 @@ impl Store {
                 }
             }
         };
-        if !self.vectors.durable_names.contains(&path) {
+        if !self.durable_names.contains(&path) {
             let synced = self.site.disk.sync_dir(&folder);
-            self.hear(synced, &folder)?;
-            self.vectors.durable_names.insert(path);
+            log.hear(synced, &folder)?;
+            self.durable_names.insert(path);
         }
         Ok(file)
     }
@@ -210,43 +204,49 @@ impl Store {
         let path = self.site.layout.rows(&bound.name, bound.generation);
         let length = shared.length().at(&path)?;
         copy_range(&*self.site.disk, shared, 0..length, &path, None)?;
-        self.vectors.durable_names.remove(&path);
+        self.durable_names.remove(&path);
         self.site.disk.open(&path, Access::Write).at(&path)
     }
+}
 
-    /// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
-    pub(in crate::store) fn rows_not_to_touch(&self, bound: &Bound) -> Result<u32> {
-        if self.log.report.damage.is_empty() {
-            return Ok(0);
-        }
-        let path = self.site.layout.rows(&bound.name, bound.generation);
-        match self.site.disk.status(&path) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(0),
-            status => {
-                let rows = status.at(&path)?.length.div_ceil(bound.stride());
-                u32::try_from(rows).map_err(|_| Error::limit(format!("the space {:?} has no rows left", bound.name)))
-            }
+/// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
+pub(in crate::store) fn rows_not_to_touch(site: &Site, is_log_damaged: bool, bound: &Bound) -> Result<u32> {
+    if !is_log_damaged {
+        return Ok(0);
+    }
+    let path = site.layout.rows(&bound.name, bound.generation);
+    match site.disk.status(&path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(0),
+        status => {
+            let rows = status.at(&path)?.length.div_ceil(bound.stride());
+            u32::try_from(rows).map_err(|_| Error::limit(format!("the space {:?} has no rows left", bound.name)))
         }
     }
+}
 
-    /// The first generation from some on whose file can be written: a folder or a link in its place is somebody else's, and
-    /// in a damaged log a file may hold rows that damaged lines named.
-    pub(in crate::store) fn free_generation(&self, name: &str, from: u64, awaited: &[String]) -> u64 {
-        let is_taken = |generation: &u64| {
-            // Somebody is about to bring a file of this name.
-            if awaited
-                .iter()
-                .any(|file| rows_name(name, *generation).ends_with(&format!("/{file}")))
-            {
-                return true;
-            }
-            let path = self.site.layout.rows(name, *generation);
-            let is_kept = !self.log.report.damage.is_empty() && self.site.disk.exists(&path);
-            let is_others = |path: &Path| is_taken_by_others(&*self.site.disk, path);
-            is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
-        };
-        (from..).find(|generation| !is_taken(generation)).unwrap_or(from)
-    }
+/// The first generation from some on whose file can be written: a folder or a link in its place is somebody else's, and
+/// in a damaged log a file may hold rows that damaged lines named.
+pub(in crate::store) fn free_generation(
+    site: &Site,
+    is_log_damaged: bool,
+    name: &str,
+    from: u64,
+    awaited: &[String],
+) -> u64 {
+    let is_taken = |generation: &u64| {
+        // Somebody is about to bring a file of this name.
+        if awaited
+            .iter()
+            .any(|file| rows_name(name, *generation).ends_with(&format!("/{file}")))
+        {
+            return true;
+        }
+        let path = site.layout.rows(name, *generation);
+        let is_kept = is_log_damaged && site.disk.exists(&path);
+        let is_others = |path: &Path| is_taken_by_others(&*site.disk, path);
+        is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
+    };
+    (from..).find(|generation| !is_taken(generation)).unwrap_or(from)
 }
 
 /// Whether every component is a number.

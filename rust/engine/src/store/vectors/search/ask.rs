@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::query::MOST_STARTS;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::rows_name;
-use crate::state::unspelled;
+use crate::state::{State, unspelled};
+use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{is_row, row_damage};
-use crate::store::{Shared, Store};
 
 /// What there is to say about a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,10 +48,10 @@ pub struct Matrix {
     pub ids: Vec<Option<String>>,
 }
 
-impl Store {
+impl Vectors {
     /// All spaces, by name.
-    pub fn spaces(&self) -> Vec<SpaceReport> {
-        let known = self.known_spaces();
+    pub fn spaces(&self, state: &State) -> Vec<SpaceReport> {
+        let known = self.known(state);
         let report = |index: &RowIndex| SpaceReport {
             name: index.bound.name.clone(),
             model: index.bound.model.clone(),
@@ -74,10 +73,10 @@ impl Store {
     ///
     /// # Errors
     /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
-    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        let mut known = self.known_spaces();
+    pub fn embedding(&self, state: &State, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        let mut known = self.known(state);
         let index = known.find(space)?;
-        let Some(row) = self.state.slot_of(id).and_then(|slot| index.row_of(slot)) else {
+        let Some(row) = state.slot_of(id).and_then(|slot| index.row_of(slot)) else {
             return Ok(None);
         };
         let bound = &index.bound;
@@ -103,8 +102,8 @@ impl Store {
     }
 
     /// Hears what was found damaged: such rows are passed over from now on.
-    pub fn note_damage(&self, found: &[Damage]) {
-        let mut known = self.known_spaces();
+    pub fn note_damage(&self, state: &State, found: &[Damage]) {
+        let mut known = self.known(state);
         for damage in found.iter().filter(|damage| damage.kind == DamageKind::RowAltered) {
             let bounds = known.spaces.spaces.values().map(|index| &index.bound);
             let of_file = |bound: &&Bound| rows_name(&bound.name, bound.generation) == damage.path;
@@ -121,12 +120,12 @@ impl Store {
     ///
     /// # Errors
     /// `NoSpace`.
-    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
-        let known = self.known_spaces();
+    pub fn matrix(&self, state: &State, space: Option<&str>) -> Result<Matrix> {
+        let known = self.known(state);
         let index = known.find(space)?;
         let name = |row: u32| {
             let owner = index.owner_of(row).filter(|_| index.is_living(row))?;
-            Some(unspelled(self.state.spelled_id(owner)))
+            Some(unspelled(state.spelled_id(owner)))
         };
         Ok(Matrix {
             path: self.site.layout.rows(&index.bound.name, index.bound.generation),
@@ -134,23 +133,5 @@ impl Store {
             dim: index.bound.dim,
             ids: (0..index.rows).map(name).collect(),
         })
-    }
-}
-
-impl Shared {
-    /// As [`Store::embedding`]. A compaction may take the file away between the look at the log and the look at the row, so
-    /// damage is told only if a second look, at the log as it is then, finds the same.
-    ///
-    /// # Errors
-    /// As [`Store::embedding`].
-    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        let mut seen = None;
-        for _ in 0..MOST_STARTS {
-            match self.read(|store| store.embedding(space, id)) {
-                Err(Error::Corrupted(damage)) if seen.as_ref() != Some(&damage) => seen = Some(damage),
-                outcome => return outcome,
-            }
-        }
-        Err(Error::busy("the rows keep being replaced by other writers"))
     }
 }

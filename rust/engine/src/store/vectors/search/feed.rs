@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use crate::blocks::Columns;
 use crate::disk::Mapping;
 use crate::error::{At, Result};
-use crate::store::Store;
+use crate::state::State;
+use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::space_name;
 use crate::store::vectors::records::read::{Word, read};
 use crate::store::vectors::rows::check::{is_row, map_rows, row_bytes};
@@ -13,25 +14,25 @@ use crate::store::vectors::rows::check::{is_row, map_rows, row_bytes};
 /// What the ids of blocks begin with.
 const BLOCK: &[u8] = b"block:";
 
-impl Store {
+impl Vectors {
     /// Tells columns of blocks which embeddings are new, checked against the log: a row that is damaged is none.
     ///
     /// # Errors
     /// `Io`.
-    pub(in crate::store) fn tell_embeddings(&self, columns: &mut Columns) -> Result<()> {
-        let changes = self.state.vector_changes();
+    pub fn feed(&self, state: &State, columns: &mut Columns) -> Result<()> {
+        let changes = state.vector_changes();
         let news = changes.get(columns.embeddings_seen()..).unwrap_or_default();
-        let known = self.known_spaces();
+        let known = self.known(state);
         // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
         let is_other = |slot: &u32| {
-            let name = space_name(self.state.spelled_id(*slot));
+            let name = space_name(state.spelled_id(*slot));
             let space = name.map(|name| known.spaces.spaces.get(name));
             space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
         };
         let mut slots = news.to_vec();
         if columns.embeddings_seen() > 0 && news.iter().any(is_other) {
             *columns = Columns::default();
-            columns.follow(&self.state);
+            columns.follow(state);
             slots = changes.to_vec();
         }
         slots.sort_unstable();
@@ -39,7 +40,7 @@ impl Store {
         let mut lacks = false;
         let mut files: HashMap<String, Mapping> = HashMap::new();
         for slot in slots {
-            let word = read(self.state.spelled_id(slot), self.state.record_in(slot));
+            let word = read(state.spelled_id(slot), state.record_in(slot));
             let Some(Word::Group(group)) = word else { continue };
             let Some(index) = known.spaces.spaces.get(&group.space) else {
                 continue;
@@ -57,7 +58,7 @@ impl Store {
             let rows = files.get(&bound.name).map(Mapping::bytes).unwrap_or_default();
             for ((row, id), digest) in (group.row..).zip(&group.ids).zip(&group.digests) {
                 let Some(block) = id.strip_prefix(BLOCK) else { continue };
-                let current = self.state.slot_spelled(id).and_then(|owner| index.row_of(owner));
+                let current = state.slot_spelled(id).and_then(|owner| index.row_of(owner));
                 if current.is_some_and(|current| current != row) {
                     continue;
                 }
@@ -70,7 +71,7 @@ impl Store {
                 columns.take_embedding(&bound.name, block, vector.as_deref());
             }
         }
-        columns.end_embeddings(changes.len(), lacks, self.options.threads);
+        columns.end_embeddings(changes.len(), lacks, self.threads);
         Ok(())
     }
 }

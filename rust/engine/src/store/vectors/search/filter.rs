@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::event::Op;
 use crate::event::line::{Event, Trust};
 use crate::state::{Query, Sieve};
-use crate::store::Store;
+use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
 use crate::vector::Masks;
@@ -58,24 +58,24 @@ pub struct Filters(HashMap<Key, Arc<Filter>>);
 
 impl Filters {
     /// The rows of a space whose records a query asks for.
-    pub fn rows_for(&mut self, store: &Store, index: &RowIndex, query: &Query) -> Result<Arc<Filter>> {
+    pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<Filter>> {
         let key = (
             format::file_name(&index.bound),
             query.kind.clone(),
             query.status.clone(),
             query.min_confidence.to_bits(),
         );
-        let seq = store.last_seq();
+        let seq = live.last_seq();
         let known = self.0.get(&key);
         if let Some(filter) = known.filter(|filter| filter.seq == seq) {
             return Ok(Arc::clone(filter));
         }
-        let sieve = store.state.sieve(query);
+        let sieve = live.state.sieve(query);
         let mut filter = match known {
-            Some(filter) if filter.died <= index.died.len() => follow(store, index, &sieve, filter)?,
+            Some(filter) if filter.died <= index.died.len() => follow(live, index, &sieve, filter)?,
             _ => None,
         }
-        .unwrap_or_else(|| Filter::of(all_rows(store, index, &sieve)));
+        .unwrap_or_else(|| Filter::of(all_rows(live, index, &sieve)));
         filter.seq = seq;
         filter.died = index.died.len();
         filter.is_all = filter.rows.len() == u64::from(index.rows);
@@ -88,12 +88,12 @@ impl Filters {
     }
 }
 
-fn all_rows(store: &Store, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {
+fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {
     let mut rows = RoaringBitmap::new();
     // Mostly all of them are wanted: runs are quicker to put in than rows.
     let mut run = 0..0;
     for (row, owner) in index.living_rows() {
-        if !store.state.passes(sieve, owner) {
+        if !live.state.passes(sieve, owner) {
             continue;
         }
         if run.end != row {
@@ -106,17 +106,17 @@ fn all_rows(store: &Store, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {
     rows
 }
 
-fn is_wanted(store: &Store, index: &RowIndex, sieve: &Sieve, row: u32) -> bool {
+fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, row: u32) -> bool {
     let owner = index.owner_of(row).filter(|_| index.is_living(row));
-    owner.is_some_and(|owner| store.state.passes(sieve, owner))
+    owner.is_some_and(|owner| live.state.passes(sieve, owner))
 }
 
 /// The rows of an earlier question, put right; `None` if too much happened, or it cannot be told what.
-fn follow(store: &Store, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Result<Option<Filter>> {
-    let since = store.state.timeline().since(before.seq + 1);
+fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Result<Option<Filter>> {
+    let since = live.state.timeline().since(before.seq + 1);
     let events: u64 = since.iter().map(|range| range.len() as u64).sum();
     // A log that was compacted since does not tell all.
-    if events > MOST_CHANGES || events != store.last_seq().saturating_sub(before.seq) {
+    if events > MOST_CHANGES || events != live.last_seq().saturating_sub(before.seq) {
         return Ok(None);
     }
     let mut rows = before.rows.clone();
@@ -125,7 +125,7 @@ fn follow(store: &Store, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Re
     }
     let mut touched = RoaringBitmap::new();
     for range in since {
-        store.each_line(range, |line| {
+        live.each_line(range, |line| {
             let Ok(event) = Event::read(line, Trust::Hashes) else {
                 return;
             };
@@ -133,7 +133,7 @@ fn follow(store: &Store, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Re
                 return;
             }
             let id = event.record_id(line);
-            if let Some(slot) = store.state.slot_spelled(id) {
+            if let Some(slot) = live.state.slot_spelled(id) {
                 touched.extend(index.row_of(slot));
                 if format::group_space(id) == Some(&index.bound.name)
                     && let Some(first) = format::group_row(id)
@@ -145,7 +145,7 @@ fn follow(store: &Store, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Re
         })?;
     }
     for row in touched {
-        if is_wanted(store, index, sieve, row) {
+        if is_wanted(live, index, sieve, row) {
             rows.insert(row);
         } else {
             rows.remove(row);

@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roaring::RoaringBitmap;
 
 use super::filter::Filter;
-use super::query::{Hunt, Question, floats};
+use super::query::{Question, VectorSearch, floats};
 use crate::error::{At, Error, Result};
 use crate::state::{Changes, Query};
+use crate::store::live_log::LiveLog;
+use crate::store::vectors::Vectors;
 use crate::store::vectors::records::index::BLOCK_ROWS;
 use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
-use crate::store::{Shared, Store};
 use crate::text;
 use crate::vector::score::Scorer;
 use crate::vector::{Cpu, Rows};
@@ -26,7 +27,7 @@ const MOST_CHANGES: usize = 4096;
 
 /// All living rows of a space, taken along for one search.
 pub(in crate::store) struct Nearby {
-    hunt: Hunt,
+    search: VectorSearch,
     living: Arc<Filter>,
     vector: Vec<f32>,
 }
@@ -40,54 +41,56 @@ pub(in crate::store) struct Near {
     scorer: Scorer,
 }
 
-impl Store {
+impl Vectors {
     /// Takes along what is needed to say how near records are.
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
-    pub(in crate::store) fn start_nearby(&self, space: Option<&str>, vector: &[f32]) -> Result<Nearby> {
+    pub(in crate::store) fn start_nearby(
+        &self,
+        live: LiveLog<'_>,
+        space: Option<&str>,
+        vector: &[f32],
+    ) -> Result<Nearby> {
         let everyone = Query {
             min_confidence: f64::NEG_INFINITY,
             faces: true,
             ..Query::default()
         };
-        let hunt = self.start_hunt(&Question {
-            space,
-            query: everyone,
-            ..Question::default()
-        })?;
+        let search = self.start_search(
+            live,
+            &Question {
+                space,
+                query: everyone,
+                ..Question::default()
+            },
+        )?;
         Ok(Nearby {
-            living: Arc::clone(&hunt.filter),
+            living: Arc::clone(&search.filter),
             vector: vector.to_vec(),
-            hunt,
+            search,
         })
     }
 }
 
-impl Shared {
-    /// Whether the rows that were taken along are still those of the space.
-    ///
-    /// # Errors
-    /// As every look at the log.
-    pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> Result<bool> {
-        self.look_again_if_damaged(&nearby.hunt)?;
-        Ok(self.looking().has_rows_of(&nearby.hunt))
-    }
-}
-
 impl Nearby {
+    /// The search that it is.
+    pub fn search(&self) -> &VectorSearch {
+        &self.search
+    }
+
     /// The nearest of the rows that are left.
     ///
     /// # Errors
     /// `Argument` for a vector of another dimension or that is not finite, `Io`.
     pub fn run(mut self, pool: usize) -> Result<Near> {
-        self.hunt.k = pool.min(self.hunt.rows as usize);
-        let found = self.hunt.run(&self.vector, self.vector.len())?;
-        let owner = |row: u32| self.hunt.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
+        self.search.k = pool.min(self.search.rows as usize);
+        let found = self.search.run(&self.vector, self.vector.len())?;
+        let owner = |row: u32| self.search.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
         let best = found.iter().flatten();
         let best = best.map(|hit| (owner(hit.row), f64::from(hit.score))).collect();
-        let path = self.hunt.shelves.rows_path();
-        let ready = self.hunt.ready().at(&path)?;
+        let path = self.search.shelves.rows_path();
+        let ready = self.search.ready().at(&path)?;
         Ok(Near {
             best,
             scorer: Scorer::new(&self.vector, Cpu::best()),
@@ -105,21 +108,21 @@ impl Near {
 
     /// Whether the embedding of a record that has a cosine is still what the log says.
     pub fn check_again(&self, slot: u32) -> bool {
-        let row = self.nearby.hunt.rows_by_slot.get(slot as usize);
-        row.is_some_and(|row| self.nearby.hunt.check_again(&self.ready, *row))
+        let row = self.nearby.search.rows_by_slot.get(slot as usize);
+        row.is_some_and(|row| self.nearby.search.check_again(&self.ready, *row))
     }
 
     /// The cosine of a record, whether it is among the best or not; none without an embedding that can be believed.
     pub fn cosine(&self, slot: u32) -> Option<f64> {
-        let Nearby { hunt, living, .. } = &self.nearby;
-        let row = *hunt.rows_by_slot.get(slot as usize)?;
+        let Nearby { search, living, .. } = &self.nearby;
+        let row = *search.rows_by_slot.get(slot as usize)?;
         if !living.rows.contains(row) || row as usize >= self.ready.count {
             return None;
         }
-        let bound = &hunt.shelves.bound;
+        let bound = &search.shelves.bound;
         let bytes = &self.ready.rows.bytes()[..self.ready.count * 4 * bound.dim];
         let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        let check = || is_row(bytes, row, bound, &hunt.blocks[number].digests[place]);
+        let check = || is_row(bytes, row, bound, &search.blocks[number].digests[place]);
         if !self.ready.marks[number].admit(place, check) {
             return None;
         }
@@ -160,7 +163,7 @@ impl Narrowed {
     }
 
     fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<Known>> {
-        let is_same = |one: &&Arc<Known>| one.is_for(&nearby.hunt.shelves, wanted);
+        let is_same = |one: &&Arc<Known>| one.is_for(&nearby.search.shelves, wanted);
         self.known().iter().find(is_same).cloned()
     }
 
@@ -189,18 +192,18 @@ impl Narrowed {
     ) {
         let question = index.question(&[], wanted);
         let passes = |row: &u32| {
-            let block = &nearby.hunt.blocks[*row as usize / BLOCK_ROWS];
+            let block = &nearby.search.blocks[*row as usize / BLOCK_ROWS];
             let doc = index.doc_of(block.owners[*row as usize % BLOCK_ROWS]);
             doc.is_some_and(|doc| question.passes(doc))
         };
         let rows = match self.before(nearby, wanted) {
             Some(before) if before.changes == changes && Arc::ptr_eq(&before.living, &nearby.living) => {
-                nearby.hunt.filter = Arc::clone(&before.rows);
+                nearby.search.filter = Arc::clone(&before.rows);
                 return;
             }
             Some(before) if before.changes == recent.from && (recent.from..=recent.until).contains(&changes) => {
                 let mut touched = &before.living.rows ^ &nearby.living.rows;
-                let by_slot = &nearby.hunt.rows_by_slot;
+                let by_slot = &nearby.search.rows_by_slot;
                 touched.extend(recent.slots.iter().filter_map(|slot| by_slot.get(*slot as usize)));
                 let kept = &before.rows.rows - &touched;
                 touched &= &nearby.living.rows;
@@ -209,19 +212,19 @@ impl Narrowed {
             _ => nearby.living.rows.iter().filter(passes).collect(),
         };
         let mut rows = Filter::of(rows);
-        rows.is_all = rows.rows.len() == u64::from(nearby.hunt.rows);
-        nearby.hunt.filter = Arc::new(rows);
+        rows.is_all = rows.rows.len() == u64::from(nearby.search.rows);
+        nearby.search.filter = Arc::new(rows);
         let mut known = self.known();
-        known.retain(|one| !one.is_for(&nearby.hunt.shelves, wanted));
+        known.retain(|one| !one.is_for(&nearby.search.shelves, wanted));
         if known.len() == MOST_NARROWED {
             known.remove(0);
         }
         known.push(Arc::new(Known {
-            shelves: Arc::clone(&nearby.hunt.shelves),
+            shelves: Arc::clone(&nearby.search.shelves),
             living: Arc::clone(&nearby.living),
             changes,
             wanted: wanted.clone(),
-            rows: Arc::clone(&nearby.hunt.filter),
+            rows: Arc::clone(&nearby.search.filter),
         }));
     }
 }

@@ -12,18 +12,16 @@ use roaring::RoaringBitmap;
 
 use super::filter::Filter;
 use crate::error::{At, Error, Result};
-use crate::state::{Query, unspelled};
+use crate::state::{Query, State, unspelled};
+use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block, RowIndex};
 use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::codes::Codes;
 use crate::store::vectors::rows::companions::BLOCK_GROUPS;
-use crate::store::{Shared, Store};
+use crate::store::vectors::{Known, Vectors};
 use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
-
-/// How often a search begins anew because the files were replaced under it.
-pub(in crate::store) const MOST_STARTS: usize = 4;
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +50,7 @@ pub struct Neighbour {
 }
 
 /// A search that runs without the store.
-pub struct Hunt {
+pub struct VectorSearch {
     pub(in crate::store) shelves: Arc<Shelves>,
     pub(in crate::store) blocks: Vec<Arc<Block>>,
     pub(in crate::store) rows: u32,
@@ -63,12 +61,12 @@ pub struct Hunt {
     threads: usize,
 }
 
-impl Store {
+impl Vectors {
     /// Takes along what a search needs.
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
-    pub fn start_hunt(&self, question: &Question<'_>) -> Result<Hunt> {
+    pub fn start_search(&self, live: LiveLog<'_>, question: &Question<'_>) -> Result<VectorSearch> {
         if cfg!(target_endian = "big") {
             // Rows are searched where they lie, and they lie there little-endian.
             return Err(Error::Unsupported {
@@ -76,18 +74,18 @@ impl Store {
                 recovery: "Search this store on a little-endian machine; its records can be read here.",
             });
         }
-        let mut known = self.known_spaces();
+        let mut known = self.known(live.state);
         let index = known.find(question.space)?;
         let bound = index.bound.clone();
         let shelves = self.shelves_of(&mut known, &bound);
-        let crate::store::vectors::Known { spaces, filters, .. } = &mut *known;
+        let Known { spaces, filters, .. } = &mut *known;
         let index = &spaces.spaces[&bound.name];
-        let mut filter = filters.rows_for(self, index, &question.query)?;
+        let mut filter = filters.rows_for(live, index, &question.query)?;
         if let Some(ids) = question.among {
-            let rows = ids.iter().filter_map(|id| index.row_of(self.state.slot_of(id)?));
+            let rows = ids.iter().filter_map(|id| index.row_of(live.state.slot_of(id)?));
             filter = Arc::new(Filter::of(rows.filter(|row| filter.rows.contains(*row)).collect()));
         }
-        Ok(Hunt {
+        Ok(VectorSearch {
             shelves,
             blocks: index.blocks.clone(),
             rows: index.rows,
@@ -95,12 +93,12 @@ impl Store {
             filter,
             k: question.k,
             min_score: question.min_score,
-            threads: self.options.threads,
+            threads: self.threads,
         })
     }
 
     /// What is kept of a space in memory.
-    pub(in crate::store) fn shelves_of(&self, known: &mut crate::store::vectors::Known, bound: &Bound) -> Arc<Shelves> {
+    pub(in crate::store) fn shelves_of(&self, known: &mut Known, bound: &Bound) -> Arc<Shelves> {
         let kept = known.shelves.get(&bound.name).filter(|shelves| shelves.bound == *bound);
         let shelves = kept.map_or_else(
             || Arc::new(Shelves::new(&self.site.disk, &self.site.layout, bound)),
@@ -111,15 +109,15 @@ impl Store {
     }
 
     /// Gives rows the names of their records; `None` if the log was read anew meanwhile, or the rows moved.
-    pub fn end_hunt(&self, hunt: &Hunt, found: &[Vec<Hit>]) -> Option<Vec<Vec<Neighbour>>> {
-        if !self.has_rows_of(hunt) {
+    pub fn end_search(&self, state: &State, search: &VectorSearch, found: &[Vec<Hit>]) -> Option<Vec<Vec<Neighbour>>> {
+        if !self.has_rows_of(state, search) {
             return None;
         }
         let name = |hit: &Hit| {
-            let block = &hunt.blocks[hit.row as usize / BLOCK_ROWS];
+            let block = &search.blocks[hit.row as usize / BLOCK_ROWS];
             let owner = block.owners[hit.row as usize % BLOCK_ROWS];
             Neighbour {
-                id: unspelled(self.state.spelled_id(owner)),
+                id: unspelled(state.spelled_id(owner)),
                 score: hit.score,
                 row: hit.row,
             }
@@ -128,57 +126,16 @@ impl Store {
     }
 
     /// Whether the rows of a search are still those of its space.
-    pub(in crate::store) fn has_rows_of(&self, hunt: &Hunt) -> bool {
-        let known = self.known_spaces();
-        let bound = &hunt.shelves.bound;
-        let is_kept = |shelves: &Arc<Shelves>| Arc::ptr_eq(shelves, &hunt.shelves);
+    pub(in crate::store) fn has_rows_of(&self, state: &State, search: &VectorSearch) -> bool {
+        let known = self.known(state);
+        let bound = &search.shelves.bound;
+        let is_kept = |shelves: &Arc<Shelves>| Arc::ptr_eq(shelves, &search.shelves);
         let stays = |index: &RowIndex| index.bound.generation == bound.generation;
         known.shelves.get(&bound.name).is_some_and(is_kept) && known.spaces.spaces.get(&bound.name).is_some_and(stays)
     }
-
-    /// The records nearest to each of these vectors, which lie end to end.
-    ///
-    /// # Errors
-    /// As [`Shared::nearest`].
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let hunt = self.start_hunt(question)?;
-        let found = hunt.run(queries, dim)?;
-        Ok(self.end_hunt(&hunt, &found).unwrap_or_default())
-    }
 }
 
-impl Shared {
-    /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending. Nobody
-    /// waits while the search runs.
-    ///
-    /// # Errors
-    /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`.
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let mut hunt = self.read(|store| store.start_hunt(question))?;
-        for _ in 0..MOST_STARTS {
-            let found = hunt.run(queries, dim)?;
-            self.look_again_if_damaged(&hunt)?;
-            if let Some(named) = self.looking().end_hunt(&hunt, &found) {
-                return Ok(named);
-            }
-            hunt = self.read(|store| store.start_hunt(question))?;
-        }
-        Err(Error::busy("the rows keep being replaced by other writers"))
-    }
-
-    /// Rows that are not there, or not right, may have been moved since the log was read: then the log says so by now.
-    ///
-    /// # Errors
-    /// As every look at the log.
-    pub(in crate::store) fn look_again_if_damaged(&self, hunt: &Hunt) -> Result<()> {
-        if hunt.shelves.is_damaged() {
-            return self.read(|_| Ok(()));
-        }
-        Ok(())
-    }
-}
-
-impl Hunt {
+impl VectorSearch {
     /// The best rows for each vector.
     ///
     /// # Errors
@@ -210,6 +167,11 @@ impl Hunt {
             }
             failed = now;
         }
+    }
+
+    /// Whether rows were found damaged so far.
+    pub(in crate::store) fn is_damaged(&self) -> bool {
+        self.shelves.is_damaged()
     }
 
     /// Whether a row is still what the log says.

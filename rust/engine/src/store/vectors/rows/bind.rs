@@ -1,0 +1,91 @@
+//! The space that an attachment goes to, and the row behind its last one.
+
+use super::write::{free_generation, rows_not_to_touch};
+use crate::error::{Error, Result};
+use crate::event::draft::Draft;
+use crate::state::State;
+use crate::store::vectors::Vectors;
+use crate::store::vectors::records::format::{self, Bound, check_name};
+use crate::store::vectors::records::ids::Attachment;
+use crate::store::vectors::records::index::Spaces;
+
+impl Vectors {
+    /// The space of an attachment and its next row; a new space is put into the draft.
+    ///
+    /// # Errors
+    /// `Bound`, `Argument`, `Io`.
+    pub fn bound_for(
+        &self,
+        state: &State,
+        is_log_damaged: bool,
+        attachment: &Attachment<'_>,
+        depth: i64,
+        draft: &mut Draft,
+    ) -> Result<(Bound, u32)> {
+        let known = self.known(state);
+        let name = attachment.space.unwrap_or_else(|| known.spaces.choice());
+        if let Some(index) = known.spaces.spaces.get(name) {
+            let bound = &index.bound;
+            let is_lost = bound.model.is_empty();
+            let shown = if is_lost {
+                "a model whose name is lost"
+            } else {
+                &bound.model
+            };
+            let model = attachment.model.unwrap_or(&bound.model);
+            if is_lost && model.is_empty() {
+                let reason = format!("the record that bound {name:?} is lost: name its model, and it is bound anew");
+                return Err(Error::argument("model", reason));
+            }
+            if (model != bound.model && !is_lost) || attachment.dim != bound.dim {
+                return Err(Error::Bound {
+                    space: name.to_owned(),
+                    model: shown.to_owned(),
+                    dim: bound.dim,
+                    given_model: model.to_owned(),
+                    given_dim: attachment.dim,
+                });
+            }
+            let mut bound = bound.clone();
+            if is_lost {
+                model.clone_into(&mut bound.model);
+                format::write_space(draft, &bound, depth)?;
+            }
+            let row = index
+                .rows
+                .max(index.reserved())
+                .max(rows_not_to_touch(&self.site, is_log_damaged, &bound)?);
+            return Ok((bound, row));
+        }
+        check_name(name)?;
+        let Spaces { spaces, dropped, .. } = &known.spaces;
+        let mut others = spaces.keys().chain(dropped.keys()).filter(|other| *other != name);
+        if let Some(other) = others.find(|other| other.eq_ignore_ascii_case(name)) {
+            return Err(Error::argument(
+                "space",
+                format!("{name:?} differs from {other:?} only in case"),
+            ));
+        }
+        let Some(model) = attachment.model.filter(|model| !model.is_empty()) else {
+            return Err(Error::argument(
+                "model",
+                format!("the new space {name:?} needs the name of its model"),
+            ));
+        };
+        let generation = free_generation(
+            &self.site,
+            is_log_damaged,
+            name,
+            dropped.get(name).map_or(0, |last| last + 1),
+            &[],
+        );
+        let bound = Bound {
+            name: name.to_owned(),
+            model: model.to_owned(),
+            dim: attachment.dim,
+            generation,
+        };
+        format::write_space(draft, &bound, depth)?;
+        Ok((bound, 0))
+    }
+}
