@@ -27,6 +27,12 @@ impl LiveLog<'_> {
         self.open.map_or(0, |log| log.mark().last_seq)
     }
 
+    /// The hash of the last event, or nothing.
+    pub fn head(&self) -> String {
+        let head = self.open.and_then(|log| log.mark().head);
+        head.map(|head| head.text().to_owned()).unwrap_or_default()
+    }
+
     /// The line of an event.
     ///
     /// # Errors

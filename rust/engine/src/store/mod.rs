@@ -31,17 +31,18 @@ mod upkeep;
 
 mod recovery;
 
+use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
 use crate::damage::Damage;
 use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
-use crate::event::draft::Draft;
 use crate::index::Indexes;
 use crate::layout::Layout;
+use crate::log;
 use crate::log::{Log, Site};
-use crate::options::{Checking, Durability, Options};
+use crate::options::{Durability, Options};
 use crate::state::{Query, State, Tally};
 use crate::verify::Report;
 
@@ -49,6 +50,7 @@ pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use care::Turns;
+pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
 pub use load::home::{layout_of, source_of};
 pub use load::loader::Moment;
@@ -64,16 +66,19 @@ pub use shared::{Needs, Shared};
 pub use sync::Syncing;
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
-pub use upkeep::snapshots::Snapshotting;
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
 pub use write::commit::{Committed, Group};
 pub use write::ingest::Ingested;
 pub use write::optimistic::{Bookmark, Change};
 
+use archives::archive_index::ArchiveCache;
+use files::snapshots::Snapshots;
 use follow::lost::missed;
+use history::lines::History;
 use live_log::LiveLog;
 use load::examine::nothing;
 use load::tails::kept_beside;
+use write::pending::Pending;
 
 /// An open store.
 pub struct Store {
@@ -83,18 +88,14 @@ pub struct Store {
     log: Log,
     state: State,
     /// What the state has not seen yet; nobody looks at it before.
-    pending: Option<write::pending::Pending>,
-    /// What it saw last of that.
-    seen: Vec<Arc<Draft>>,
+    pending: Pending,
     closed: bool,
-    /// How many events the log has when the next snapshot is due.
-    snapshot_due: u64,
-    /// One is due that is too large to be written on the way.
-    snapshot_wanted: bool,
+    /// When the next snapshot is due.
+    snapshots: Snapshots,
     /// The archives that were asked so far.
-    shelf: archives::archive_index::Shelf,
+    archives: ArchiveCache,
     /// The text index, once it was asked.
-    text: Arc<search::live_text::TextDesk>,
+    text: Arc<search::live_text::LiveTextIndex>,
     /// What faces look records up by; each follows when it is asked.
     indexes: RwLock<Indexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
@@ -117,18 +118,17 @@ impl Store {
         );
         let site = Arc::new(Site { disk, layout });
         let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
+        let snapshots = Snapshots::new(Arc::clone(&site));
         let vectors = vectors::Vectors::new(Arc::clone(&site), options.threads);
         let mut store = Self {
             site,
             options,
             log,
             state: State::default(),
-            pending: None,
-            seen: Vec::new(),
+            pending: Pending::default(),
             closed: false,
-            snapshot_due: upkeep::snapshots::FIRST_SNAPSHOT_EVENTS,
-            snapshot_wanted: false,
-            shelf: archives::archive_index::Shelf::default(),
+            snapshots,
+            archives: ArchiveCache::default(),
             text: Arc::default(),
             indexes: RwLock::default(),
             blocks: Arc::default(),
@@ -256,6 +256,43 @@ impl Store {
         missed(&self.site, &self.log)
     }
 
+    /// How the log stood to the remembered head when it was read.
+    pub fn standing(&self) -> &Standing {
+        self.log.head.standing()
+    }
+
+    /// Why the head could not be noted when it was tried last.
+    pub fn head_fault(&self) -> Option<&str> {
+        self.log.head.fault()
+    }
+
+    /// Where the head is noted.
+    pub fn head_file(&self) -> Option<&Path> {
+        self.options.head_file.as_deref()
+    }
+
+    /// How the files of a store stand to a remembered head. A loss is believed only of a note and a log that nobody replaced
+    /// during the look.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+        log::standing_of(disk, layout, note)
+    }
+
+    /// Notes how far the log is known to be on disk, whoever brought it there.
+    pub fn tell_known_head(&mut self) {
+        self.log.tell_known_head();
+    }
+
+    /// The same for someone who only looked at the files, without opening them.
+    ///
+    /// # Errors
+    /// `Io` if the note cannot be written.
+    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
+        log::note_known_head(disk, layout, note)
+    }
+
     /// What is wrong with the files of rows at first sight, one sentence each.
     pub fn short_rows(&self) -> Vec<String> {
         self.vectors.short_rows(&self.state)
@@ -298,6 +335,91 @@ impl Store {
             .vectors
             .end_search(&self.state, &search, &found)
             .unwrap_or_default())
+    }
+
+    /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
+    /// live log has an index in memory, each archive one beside it.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
+    pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
+        self.past().of_record(id)
+    }
+
+    /// Every line of the live log whose seq is at least `from_seq`.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
+        self.past().replay(from_seq)
+    }
+
+    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
+    /// those of the faces only if asked for.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
+    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
+        self.past().changed_since(seq, faces)
+    }
+
+    /// The store as it was at a moment, in the live log or in an archive.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
+    pub fn as_of(&self, moment: Moment) -> Result<View> {
+        self.past().as_of(moment)
+    }
+
+    /// What was said before.
+    fn past(&self) -> History<'_> {
+        History {
+            site: &self.site,
+            log: &self.log,
+            state: &self.state,
+            archives: &self.archives,
+            threads: self.options.threads,
+        }
+    }
+
+    /// Whether a snapshot is due that whoever looks after the store should write.
+    pub fn wants_snapshot(&self) -> bool {
+        self.snapshots.is_wanted()
+    }
+
+    /// A snapshot that is due, to be written while others go on; `None` if none is.
+    pub fn start_snapshot(&mut self) -> Option<Snapshotting> {
+        self.snapshots.start(&self.log, &mut self.state)
+    }
+
+    /// Gives a snapshot its name, unless the log was replaced meanwhile and has a newer one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`.
+    pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
+        self.snapshots.end(&mut self.log, snapshot)
+    }
+
+    /// `snapshot.json` is derived: if it cannot be written, the log is none the worse.
+    fn write_wanted_snapshot(&mut self) {
+        if !self.snapshots.take_wanted() {
+            return;
+        }
+        self.settle();
+        if self.snapshots.write(&self.log, &mut self.state).is_err() {
+            let note = "snapshot.json could not be written".to_owned();
+            self.log.report.notes.push(note);
+        }
+    }
+
+    /// Whether the state has seen everything that this store wrote.
+    fn is_settled(&self) -> bool {
+        self.pending.is_settled()
+    }
+
+    /// Shows the state what it has not seen; nobody may look at it before.
+    fn settle(&mut self) {
+        self.pending.settle(&mut self.state);
     }
 
     /// The live log beside its state.

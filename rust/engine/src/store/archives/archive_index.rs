@@ -33,7 +33,7 @@ const DIGEST_BYTES: usize = 32;
 const BUFFER_BYTES: u64 = 1024 * 1024;
 
 /// An archive that is the one the log names, with its index once that was needed.
-pub(in crate::store) struct Volume {
+pub(in crate::store) struct IndexedArchive {
     /// Its name, relative to the store's folder.
     pub name: String,
     /// The archive itself.
@@ -48,14 +48,20 @@ pub(in crate::store) struct Volume {
 
 /// The archives that were asked so far. What was checked once is not checked again: the handle stays on the same file.
 #[derive(Default)]
-pub(in crate::store) struct Shelf(Mutex<HashMap<String, Arc<Volume>>>);
+pub(in crate::store) struct ArchiveCache(Mutex<HashMap<String, Arc<IndexedArchive>>>);
 
-impl Shelf {
+impl ArchiveCache {
     /// The archive of this name, which must have this digest; `None` if it is not there.
     ///
     /// # Errors
     /// `Corrupted` if it is another, `Io`.
-    pub fn volume(&self, disk: &dyn Disk, layout: &Layout, name: &str, digest: &str) -> Result<Option<Arc<Volume>>> {
+    pub fn volume(
+        &self,
+        disk: &dyn Disk,
+        layout: &Layout,
+        name: &str,
+        digest: &str,
+    ) -> Result<Option<Arc<IndexedArchive>>> {
         let path = layout.inside(name);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         if let Some(volume) = known.filter(|volume| volume.sha256.text() == digest && is_at(disk, &path, volume)) {
@@ -68,7 +74,7 @@ impl Shelf {
         };
         let sha256 = check_digest(&*archive.packed, name, digest)?;
         let length = archive.log.length().or_damage(name)?;
-        let volume = Arc::new(Volume {
+        let volume = Arc::new(IndexedArchive {
             name: name.to_owned(),
             beginning: beginning_of(&*archive.log, length).or_damage(name)?,
             archive,
@@ -76,24 +82,24 @@ impl Shelf {
             sha256,
             index: Mutex::default(),
         });
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.insert(name.to_owned(), Arc::clone(&volume));
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.to_owned(), Arc::clone(&volume));
         Ok(Some(volume))
     }
 
     /// Gives back the memory that reading took.
     pub fn rest(&self) {
-        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.values().for_each(|volume| volume.archive.rest());
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().for_each(|volume| volume.archive.rest());
     }
 }
 
-fn is_at(disk: &dyn Disk, path: &Path, volume: &Volume) -> bool {
+fn is_at(disk: &dyn Disk, path: &Path, volume: &IndexedArchive) -> bool {
     let (here, there) = (volume.archive.packed.identity(), disk.status(path));
     matches!((here, there), (Ok(here), Ok(there)) if here == there.identity)
 }
 
-impl Volume {
+impl IndexedArchive {
     /// Where the lines begin that may speak of a record, in order: another id may have the same hash.
     ///
     /// # Errors

@@ -2,7 +2,10 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod archive_index;
-pub(in crate::store) mod check;
 pub(in crate::store) mod faults;
+
+pub(in crate::store) mod archive_index;
+
+pub(in crate::store) mod check;
+
 pub(in crate::store) mod packing;

@@ -3,6 +3,9 @@
 //! A file uses only files above it in this list.
 
 pub(in crate::store) mod lost;
-pub(in crate::store) mod recover;
-pub(in crate::store) mod refresh;
+
 pub(in crate::store) mod swap;
+
+pub(in crate::store) mod refresh;
+
+pub(in crate::store) mod recover;

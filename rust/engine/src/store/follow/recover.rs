@@ -3,6 +3,7 @@
 use crate::error::Result;
 
 use crate::store::Store;
+use crate::store::load::tails::keep_hint;
 
 impl Store {
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
@@ -44,5 +45,37 @@ impl Store {
             .notes
             .push("after a failed sync the log was copied into a fresh file".to_owned());
         Ok(())
+    }
+
+    /// Takes the log as it is now for the right one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn accept_head(&mut self, now: i64) -> Result<()> {
+        if self.log.open().is_none() && !self.log.head.is_there() {
+            // Nothing is there and nothing is missed.
+            return Ok(());
+        }
+        self.with_lock(now, |store| {
+            if !store.log.head.is_kept() {
+                return Ok(());
+            }
+            if store.log.report.cut.take().is_some()
+                && let Some(log) = store.log.open()
+            {
+                keep_hint(&store.site, log, now)?;
+            }
+            store.sync_log()?;
+            let reached = store.log.reached();
+            store.log.head.accept(reached)
+        })
+    }
+
+    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
+    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
+    pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
+        self.sync_log()?;
+        self.log.tell_head();
+        self.log.head.find_standing()
     }
 }

@@ -7,7 +7,6 @@ use crate::log::{Log, OpenLog};
 use crate::state::State;
 use crate::store::load::examine::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
 use crate::store::load::loader::Loader;
-use crate::store::upkeep::snapshots;
 use crate::store::{Progress, Store};
 
 impl Store {
@@ -59,7 +58,7 @@ impl Store {
             self.log.read_anew(None, lost.unwrap_or_else(nothing));
             self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
             self.vectors.forget();
-            self.snapshot_due = snapshots::FIRST_SNAPSHOT_EVENTS;
+            self.snapshots.read_anew(0);
             return self.log.head.find_standing();
         };
         let Examined {
@@ -83,7 +82,7 @@ impl Store {
         self.vectors.forget();
         let said = if is_synced { self.state.rows_named().len() } else { 0 };
         self.vectors.on_disk.read_anew(said);
-        self.snapshot_due = snapshots::next_snapshot(self.events().max(self.state.len() as u64));
+        self.snapshots.read_anew(self.events().max(self.state.len() as u64));
         self.log.head.find_standing()
     }
 

@@ -45,7 +45,7 @@ impl Store {
         self.log.go_over(open);
         self.log.report.base = BaseState::Anchored;
         self.log.report.tail = None;
-        self.snapshot_due = crate::store::upkeep::snapshots::next_snapshot(self.events().max(self.state.len() as u64));
+        self.snapshots.read_anew(self.events().max(self.state.len() as u64));
         // A tail or a fault is judged by the hint about the last sync, and that takes a look at everything.
         Ok(is_whole)
     }

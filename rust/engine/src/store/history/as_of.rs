@@ -12,11 +12,12 @@ use crate::state::{Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
 
+use super::lines::History;
+use crate::options::Checking;
 use crate::store::archives::faults::{OrDamage, damaged, why_not_kept};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Look, examine, settled_seq};
 use crate::store::load::loader::{Loader, Moment};
-use crate::store::{Checking, Store};
 
 /// The store as it was at some event; nothing can be written through it.
 pub struct View {
@@ -56,14 +57,14 @@ impl View {
 }
 
 /// A log or an archive of one, as far as the past is concerned.
-struct Segment {
+struct PastLog {
     name: String,
     log: Arc<dyn DiskFile>,
     length: u64,
     beginning: Beginning,
 }
 
-impl Store {
+impl History<'_> {
     /// The store as it was at a moment, in the live log or in an archive.
     ///
     /// # Errors
@@ -80,25 +81,25 @@ impl Store {
             });
         };
         let length = log.file.length().or_damage(LOG)?;
-        let mut segment = Segment {
+        let mut segment = PastLog {
             name: LOG.to_owned(),
             log: Arc::clone(&log.file),
             length,
             beginning: beginning_of(&*log.file, length).or_damage(LOG)?,
         };
         // The first seq that can be reached if nothing before this segment can.
-        let mut reachable = self.last_seq();
+        let mut reachable = self.live().last_seq();
         while !self.reaches(&segment, moment)? {
             reachable = self.first_state(&segment)?;
             segment = self.before(&segment)?.ok_or_else(|| unavailable(&segment, reachable))?;
         }
         let view = self.view_in(&segment, moment, reachable);
-        self.shelf.rest();
+        self.archives.rest();
         view
     }
 
     /// The seq of the state that a segment starts from.
-    fn first_state(&self, segment: &Segment) -> Result<u64> {
+    fn first_state(&self, segment: &PastLog) -> Result<u64> {
         match &segment.beginning.origin {
             Origin::Nothing => Ok(0),
             Origin::Ours(sentinel) => Ok(sentinel.last_seq),
@@ -108,7 +109,7 @@ impl Store {
         }
     }
 
-    fn reaches(&self, segment: &Segment, moment: Moment) -> Result<bool> {
+    fn reaches(&self, segment: &PastLog, moment: Moment) -> Result<bool> {
         if segment.beginning.origin == Origin::Nothing {
             return Ok(true);
         }
@@ -119,11 +120,11 @@ impl Store {
     }
 
     /// The segment that another one followed; `None` if it was not kept or is not there.
-    fn before(&self, segment: &Segment) -> Result<Option<Segment>> {
+    fn before(&self, segment: &PastLog) -> Result<Option<PastLog>> {
         let Origin::Ours(sentinel) = &segment.beginning.origin else {
             return Ok(None);
         };
-        Ok(self.volume_before(sentinel)?.map(|volume| Segment {
+        Ok(self.volume_before(sentinel)?.map(|volume| PastLog {
             name: volume.name.clone(),
             log: Arc::clone(&volume.archive.log),
             length: volume.length,
@@ -131,10 +132,10 @@ impl Store {
         }))
     }
 
-    fn view_in(&self, segment: &Segment, moment: Moment, reachable: u64) -> Result<View> {
+    fn view_in(&self, segment: &PastLog, moment: Moment, reachable: u64) -> Result<View> {
         let is_live = segment.name == LOG;
         let look = Look {
-            threads: self.options.threads,
+            threads: self.threads,
             checking: if is_live { Checking::Quick } else { Checking::Full },
             archives: false,
         };
@@ -179,7 +180,7 @@ impl Store {
     }
 }
 
-fn unavailable(segment: &Segment, first_seq: u64) -> Error {
+fn unavailable(segment: &PastLog, first_seq: u64) -> Error {
     let reason = match &segment.beginning.origin {
         Origin::Ours(sentinel) => why_not_kept(sentinel),
         _ => format!("the base of {} is not there", segment.name),

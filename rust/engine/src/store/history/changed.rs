@@ -13,11 +13,11 @@ use crate::state::unspelled;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
-use crate::store::Store;
-use crate::store::archives::archive_index::Volume;
+use super::lines::History;
+use crate::store::archives::archive_index::IndexedArchive;
 use crate::store::archives::faults::{OrDamage, damaged, not_kept};
 
-impl Store {
+impl History<'_> {
     /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
     /// those of the faces only if asked for.
     ///
@@ -34,7 +34,7 @@ impl Store {
             let mut walk = Walk::new(None);
             let reading = Reading {
                 trusted_until: 0,
-                threads: self.options.threads,
+                threads: self.threads,
             };
             walk.go(
                 &*volume.archive.log,
@@ -60,8 +60,8 @@ impl Store {
     }
 
     /// The archives that hold events of this seq or a later one, newest first.
-    fn volumes_since(&self, seq: u64) -> Result<Vec<Arc<Volume>>> {
-        let mut found: Vec<Arc<Volume>> = Vec::new();
+    fn volumes_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
+        let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
         while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
             let volume = self.volume_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;

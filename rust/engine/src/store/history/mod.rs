@@ -2,6 +2,8 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod as_of;
-pub(in crate::store) mod changed;
 pub(in crate::store) mod lines;
+
+pub(in crate::store) mod changed;
+
+pub(in crate::store) mod as_of;

@@ -6,6 +6,7 @@
 //! all that it stands on. What cannot be proved is named, by id where there is one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
 use crate::error::{At, Result};
@@ -16,12 +17,14 @@ use crate::origin::Repair;
 
 use super::cure::{Cure, CureSearch, lost_end};
 use super::mending::Mending;
+use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::set_aside::Aside;
+use crate::store::files::snapshots::remove_indexes;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
-use crate::store::upkeep::retire::Retirement;
+use crate::store::upkeep::retire::{Retirement, write_base};
 use crate::store::vectors::rows::damaged::DamagedRows;
 use crate::store::vectors::rows::regain::RowPlan;
 use crate::store::{Progress, Store};
@@ -143,7 +146,7 @@ impl Store {
         let changed = self.state.differences(&cure.state);
         self.state = cure.state;
         self.vectors.forget();
-        self.shelf = crate::store::archives::archive_index::Shelf::default();
+        self.archives = ArchiveCache::default();
         let mut rows = RowPlan::find(&self.vectors, &self.state, !self.log.report.damage.is_empty())?;
         cure.lost.append(&mut rows.lost);
         for name in mending.names().chain(rows.files()) {
@@ -172,7 +175,7 @@ impl Store {
         walk.follower.mark.last_seq = cure.last_seq;
         let retired = OpenLog::reading(file, walk, origin).at(self.site.log())?;
         self.log.go_over(retired);
-        let base = self.write_base(progress)?;
+        let base = write_base(&self.site, &self.log, &mut self.state, progress)?;
         self.retire(retirement, base, now)?;
         // The new log tells of the repair: from here on nothing that is put right can be silent about it.
         drop(cure.healed.take());
@@ -271,7 +274,13 @@ pub fn repair(
     turns.turn(|store| store.spare_tail())?;
     let _care = take_care(turns, now())?;
     // An index that hides something is believed by its own digest; to make all of them again costs little.
-    turns.turn(|store| store.drop_indexes())?;
+    turns.turn(|store| {
+        remove_indexes(&store.site)?;
+        store.text = Arc::default();
+        store.vectors.forget();
+        store.archives = ArchiveCache::default();
+        Ok(())
+    })?;
     let Some((repaired, replaced)) = turns.turn(|store| store.repair_now(unproven, now(), progress))? else {
         return Ok(None);
     };

@@ -29,13 +29,13 @@ use crate::store::{Progress, Store};
 const NO_SUCH_FILE: i32 = 2;
 
 /// A copy that lies ready to take the place of the log.
-struct Arrival {
+struct Restored {
     log: Scratch,
     head: Option<Synced>,
     snapshot: Option<Scratch>,
 }
 
-impl Arrival {
+impl Restored {
     /// Copies everything into the store's folder under names that nobody looks at, except bases and archives: their names
     /// are their digests, and no log names them yet.
     fn fetch(disk: &Arc<dyn Disk>, here: &Layout, source: &Layout, end: u64, progress: Progress<'_>) -> Result<Self> {
@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
-    fn welcome(&mut self, arrival: Arrival, now: i64) -> Result<Vec<String>> {
+    fn install(&mut self, restored: Restored, now: i64) -> Result<Vec<String>> {
         self.with_lock_regardless(now, |store| {
             let mut kept = Vec::new();
             if store.log.open().is_some() {
@@ -93,11 +93,11 @@ impl Store {
                 (kept, _) = Aside::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
-            if let Some(snapshot) = arrival.snapshot {
+            if let Some(snapshot) = restored.snapshot {
                 snapshot.name(&store.site.layout.snapshot())?;
             }
-            store.log.head.announce(arrival.head)?;
-            arrival.log.name(store.site.layout.log())?;
+            store.log.head.announce(restored.head)?;
+            restored.log.name(store.site.layout.log())?;
             store.reload(&mut |_, _| {})?;
             // The hint about the last sync spoke of the log that was there before.
             store.log.report.cut = None;
@@ -150,9 +150,12 @@ pub fn restore(
         repair_in_turn(turns, now)?;
     }
     fetch_rows(turns, &disk, &layout, source, now)?;
-    let arrival = Arrival::fetch(&disk, &layout, source, report.committed_end, progress)?;
+    let restored = Restored::fetch(&disk, &layout, source, report.committed_end, progress)?;
     sync(turns)?;
-    let kept: BTreeSet<String> = turns.turn(|store| store.welcome(arrival, now()))?.into_iter().collect();
+    let kept: BTreeSet<String> = turns
+        .turn(|store| store.install(restored, now()))?
+        .into_iter()
+        .collect();
     clear_out(turns, &kept, now())?;
     write_snapshot(turns)
 }

@@ -28,7 +28,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let desk = catch_up(shared)?;
+        let live = catch_up(shared)?;
         let (filter, life, nearby) = shared.read(|store| {
             let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
@@ -38,21 +38,21 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
                     let nearby = store
                         .vectors
                         .start_nearby(store.live(), search.space.as_deref(), vector)?;
-                    let recent = desk.narrowed.recent(&nearby, &filter, changes);
+                    let recent = live.narrowed.recent(&nearby, &filter, changes);
                     Some((nearby, recent))
                 }
                 None => None,
             };
             Ok((filter, changes.life().same(), nearby))
         })?;
-        let near = match nearby.map(|(nearby, recent)| desk.nearest(nearby, &recent, &filter, &life, search.pool())) {
+        let near = match nearby.map(|(nearby, recent)| live.nearest(nearby, &recent, &filter, &life, search.pool())) {
             Some(found) => match found? {
                 Some(near) if shared.still_has(near.nearby())? => Some(near),
                 _ => continue,
             },
             None => None,
         };
-        let kept = desk.kept();
+        let kept = live.kept();
         let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! How is an index kept that knows every write before the question?
+//! How is a text index kept that knows every write before the question?
 //!
 //! It lies beside the store under a lock of its own. Whoever searches asks the store what changed and takes that in. When
 //! much has changed, a thread that nobody waits for seals it again beside the searches ([`seal_text`]).
@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::text_files::{Attached, TextFiles, attach};
+use super::text_rows::CopiedRow;
 use crate::error::Result;
 use crate::memory;
-use crate::state::{Class, Life, Row, State};
+use crate::state::Life;
 use crate::store::Store;
+use crate::store::live_log::LiveLog;
 use crate::store::shared::Shared;
 use crate::store::vectors::{Narrowed, Near, Nearby, Recent};
 use crate::text::file::Source;
-use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed, is_searched};
+use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
 const MOST_CHANGES: usize = 20_000;
@@ -43,10 +45,10 @@ fn can_be_sealed(index: &Index) -> bool {
 
 /// The index, and how far it knows the state.
 #[derive(Default)]
-pub(in crate::store) struct TextDesk {
-    kept: RwLock<Option<Kept>>,
+pub(in crate::store) struct LiveTextIndex {
+    kept: RwLock<Option<KeptIndex>>,
     /// The same as in `kept`, for those who hold the store.
-    mark: Mutex<Option<Mark>>,
+    mark: Mutex<Option<IndexMark>>,
     /// One makes the first index, the others wait for it.
     building: Mutex<()>,
     /// So much has changed that the index should be sealed again.
@@ -56,7 +58,7 @@ pub(in crate::store) struct TextDesk {
     pub narrowed: Narrowed,
 }
 
-pub(in crate::store) struct Kept {
+pub(in crate::store) struct KeptIndex {
     pub(in crate::store) index: Index,
     pub(in crate::store) life: Life,
     changes: usize,
@@ -64,7 +66,7 @@ pub(in crate::store) struct Kept {
     source: Source,
 }
 
-struct Mark {
+struct IndexMark {
     life: Life,
     changes: usize,
     choice: Option<Vec<u8>>,
@@ -73,100 +75,59 @@ struct Mark {
 /// What an index lacks.
 enum Lack {
     Nothing,
-    Changes(Changed),
+    Changes(ChangedRows),
     Everything,
 }
 
 /// Rows that changed, copied out of the state, and what the log says then.
-struct Changed {
+struct ChangedRows {
     life: Life,
     count: usize,
-    rows: Vec<Copied>,
+    rows: Vec<CopiedRow>,
     source: Source,
 }
 
-impl Changed {
+impl ChangedRows {
     /// What changed since an index knew so many changes; `None` if all should be taken in again.
-    fn since(store: &Store, known: usize, choice: Option<&[u8]>) -> Option<Self> {
-        let (state, changes) = (&store.state, store.state.changes());
+    fn since(log: LiveLog<'_>, known: usize, choice: Option<&[u8]>) -> Option<Self> {
+        let (state, changes) = (log.state, log.state.changes());
         let slots: HashSet<u32> = changes.since_count(known)?.iter().copied().collect();
         let few = MOST_CHANGES.max(state.slot_count() / LARGEST_CHANGE);
         (slots.len() <= few && choice == state.get(CHOICE_ID)).then(|| Self {
             life: changes.life().same(),
             count: changes.count(),
-            rows: slots.into_iter().map(|slot| Copied::of(state, slot)).collect(),
-            source: store.text_source(),
+            rows: slots.into_iter().map(|slot| CopiedRow::of(state, slot)).collect(),
+            source: source_of(log),
         })
     }
 }
 
-/// A row that outlives the look at the state; without anything held if there is nothing to search any more.
-pub(in crate::store) struct Copied {
-    slot: u32,
-    held: Option<Held>,
-}
-
-struct Held {
-    id: Vec<u8>,
-    record: Vec<u8>,
-    class: Class,
-    confidence: f64,
-    seq: u64,
-}
-
-impl Copied {
-    pub fn of(state: &State, slot: u32) -> Self {
-        let held = state.row(slot).filter(|row| is_searched(row.id)).map(|row| Held {
-            id: row.id.to_vec(),
-            record: row.record.to_vec(),
-            class: row.class.clone(),
-            confidence: row.confidence,
-            seq: row.seq,
-        });
-        Self { slot, held }
-    }
-
-    fn put_into(&self, index: &mut Index) {
-        match &self.held {
-            Some(held) => index.put(&Row {
-                slot: self.slot,
-                id: &held.id,
-                record: &held.record,
-                class: &held.class,
-                confidence: held.confidence,
-                seq: held.seq,
-            }),
-            None => index.drop_slot(self.slot),
-        }
-    }
-}
-
-impl TextDesk {
+impl LiveTextIndex {
     /// The index, held as it is. INVARIANT: whoever holds it waits for nothing that the holder of a store may hold,
     /// unless it is the store.
-    pub fn kept(&self) -> RwLockReadGuard<'_, Option<Kept>> {
+    pub fn kept(&self) -> RwLockReadGuard<'_, Option<KeptIndex>> {
         self.kept.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn mark(&self) -> MutexGuard<'_, Option<Mark>> {
+    fn mark(&self) -> MutexGuard<'_, Option<IndexMark>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lack(&self, store: &Store) -> Lack {
+    fn lack(&self, log: LiveLog<'_>) -> Lack {
         let mark = self.mark();
-        let changes = store.state.changes();
+        let changes = log.state.changes();
         let Some(mark) = mark.as_ref().filter(|mark| mark.life.is(changes.life())) else {
             return Lack::Everything;
         };
         if mark.changes == changes.count() {
             return Lack::Nothing;
         }
-        let changed = Changed::since(store, mark.changes, mark.choice.as_deref());
+        let changed = ChangedRows::since(log, mark.changes, mark.choice.as_deref());
         changed.map_or(Lack::Everything, Lack::Changes)
     }
 
     /// Takes changes in. If that is far too much by now, all is sealed again.
-    fn take_in(&self, changed: &Changed) {
+    fn take_in(&self, changed: &ChangedRows) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.as_mut().filter(|kept| kept.life.is(&changed.life));
         let Some(kept) = kept.filter(|kept| kept.changes < changed.count) else {
@@ -186,7 +147,7 @@ impl TextDesk {
     }
 
     /// Makes a sealed index of the present one, while it is searched; gives what it was made of.
-    fn sealed_copy(&self) -> Option<Kept> {
+    fn sealed_copy(&self) -> Option<KeptIndex> {
         let (sealing, life, changes, source) = {
             let kept = self.kept();
             let kept = kept.as_ref().filter(|kept| kept.index.is_ragged())?;
@@ -201,7 +162,7 @@ impl TextDesk {
                 kept.source.clone(),
             )
         };
-        Some(Kept {
+        Some(KeptIndex {
             index: sealing.run(),
             life,
             changes,
@@ -210,7 +171,7 @@ impl TextDesk {
     }
 
     /// Puts a sealed copy in place of the present index, unless that knows more by now; says whether it did, or never can.
-    fn replace(&self, sealed: &mut Kept, source: &Source) -> bool {
+    fn replace(&self, sealed: &mut KeptIndex, source: &Source) -> bool {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let Some(now) = kept.as_mut().filter(|now| now.life.is(&sealed.life)) else {
             return true;
@@ -269,7 +230,7 @@ impl TextDesk {
 
     fn keep(&self, index: Index, life: Life, changes: usize, source: Source, is_saved: bool) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        *self.mark() = Some(Mark {
+        *self.mark() = Some(IndexMark {
             life: life.same(),
             changes,
             choice: source.choice.clone(),
@@ -277,7 +238,7 @@ impl TextDesk {
         *self.unsaved() = (!is_saved).then(|| source.clone());
         self.narrowed.forget();
         self.ragged.store(index.is_ragged(), Ordering::Relaxed);
-        *kept = Some(Kept {
+        *kept = Some(KeptIndex {
             index,
             life,
             changes,
@@ -291,29 +252,35 @@ impl Store {
     pub(in crate::store) fn wants_sealing(&self) -> bool {
         self.text.ragged.load(Ordering::Relaxed)
     }
+}
 
-    /// What an index of this state is made of.
-    fn text_source(&self) -> Source {
-        Source {
-            seq: self.last_seq(),
-            head: self.head(),
-            choice: self.state.get(CHOICE_ID).map(<[u8]>::to_vec),
-        }
+/// What an index of a state is made of.
+fn source_of(log: LiveLog<'_>) -> Source {
+    Source {
+        seq: log.last_seq(),
+        head: log.head(),
+        choice: log.state.get(CHOICE_ID).map(<[u8]>::to_vec),
     }
 }
 
 /// Brings the index to where the state is.
-pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<TextDesk>> {
+pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> {
     loop {
-        let look = |store: &Store| Ok((Arc::clone(&store.text), TextFiles::of(store), store.text.lack(store)));
-        let (desk, files, lack) = shared.read(look)?;
+        let look = |store: &Store| {
+            Ok((
+                Arc::clone(&store.text),
+                TextFiles::of(&store.site),
+                store.text.lack(store.live()),
+            ))
+        };
+        let (live, files, lack) = shared.read(look)?;
         match lack {
-            Lack::Nothing => return Ok(desk),
+            Lack::Nothing => return Ok(live),
             Lack::Changes(changed) => {
-                desk.take_in(&changed);
-                desk.save(&files);
+                live.take_in(&changed);
+                live.save(&files);
             }
-            Lack::Everything => make(shared, &desk, &files)?,
+            Lack::Everything => make(shared, &live, &files)?,
         }
     }
 }
@@ -324,13 +291,13 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<TextDesk>> {
 /// # Errors
 /// `Io`, `Closed`.
 pub fn seal_text(shared: &Shared) -> Result<()> {
-    let desk = Arc::clone(&shared.looking().text);
-    let Ok(_turn) = desk.building.try_lock() else {
+    let live = Arc::clone(&shared.looking().text);
+    let Ok(_turn) = live.building.try_lock() else {
         return Ok(());
     };
     // Whoever takes in more from now on asks again.
-    desk.ragged.store(false, Ordering::Relaxed);
-    let Some(mut sealed) = desk.sealed_copy() else {
+    live.ragged.store(false, Ordering::Relaxed);
+    let Some(mut sealed) = live.sealed_copy() else {
         return Ok(());
     };
     let source = sealed.source.clone();
@@ -338,33 +305,38 @@ pub fn seal_text(shared: &Shared) -> Result<()> {
         let changed = shared.read(|store| {
             let is_same = store.state.changes().life().is(&sealed.life);
             let choice = sealed.source.choice.as_deref();
-            Ok(is_same.then(|| Changed::since(store, sealed.changes, choice)).flatten())
+            Ok(is_same
+                .then(|| ChangedRows::since(store.live(), sealed.changes, choice))
+                .flatten())
         })?;
         let Some(changed) = changed else { return Ok(()) };
         changed.rows.iter().for_each(|row| row.put_into(&mut sealed.index));
         (sealed.changes, sealed.source) = (changed.count, changed.source);
-        if desk.replace(&mut sealed, &source) {
+        if live.replace(&mut sealed, &source) {
             break;
         }
     }
-    let files = TextFiles::of(&shared.looking());
-    desk.save(&files);
+    let files = TextFiles::of(&shared.looking().site);
+    live.save(&files);
     Ok(())
 }
 
 /// Makes an index where there is none: from a file, or from all records.
-fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
-    let _turn = desk.building.lock().unwrap_or_else(PoisonError::into_inner);
-    if !matches!(shared.read(|store| Ok(store.text.lack(store)))?, Lack::Everything) {
+fn make(shared: &Shared, live: &LiveTextIndex, files: &TextFiles) -> Result<()> {
+    let _turn = live.building.lock().unwrap_or_else(PoisonError::into_inner);
+    if !matches!(
+        shared.read(|store| Ok(store.text.lack(store.live())))?,
+        Lack::Everything
+    ) {
         return Ok(());
     }
     let found = files.newest();
     let mut store = shared.tending();
     store.refresh()?;
     let (life, changes) = (store.state.changes().life().same(), store.state.changes().count());
-    let source = store.text_source();
+    let source = source_of(store.live());
     let threads = store.options.threads;
-    if let Some(attached) = found.and_then(|(source, sealed)| attach(&store, &source, sealed)) {
+    if let Some(attached) = found.and_then(|(source, sealed)| attach(store.live(), &source, sealed)) {
         drop(store);
         let Attached { mut index, changed } = attached;
         changed.iter().for_each(|row| row.put_into(&mut index));
@@ -373,7 +345,7 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
         if is_overgrown {
             index.seal();
         }
-        desk.keep(index, life, changes, source, !is_overgrown);
+        live.keep(index, life, changes, source, !is_overgrown);
         return Ok(());
     }
     check_room(store.state.slot_count(), store.state.bytes())?;
@@ -381,7 +353,7 @@ fn make(shared: &Shared, desk: &TextDesk, files: &TextFiles) -> Result<()> {
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
     let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
-    desk.keep(index, life, changes, source, false);
-    desk.save(files);
+    live.keep(index, life, changes, source, false);
+    live.save(files);
     Ok(())
 }

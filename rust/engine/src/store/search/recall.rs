@@ -80,11 +80,11 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
         return Ok(columns.read().unwrap_or_else(PoisonError::into_inner).recall(ask, None));
     }
     loop {
-        let desk = catch_up(shared)?;
+        let live = catch_up(shared)?;
         let columns = columns_of(shared)?;
         // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
         // store with the index in its hands.
-        let kept = desk.kept();
+        let kept = live.kept();
         let Some(kept) = kept.as_ref() else { continue };
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         if columns.is_of_life(&kept.life) {

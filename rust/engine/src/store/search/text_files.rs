@@ -8,16 +8,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::live_text::Copied;
+use super::text_rows::CopiedRow;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::layout::{Layout, index_name, is_text_draft, text_index_seq};
+use crate::log::Site;
 use crate::log::files::is_ours;
 use crate::origin::Origin;
 use crate::state::State;
-use crate::store::Store;
+use crate::store::live_log::LiveLog;
 use crate::text::file::{self, Source};
 use crate::text::{CHOICE_ID, Fields, Index, Sealed, difference, is_searched};
 use crate::verify::finding;
@@ -29,23 +30,20 @@ const LARGEST_CHANGE: usize = 4;
 
 /// Where the files of a store's text index are.
 pub(in crate::store) struct TextFiles {
-    disk: Arc<dyn Disk>,
-    layout: Layout,
+    site: Arc<Site>,
 }
 
 impl TextFiles {
-    pub fn of(store: &Store) -> Self {
-        Self {
-            disk: Arc::clone(&store.site.disk),
-            layout: store.site.layout.clone(),
-        }
+    /// Those in the folder of a store.
+    pub fn of(site: &Arc<Site>) -> Self {
+        Self { site: Arc::clone(site) }
     }
 
     /// The newest file that is whole.
     pub fn newest(&self) -> Option<(Source, Sealed)> {
-        let folder = self.layout.text_indexes();
-        let names = text_names(&*self.disk, &self.layout);
-        let bytes = |name: &String| read_whole(&*self.disk, &folder.join(name)).ok().flatten();
+        let folder = self.site.layout.text_indexes();
+        let names = text_names(&*self.site.disk, &self.site.layout);
+        let bytes = |name: &String| read_whole(&*self.site.disk, &folder.join(name)).ok().flatten();
         names.iter().filter_map(bytes).find_map(|bytes| file::read(&bytes))
     }
 
@@ -58,24 +56,24 @@ impl TextFiles {
     }
 
     fn write(&self, source: &Source, sealed: &Sealed) -> io::Result<()> {
-        let folder = self.layout.text_indexes();
-        self.disk.create_dir(&folder)?;
-        let lock = self.disk.lock_file(&self.layout.text_lock())?;
+        let folder = self.site.layout.text_indexes();
+        self.site.disk.create_dir(&folder)?;
+        let lock = self.site.disk.lock_file(&self.site.layout.text_lock())?;
         if !lock.acquire(Duration::ZERO)? {
             return Ok(());
         }
-        let path = self.layout.text_index(source.seq, &source.head);
+        let path = self.site.layout.text_index(source.seq, &source.head);
         let draft = path.with_extension("tmp");
-        let outcome = self.disk.create(&draft).and_then(|file| {
+        let outcome = self.site.disk.create(&draft).and_then(|file| {
             file.write_at(&file::spell(source, sealed), 0)?;
-            self.disk.rename(&draft, &path)
+            self.site.disk.rename(&draft, &path)
         });
         if outcome.is_ok() {
-            for name in self.disk.list(&folder)? {
+            for name in self.site.disk.list(&folder)? {
                 let other = folder.join(&name);
                 let is_named_so = text_index_seq(&name).is_some() || is_text_draft(&name);
-                if is_named_so && other != path && is_ours(&*self.disk, &other) {
-                    self.disk.remove(&other)?;
+                if is_named_so && other != path && is_ours(&*self.site.disk, &other) {
+                    self.site.disk.remove(&other)?;
                 }
             }
         }
@@ -87,13 +85,13 @@ impl TextFiles {
 /// What a file's documents are worth to a state: an index that knows the file, and what changed since.
 pub(in crate::store) struct Attached {
     pub index: Index,
-    pub changed: Vec<Copied>,
+    pub changed: Vec<CopiedRow>,
 }
 
 /// Puts a file's documents beside a state, if they are of the same history.
-pub(in crate::store) fn attach(store: &Store, source: &Source, mut sealed: Sealed) -> Option<Attached> {
-    let state = &store.state;
-    let log = store.log.open()?;
+pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: Sealed) -> Option<Attached> {
+    let state = live.state;
+    let log = live.open?;
     if !is_in(&*log.file, log.walk.end, &log.origin, state, source) {
         return None;
     }
@@ -114,7 +112,7 @@ pub(in crate::store) fn attach(store: &Store, source: &Source, mut sealed: Seale
     if slots.len() > FEWEST_DOCS.max(state.len() / LARGEST_CHANGE) {
         return None;
     }
-    let changed = slots.into_iter().map(|slot| Copied::of(state, slot)).collect();
+    let changed = slots.into_iter().map(|slot| CopiedRow::of(state, slot)).collect();
     Some(Attached { index, changed })
 }
 

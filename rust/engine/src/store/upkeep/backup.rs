@@ -10,6 +10,7 @@ use crate::event::stamp;
 use crate::hint::write_hint;
 use crate::layout::{LOG, Layout, SNAPSHOT};
 use crate::log::files::{copy_names, copy_range, free_name};
+use crate::log::{Log, Site};
 use crate::wal::synced::Synced;
 
 use super::compact::sync;
@@ -35,6 +36,28 @@ pub struct BackingUp {
 }
 
 impl BackingUp {
+    /// Under the lock: fixes what is to be copied, all that is committed now. What the log names stays until the copy is made,
+    /// for whoever could remove it waits for the care of the store.
+    fn start(site: &Site, log: &Log, rows: Vec<(String, u64)>, now: i64) -> Result<Self> {
+        let backups = site.layout.backups();
+        site.make_folder(&backups, site.layout.folder())?;
+        let target = free_name(&*site.disk, &backups, &stamp::spell_name(now))?;
+        let mut draft = target.clone().into_os_string();
+        draft.push(".tmp");
+        Ok(Self {
+            disk: Arc::clone(&site.disk),
+            layout: site.layout.clone(),
+            target,
+            draft: draft.into(),
+            log: log.open().map(|log| (Arc::clone(&log.file), log.walk.end)),
+            reached: log.reached(),
+            // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
+            snapshot: site.disk.open(&site.layout.snapshot(), Access::Read).ok(),
+            rows,
+            is_complete: false,
+        })
+    }
+
     /// Copies everything, and gives the copy its name when all of it is durable; gives the folder.
     ///
     /// # Errors
@@ -107,32 +130,6 @@ impl Store {
     pub fn backup(&mut self, now: i64, progress: Progress<'_>) -> Result<PathBuf> {
         backup(&Alone::with(self), &|| now, progress)
     }
-
-    /// Fixes what is to be copied: all that is committed now. What the log names stays until the copy is made, for whoever
-    /// could remove it waits for the care of the store.
-    fn start_backup(&mut self, now: i64) -> Result<BackingUp> {
-        self.with_lock(now, |store| {
-            store.sync_log()?;
-            let backups = store.site.layout.backups();
-            store.site.make_folder(&backups, store.site.layout.folder())?;
-            let target = free_name(&*store.site.disk, &backups, &stamp::spell_name(now))?;
-            let mut draft = target.clone().into_os_string();
-            draft.push(".tmp");
-            let log = store.log.open();
-            Ok(BackingUp {
-                disk: Arc::clone(&store.site.disk),
-                layout: store.site.layout.clone(),
-                target,
-                draft: draft.into(),
-                log: log.map(|log| (Arc::clone(&log.file), log.walk.end)),
-                reached: store.log.reached(),
-                // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
-                snapshot: store.site.disk.open(&store.site.layout.snapshot(), Access::Read).ok(),
-                rows: store.vectors.named_rows(&store.state),
-                is_complete: false,
-            })
-        })
-    }
 }
 
 /// Copies a store that others go on using; gives the folder.
@@ -142,5 +139,13 @@ impl Store {
 pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<PathBuf> {
     let _care = take_care(turns, now())?;
     sync(turns)?;
-    turns.turn(|store| store.start_backup(now()))?.run(progress)
+    let copy = turns.turn(|store| {
+        let now = now();
+        store.with_lock(now, |store| {
+            store.sync_log()?;
+            let rows = store.vectors.named_rows(&store.state);
+            BackingUp::start(&store.site, &store.log, rows, now)
+        })
+    })?;
+    copy.run(progress)
 }

@@ -13,15 +13,17 @@ use crate::error::{At, Error, Result};
 use crate::hint::line_before;
 use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
 use crate::log::files::Scratch;
+use crate::log::{Log, OpenLog, Site};
 use crate::origin::Origin;
 use crate::snapshot;
-use crate::state::Frozen;
+use crate::state::{Frozen, State};
 use crate::wal::synced::names_hash;
 
 use super::history_files::{PastFiles, clear_out};
 use super::retire::Retirement;
 use crate::store::archives::packing::Packing;
 use crate::store::care::{Alone, Turns, take_care};
+use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::upkeep::compact_rows::compact_rows;
 use crate::store::{Progress, Store};
@@ -62,6 +64,112 @@ impl Compacting {
     }
 }
 
+impl Compacting {
+    /// Under the lock: fixes what is to be retired; `None` if there is nothing worth it.
+    fn start(live: &Log, site: &Site, state: &mut State, keep_history: bool, threads: usize) -> Result<Option<Self>> {
+        let Some(log) = live.open() else {
+            return Ok(None);
+        };
+        let mark = *log.walk.mark();
+        // A log of one sentinel has nothing to retire, unless the history that it names is to be dropped.
+        let is_short = match &log.origin {
+            Origin::Ours(sentinel) => mark.events <= 1 && (keep_history || sentinel.archive.is_none()),
+            _ => mark.events == 0,
+        };
+        if is_short {
+            return Ok(None);
+        }
+        let (bases, archives) = (site.layout.bases(), site.layout.archives());
+        site.make_folder(&bases, site.layout.folder())?;
+        let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
+        let base = snapshot::Writer::base(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
+        let archive = if keep_history {
+            site.make_folder(&archives, site.layout.folder())?;
+            let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
+            let file = Arc::clone(&log.file);
+            let packing = Packing::start(&*site.disk, file, scratch.path(), threads).at(scratch.path())?;
+            Some((packing, scratch))
+        } else {
+            None
+        };
+        Ok(Some(Self {
+            identity: log.identity,
+            end: log.walk.end,
+            head: mark.head,
+            records: state.freeze()?,
+            base,
+            base_scratch,
+            archive,
+        }))
+    }
+
+    /// Whether a log is still the one that the compaction began with, and goes on where it has come to.
+    fn is_continued_by(&self, log: &OpenLog) -> bool {
+        let last = line_before(&*log.file, self.end).ok().flatten();
+        log.identity == self.identity
+            && log.walk.end >= self.end
+            && last.is_some_and(|line| self.head.is_some_and(|head| names_hash(&line, &head)))
+    }
+
+    /// Takes what was appended meanwhile, to be written next; false if so little is left that the end can take it.
+    fn follow(&mut self, log: &Log, state: &mut State) -> Result<bool> {
+        let Some(log) = log.open().filter(|log| self.is_continued_by(log)) else {
+            return Ok(false);
+        };
+        if log.walk.end - self.end <= REST_BYTES {
+            return Ok(false);
+        }
+        self.take_over(log, state)?;
+        Ok(true)
+    }
+
+    /// What changed since the compaction last looked is to be written next.
+    fn take_over(&mut self, log: &OpenLog, state: &mut State) -> Result<()> {
+        self.records = state.freeze_since(self.end)?;
+        self.end = log.walk.end;
+        self.head = log.walk.mark().head;
+        Ok(())
+    }
+
+    /// Under the lock: adds what is left, and gives base and archive their names; gives the digest of the base and what the
+    /// sentinel says.
+    fn finish(mut self, site: &Site, log: &Log, state: &mut State) -> Result<(Hex, Retirement)> {
+        let header = header_of(log);
+        if let Some(open) = log.open() {
+            self.take_over(open, state)?;
+        }
+        let path = self.base_scratch.path();
+        self.base.add(self.records.records(), &mut |_, _| {}).at(path)?;
+        let base = self.base.finish_base(&header).at(path)?.sha256;
+        self.base_scratch.name(&site.layout.base(base.text()))?;
+        let archive = match self.archive {
+            Some((packing, scratch)) => {
+                let digest = packing.finish(self.end).at(scratch.path())?;
+                let first_seq = log.open().and_then(|log| log.walk.mark().first_seq);
+                let name = archive_name(first_seq.unwrap_or(0), header.seq, digest.text());
+                scratch.name(&site.layout.inside(&name))?;
+                Some((name, digest.text().to_owned()))
+            }
+            None => None,
+        };
+        let retirement = Retirement {
+            label: format!("Compacted at seq={}", header.seq),
+            archive,
+            more: Vec::new(),
+            repair: None,
+        };
+        Ok((base, retirement))
+    }
+}
+
+/// A damaged log must be repaired before it is retired.
+fn check_undamaged(log: &Log) -> Result<()> {
+    match log.report.damage.first() {
+        Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
+        None => Ok(()),
+    }
+}
+
 impl Store {
     /// Retires the log; gives the number of events that it held.
     ///
@@ -72,134 +180,20 @@ impl Store {
         compact(&Alone::with(self), keep_history, &|| now, progress)
     }
 
-    /// Fixes what is to be retired; `None` if there is nothing worth it.
-    ///
-    /// # Errors
-    /// As `compact`.
-    pub fn start_compaction(&mut self, keep_history: bool, now: i64) -> Result<Option<Compacting>> {
-        self.with_lock(now, |store| {
-            store.check_undamaged()?;
-            store.anchor(now)?;
-            let Some(log) = store.log.open() else {
-                return Ok(None);
-            };
-            let mark = *log.walk.mark();
-            // A log of one sentinel has nothing to retire, unless the history that it names is to be dropped.
-            let is_short = match &log.origin {
-                Origin::Ours(sentinel) => mark.events <= 1 && (keep_history || sentinel.archive.is_none()),
-                _ => mark.events == 0,
-            };
-            if is_short {
-                return Ok(None);
-            }
-            let (identity, end, file) = (log.identity, log.walk.end, Arc::clone(&log.file));
-            let (bases, archives) = (store.site.layout.bases(), store.site.layout.archives());
-            let folder = store.site.layout.folder().to_owned();
-            store.site.make_folder(&bases, &folder)?;
-            let base_scratch = Scratch::at(&store.site.disk, bases.join(NEW_BASE));
-            let base = snapshot::Writer::base(&*store.site.disk, base_scratch.path()).at(base_scratch.path())?;
-            let archive = if keep_history {
-                store.site.make_folder(&archives, &folder)?;
-                let scratch = Scratch::at(&store.site.disk, archives.join(NEW_ARCHIVE));
-                let threads = store.options.threads;
-                let packing = Packing::start(&*store.site.disk, file, scratch.path(), threads).at(scratch.path())?;
-                Some((packing, scratch))
-            } else {
-                None
-            };
-            Ok(Some(Compacting {
-                identity,
-                end,
-                head: mark.head,
-                records: store.state.freeze()?,
-                base,
-                base_scratch,
-                archive,
-            }))
-        })
-    }
-
-    /// Gives a compaction what was appended meanwhile; false if so little is left that the end can take it.
-    ///
-    /// # Errors
-    /// `Io`, `Closed`.
-    pub fn follow_compaction(&mut self, work: &mut Compacting) -> Result<bool> {
-        self.refresh()?;
-        let Some(log) = self.log.open().filter(|_| self.continues(work)) else {
-            return Ok(false);
-        };
-        if log.walk.end - work.end <= REST_BYTES {
-            return Ok(false);
-        }
-        self.hand_over(work)?;
-        Ok(true)
-    }
-
     /// Adds what is left and swaps the logs: gives the number of events that were retired, or `None` if the log is another
     /// one by now and all has to begin anew.
-    ///
-    /// # Errors
-    /// As `compact`.
-    pub fn end_compaction(&mut self, mut work: Compacting, now: i64) -> Result<Option<u64>> {
+    fn end_compaction(&mut self, work: Compacting, now: i64) -> Result<Option<u64>> {
         self.with_lock(now, |store| {
-            store.check_undamaged()?;
-            if !store.continues(&work) {
+            check_undamaged(&store.log)?;
+            if !store.log.open().is_some_and(|log| work.is_continued_by(log)) {
                 return Ok(None);
             }
             store.sync_log()?;
             let events = store.events();
-            store.hand_over(&mut work)?;
-            let path = work.base_scratch.path();
-            work.base.add(work.records.records(), &mut |_, _| {}).at(path)?;
-            let base = work.base.finish_base(&store.header()).at(path)?.sha256;
-            work.base_scratch.name(&store.site.layout.base(base.text()))?;
-            let archive = match work.archive {
-                Some((packing, scratch)) => {
-                    let digest = packing.finish(work.end).at(scratch.path())?;
-                    let first_seq = store.log.open().and_then(|log| log.walk.mark().first_seq);
-                    let name = archive_name(first_seq.unwrap_or(0), store.last_seq(), digest.text());
-                    scratch.name(&store.site.layout.inside(&name))?;
-                    Some((name, digest.text().to_owned()))
-                }
-                None => None,
-            };
-            let retirement = Retirement {
-                label: format!("Compacted at seq={}", store.last_seq()),
-                archive,
-                more: Vec::new(),
-                repair: None,
-            };
+            let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state)?;
             store.retire(retirement, base, now)?;
             Ok(Some(events))
         })
-    }
-
-    fn check_undamaged(&self) -> Result<()> {
-        match self.log.report.damage.first() {
-            Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the log is still the one that a compaction began with, and goes on where it has come to.
-    fn continues(&self, work: &Compacting) -> bool {
-        let Some(log) = self.log.open() else {
-            return false;
-        };
-        let last = line_before(&*log.file, work.end).ok().flatten();
-        log.identity == work.identity
-            && log.walk.end >= work.end
-            && last.is_some_and(|line| work.head.is_some_and(|head| names_hash(&line, &head)))
-    }
-
-    /// What changed since the compaction last looked is to be written next.
-    fn hand_over(&mut self, work: &mut Compacting) -> Result<()> {
-        work.records = self.state.freeze_since(work.end)?;
-        if let Some(log) = self.log.open() {
-            work.end = log.walk.end;
-            work.head = log.walk.mark().head;
-        }
-        Ok(())
     }
 }
 
@@ -214,7 +208,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
     turns.turn(|store| {
         store.with_lock(now(), |store| {
-            store.check_undamaged()?;
+            check_undamaged(&store.log)?;
             store.log.check_head_is_kept()?;
             check_no_tail_is_left(&store.site, &store.log)
         })
@@ -226,14 +220,26 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     compact_rows(turns, now)?;
     for _ in 0..MOST_STARTS {
         sync(turns)?;
-        let Some(mut work) = turns.turn(|store| store.start_compaction(keep_history, now()))? else {
+        let started = turns.turn(|store| {
+            store.with_lock(now(), |store| {
+                check_undamaged(&store.log)?;
+                store.anchor(now())?;
+                let threads = store.options.threads;
+                Compacting::start(&store.log, &store.site, &mut store.state, keep_history, threads)
+            })
+        })?;
+        let Some(mut work) = started else {
             return Ok(0);
         };
         work.run(progress)?;
         for _ in 0..MOST_ROUNDS {
             // First the slow part: what is appended meanwhile is followed, and little is left to sync under the lock.
             sync(turns)?;
-            if !turns.turn(|store| store.follow_compaction(&mut work))? {
+            let is_behind = turns.turn(|store| {
+                store.refresh()?;
+                work.follow(&store.log, &mut store.state)
+            })?;
+            if !is_behind {
                 break;
             }
             work.run(&mut |_, _| {})?;
@@ -262,7 +268,7 @@ pub(in crate::store) fn sync(turns: &impl Turns) -> Result<()> {
 
 /// Writes the state down, durably, while others go on: the log alone no longer tells it to other tools.
 pub(in crate::store) fn write_snapshot(turns: &impl Turns) -> Result<()> {
-    let Some(snapshot) = turns.turn(Store::start_durable_snapshot)? else {
+    let Some(snapshot) = turns.turn(|store| store.snapshots.start_durable(&store.log, &mut store.state))? else {
         return Ok(());
     };
     snapshot.run_durably().at(snapshot.draft())?;

@@ -2,10 +2,12 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod backup;
-pub(in crate::store) mod compact;
-pub(in crate::store) mod compact_rows;
 pub(in crate::store) mod history_files;
-pub(in crate::store) mod remember;
+
 pub(in crate::store) mod retire;
-pub(in crate::store) mod snapshots;
+
+pub(in crate::store) mod compact_rows;
+
+pub(in crate::store) mod compact;
+
+pub(in crate::store) mod backup;

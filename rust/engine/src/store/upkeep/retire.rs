@@ -10,10 +10,15 @@ use crate::event::{Op, stamp};
 use crate::json::Value;
 use crate::layout::{NEW_BASE, base_name};
 use crate::log::files::Scratch;
+use crate::log::{Log, Site};
 use crate::origin::{Origin, Repair};
 use crate::snapshot;
+use crate::state::State;
+use crate::verify::BaseState;
 use crate::wal::writer::{Lines, Saying};
 
+use crate::store::files::snapshots::header_of;
+use crate::store::write::spell::system_event;
 use crate::store::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -30,37 +35,13 @@ pub(in crate::store) struct Retirement {
     pub repair: Option<Repair>,
 }
 
-impl Store {
-    /// Writes the present state as a base under its final name.
-    pub(in crate::store) fn write_base(&mut self, progress: Progress<'_>) -> Result<Hex> {
-        let bases = self.site.layout.bases();
-        self.site.make_folder(&bases, self.site.layout.folder())?;
-        let scratch = Scratch::at(&self.site.disk, bases.join(NEW_BASE));
-        let mut writer = snapshot::Writer::base(&*self.site.disk, scratch.path()).at(scratch.path())?;
-        let frozen = self.state.freeze()?;
-        writer.add(frozen.records(), progress).at(scratch.path())?;
-        let sha256 = writer.finish_base(&self.header()).at(scratch.path())?.sha256;
-        scratch.name(&self.site.layout.base(sha256.text()))?;
-        Ok(sha256)
-    }
-
-    /// Swaps the log for one sentinel; the base must be there.
-    pub(in crate::store) fn retire(&mut self, retirement: Retirement, base: Hex, now: i64) -> Result<()> {
-        let lines = self.sentinel(retirement, base.text(), now)?;
-        self.log.retire(&lines, now)?;
-        self.start_over(&lines);
-        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
-        // others would take its word for it.
-        self.make_ready()?;
-        self.log.tell_head();
-        Ok(())
-    }
-
-    fn sentinel(&self, retirement: Retirement, base: &str, now: i64) -> Result<Lines> {
-        let mark = self.log.open().map(|log| *log.mark()).unwrap_or_default();
+impl Retirement {
+    /// The line that a new log begins with.
+    fn sentinel(self, log: &Log, base: &str, depth: i64, now: i64) -> Result<Lines> {
+        let mark = log.open().map(|log| *log.mark()).unwrap_or_default();
         let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
         let text = |text: &str| Value::Str(text.to_owned());
-        let (archive, archive_sha256) = match &retirement.archive {
+        let (archive, archive_sha256) = match &self.archive {
             Some((name, digest)) => (text(name), text(digest)),
             None => (Value::Null, Value::Null),
         };
@@ -72,26 +53,21 @@ impl Store {
             ("events".to_owned(), number(mark.events)),
             ("first_seq".to_owned(), number(mark.first_seq.unwrap_or(0))),
             ("last_seq".to_owned(), number(mark.last_seq)),
-            ("previous_head".to_owned(), text(&self.head())),
+            ("previous_head".to_owned(), text(&header_of(log).last_hash)),
         ];
-        data.extend(retirement.more);
-        let repairs: Vec<Value> = self
-            .repairs()
-            .chain(retirement.repair)
-            .map(|repair| repair.value())
-            .collect();
+        data.extend(self.more);
+        let repairs: Vec<Value> = repairs(log).chain(self.repair).map(|repair| repair.value()).collect();
         if !repairs.is_empty() {
             data.push(("repairs".to_owned(), Value::Array(repairs)));
         }
-        let depth = self.options.recursion_depth;
         let record = Value::object([
             ("id", text(SENTINEL_ID)),
-            ("label", Value::Str(retirement.label)),
+            ("label", Value::Str(self.label)),
             ("data", Value::object(data)),
         ]);
         let mut draft = Draft::default();
         draft.upsert_value(&record, depth, None)?;
-        let mut link = self.log.link();
+        let mut link = log.link();
         link.head = None;
         let mut lines = Lines::after(link);
         let change = &draft.changes()[0];
@@ -99,29 +75,54 @@ impl Store {
             op: Op::Compact,
             id: SENTINEL_ID.as_bytes(),
             record: draft.record(change),
-            ts: &stamp::digits(now.max(self.latest())),
+            ts: &stamp::digits(now.max(log.latest())),
             depth,
         });
         Ok(lines)
     }
+}
 
-    /// The repairs that the present log tells of.
-    fn repairs(&self) -> impl Iterator<Item = Repair> {
-        let known = match self.log.open().map(|log| &log.origin) {
-            Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
-            _ => Vec::new(),
-        };
-        known.into_iter()
-    }
+/// The repairs that the present log tells of.
+fn repairs(log: &Log) -> impl Iterator<Item = Repair> {
+    let known = match log.open().map(|log| &log.origin) {
+        Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
+        _ => Vec::new(),
+    };
+    known.into_iter()
+}
 
-    /// The memory follows the new log: the records stay, the events are those of the sentinel.
-    fn start_over(&mut self, lines: &Lines) {
+/// Writes a state as a base under its final name.
+///
+/// # Errors
+/// `Io`, `OutOfMemory`.
+pub(in crate::store) fn write_base(site: &Site, log: &Log, state: &mut State, progress: Progress<'_>) -> Result<Hex> {
+    let bases = site.layout.bases();
+    site.make_folder(&bases, site.layout.folder())?;
+    let scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
+    let mut writer = snapshot::Writer::base(&*site.disk, scratch.path()).at(scratch.path())?;
+    let frozen = state.freeze()?;
+    writer.add(frozen.records(), progress).at(scratch.path())?;
+    let sha256 = writer.finish_base(&header_of(log)).at(scratch.path())?.sha256;
+    scratch.name(&site.layout.base(sha256.text()))?;
+    Ok(sha256)
+}
+
+impl Store {
+    /// Swaps the log for one sentinel; the base must be there.
+    pub(in crate::store) fn retire(&mut self, retirement: Retirement, base: Hex, now: i64) -> Result<()> {
+        let lines = retirement.sentinel(&self.log, base.text(), self.options.recursion_depth, now)?;
+        self.log.retire(&lines, now)?;
+        // The memory follows the new log: the records stay, the events are those of the sentinel.
         self.state.forget_events();
-        let seq = lines.link.next_seq - 1;
-        self.state.note(crate::store::write::spell::system_event(0, seq));
-        self.log.report.base = crate::verify::BaseState::Anchored;
+        self.state.note(system_event(0, lines.link.next_seq - 1));
+        self.log.report.base = BaseState::Anchored;
         self.log.report.damage.clear();
         self.log.report.cut = None;
-        self.snapshot_due = super::snapshots::next_snapshot(self.state.len() as u64);
+        self.snapshots.read_anew(self.state.len() as u64);
+        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
+        // others would take its word for it.
+        self.make_ready()?;
+        self.log.tell_head();
+        Ok(())
     }
 }

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use super::optimistic::first_behind;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::draft::Draft;
 use crate::options::Durability;
-use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, write_gone};
+use crate::store::vectors::records::format::{self, Bound, write_gone};
 use crate::store::vectors::records::ids::Attachment;
-use crate::store::vectors::rows::write::{SyncAhead, is_finite, not_finite};
+use crate::store::vectors::rows::bind::check_attachment;
+use crate::store::vectors::rows::write::SyncAhead;
 use crate::store::{Bookmark, Committed, Store};
 
 impl Store {
@@ -30,7 +32,7 @@ impl Store {
     /// # Errors
     /// As `attach`.
     pub fn attach_unsynced(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
-        check(attachment)?;
+        check_attachment(attachment)?;
         self.with_lock(now, |store| store.write_with(&Draft::default(), &[*attachment], now))
     }
 
@@ -45,9 +47,9 @@ impl Store {
         since: &Bookmark,
         now: i64,
     ) -> Result<Option<Committed>> {
-        check(attachment)?;
+        check_attachment(attachment)?;
         self.with_lock(now, |store| {
-            let Some(first) = store.first_behind(since)? else {
+            let Some(first) = first_behind(store.live(), since)? else {
                 return Ok(None);
             };
             let known = store.vectors.known(&store.state);
@@ -232,28 +234,4 @@ fn coming(changes: &Draft) -> HashMap<&[u8], bool> {
     let all = changes.changes().iter();
     all.map(|change| (changes.id(change), change.op != Op::Delete))
         .collect()
-}
-
-/// Whether an attachment can be meant.
-///
-/// # Errors
-/// `Argument`, and `Invalid` for a vector that is not finite.
-pub(in crate::store) fn check(attachment: &Attachment<'_>) -> Result<()> {
-    check_dim(attachment.dim)?;
-    if attachment.ids.is_empty() {
-        return Err(Error::argument("ids", "there must be at least one"));
-    }
-    if attachment.ids.len().checked_mul(attachment.dim) != Some(attachment.rows.len()) {
-        let rows = attachment.rows.len() / attachment.dim;
-        return Err(Error::argument(
-            "vector",
-            format!("{} ids and {rows} vectors do not go together", attachment.ids.len()),
-        ));
-    }
-    // More are looked at when they are copied: reading all of them twice takes longer than writing garbage.
-    let mut few = attachment.rows.chunks_exact(attachment.dim).take(GROUP_ROWS);
-    match few.position(|row| !is_finite(row)) {
-        Some(odd) => Err(not_finite(&attachment.ids.shown(odd))),
-        None => Ok(()),
-    }
 }

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::options::Durability;
 
+use super::spell::check_patches;
 use crate::store::ahead::Ahead;
 use crate::store::{Store, Syncing};
 
@@ -68,7 +69,7 @@ impl Store {
     /// As `commit`.
     pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
-            store.check_patches(parts)?;
+            check_patches(&store.state, parts)?;
             let committed = store.write_ahead(parts, ahead, now)?;
             store.sync_if_promised(now)?;
             Ok(committed)
@@ -205,7 +206,7 @@ impl Store {
     }
 
     fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
-        self.check_patches(&[draft])?;
+        check_patches(&self.state, &[draft])?;
         self.write(&[draft], now)
     }
 }

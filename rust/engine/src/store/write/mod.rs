@@ -2,9 +2,16 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod attach;
-pub(in crate::store) mod commit;
-pub(in crate::store) mod ingest;
-pub(in crate::store) mod optimistic;
-pub(in crate::store) mod pending;
+pub(in crate::store) mod adopt;
+
 pub(in crate::store) mod spell;
+
+pub(in crate::store) mod pending;
+
+pub(in crate::store) mod commit;
+
+pub(in crate::store) mod optimistic;
+
+pub(in crate::store) mod attach;
+
+pub(in crate::store) mod ingest;

@@ -4,12 +4,14 @@
 //! the log still goes on from this head and no event behind it speaks of what was read. A seq would not do: after a restore
 //! other events have the same ones.
 
-use super::attach::check;
+use super::spell::check_patches;
 use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::event::line::{Event, Trust};
 use crate::origin::Origin;
+use crate::store::live_log::LiveLog;
 use crate::store::vectors::Attachment;
+use crate::store::vectors::rows::bind::check_attachment;
 use crate::store::{Committed, Store};
 
 /// Where a log ended when somebody read it.
@@ -49,18 +51,18 @@ impl Store {
     /// As `commit` and `attach`.
     pub fn commit_change(&mut self, change: &Change<'_>, now: i64) -> Result<Option<Committed>> {
         for attachment in change.attachments {
-            check(attachment)?;
+            check_attachment(attachment)?;
         }
         self.with_lock(now, |store| {
             if let Some((since, read)) = change.unless_changed {
-                let Some(first) = store.first_behind(since)? else {
+                let Some(first) = first_behind(store.live(), since)? else {
                     return Ok(None);
                 };
                 if read.iter().any(|id| store.state.is_spoken_of_from(id, first)) {
                     return Ok(None);
                 }
             }
-            store.check_patches(&[change.draft])?;
+            check_patches(&store.state, &[change.draft])?;
             let committed = match change.attachments {
                 [] => store.write(&[change.draft], now)?,
                 attachments => store.write_with(change.draft, attachments, now)?,
@@ -69,35 +71,38 @@ impl Store {
             Ok(Some(committed))
         })
     }
+}
 
-    /// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
-    /// log is another one, or was compacted and began anew somewhere behind it.
-    pub(in crate::store) fn first_behind(&self, since: &Bookmark) -> Result<Option<u32>> {
-        let Some(log) = self.log.open() else {
-            return Ok((since.head.is_empty()).then_some(0));
-        };
-        let timeline = self.state.timeline();
-        if log.walk.mark().head.is_some_and(|head| head.text() == since.head) {
-            return Ok(Some(timeline.len() as u32));
-        }
-        match &log.origin {
-            // A log that begins with a compaction began before its first event.
-            Origin::Ours(_) | Origin::Foreign if since.head.is_empty() => return Ok(None),
-            // What the compaction started from is what was read. A repair may have started from less.
-            Origin::Ours(sentinel) if !sentinel.repaired && sentinel.previous_head == since.head => {
-                return Ok(Some(0));
-            }
-            _ => {}
-        }
-        let next = timeline.index_from(since.end);
-        if timeline.offset(next as usize) != Some(since.end) {
-            return Ok(None);
-        }
-        let mut goes_on = false;
-        self.live().each_line(next as usize..next as usize + 1, |line| {
-            let event = Event::read(line, Trust::Hashes);
-            goes_on = event.is_ok_and(|event| event.prev_hash(line) == since.head.as_bytes());
-        })?;
-        Ok(goes_on.then_some(next))
+/// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
+/// log is another one, or was compacted and began anew somewhere behind it.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Result<Option<u32>> {
+    let Some(log) = live.open else {
+        return Ok((since.head.is_empty()).then_some(0));
+    };
+    let timeline = live.state.timeline();
+    if log.walk.mark().head.is_some_and(|head| head.text() == since.head) {
+        return Ok(Some(timeline.len() as u32));
     }
+    match &log.origin {
+        // A log that begins with a compaction began before its first event.
+        Origin::Ours(_) | Origin::Foreign if since.head.is_empty() => return Ok(None),
+        // What the compaction started from is what was read. A repair may have started from less.
+        Origin::Ours(sentinel) if !sentinel.repaired && sentinel.previous_head == since.head => {
+            return Ok(Some(0));
+        }
+        _ => {}
+    }
+    let next = timeline.index_from(since.end);
+    if timeline.offset(next as usize) != Some(since.end) {
+        return Ok(None);
+    }
+    let mut goes_on = false;
+    live.each_line(next as usize..next as usize + 1, |line| {
+        let event = Event::read(line, Trust::Hashes);
+        goes_on = event.is_ok_and(|event| event.prev_hash(line) == since.head.as_bytes());
+    })?;
+    Ok(goes_on.then_some(next))
 }

@@ -7,11 +7,13 @@ use crate::error::{Error, Result};
 use crate::event::draft::{Change, Draft};
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
+use crate::log::Log;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
 use crate::verify::BaseState;
 use crate::wal::writer::{Lines, Saying};
 
+use super::adopt::adopt;
 use crate::store::ahead::Ahead;
 use crate::store::{Committed, Store};
 
@@ -32,7 +34,7 @@ pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
 }
 
 /// Where the lines of a batch stand in the log.
-pub(in crate::store) struct Place<'a> {
+pub(in crate::store) struct WrittenAt<'a> {
     pub(in crate::store) base: u64,
     /// Where each of them begins, from `base` on.
     pub(in crate::store) starts: &'a [usize],
@@ -40,8 +42,8 @@ pub(in crate::store) struct Place<'a> {
 }
 
 /// Shows the state what was written.
-pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: Place<'_>) {
-    let Place { base, starts, next_seq } = place;
+pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
+    let WrittenAt { base, starts, next_seq } = place;
     let (system, written) = starts.split_at(starts.len() - count(parts));
     let mut seq = next_seq - starts.len() as u64;
     for start in system {
@@ -82,42 +84,82 @@ fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Chang
     drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }
 
-impl Store {
-    /// A patch needs a record to change, and the result must fit into a line.
-    pub(in crate::store) fn check_patches(&self, parts: &[impl Borrow<Draft>]) -> Result<()> {
-        if !parts.iter().any(|part| part.borrow().has_patches()) {
-            return Ok(());
-        }
-        let mut born = std::collections::HashMap::new();
-        for (draft, change) in changes(parts) {
-            let (id, record) = (draft.id(change), draft.record(change));
-            match change.op {
-                Op::Upsert => {
-                    born.insert(id, record.len());
-                }
-                Op::Patch => {
-                    let shown = || String::from_utf8_lossy(id).into_owned();
-                    let known = born.get(id).copied().or_else(|| self.state.length_of(id));
-                    let Some(length) = known else {
-                        return Err(Error::invalid(
-                            "id",
-                            format!("there is no record \"{}\" to patch", shown()),
-                        ));
-                    };
-                    if length + record.len() + id.len() > PATCHED_LIMIT_BYTES {
-                        return Err(Error::too_large(
-                            "patch",
-                            format!("\"{}\" would outgrow 16 MiB", shown()),
-                        ));
-                    }
-                    born.insert(id, length + record.len());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+/// A patch needs a record to change, and the result must fit into a line.
+pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    if !parts.iter().any(|part| part.borrow().has_patches()) {
+        return Ok(());
     }
+    let mut born = std::collections::HashMap::new();
+    for (draft, change) in changes(parts) {
+        let (id, record) = (draft.id(change), draft.record(change));
+        match change.op {
+            Op::Upsert => {
+                born.insert(id, record.len());
+            }
+            Op::Patch => {
+                let shown = || String::from_utf8_lossy(id).into_owned();
+                let known = born.get(id).copied().or_else(|| state.length_of(id));
+                let Some(length) = known else {
+                    return Err(Error::invalid(
+                        "id",
+                        format!("there is no record \"{}\" to patch", shown()),
+                    ));
+                };
+                if length + record.len() + id.len() > PATCHED_LIMIT_BYTES {
+                    return Err(Error::too_large(
+                        "patch",
+                        format!("\"{}\" would outgrow 16 MiB", shown()),
+                    ));
+                }
+                born.insert(id, length + record.len());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
+/// Says what was written, and keeps the memory of the lines for the next ones.
+fn put_away(log: &mut Log, lines: Lines, changes: usize) -> Committed {
+    let last = lines.starts.len().checked_sub(1);
+    let committed = Committed {
+        first_seq: lines.link.next_seq - changes as u64,
+        next_seq: lines.link.next_seq,
+        last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+    };
+    log.keep_memory(lines);
+    committed
+}
+
+/// Makes the lines of a batch.
+fn spell(
+    log: &mut Log,
+    depth: i64,
+    parts: &[impl Borrow<Draft>],
+    coming: Coming,
+    adoption: Option<String>,
+    now: i64,
+) -> Result<Lines> {
+    let ts = log.stamp(now);
+    let mut lines = log.fresh_lines();
+    if let Some(record) = adoption {
+        lines.push(Saying {
+            op: Op::Adopt,
+            id: ADOPT_ID,
+            record: record.as_bytes(),
+            ts: &ts,
+            depth,
+        });
+    }
+    lines.make_room(coming)?;
+    lines.begin(count(parts), &ts, depth);
+    for part in parts {
+        lines.add(part.borrow(), &ts, depth);
+    }
+    Ok(lines)
+}
+
+impl Store {
     /// Gives a foreign base its anchor, if it has none yet.
     pub(in crate::store) fn anchor(&mut self, now: i64) -> Result<()> {
         match self.log.report.base {
@@ -129,22 +171,22 @@ impl Store {
     /// Under the lock: makes one batch of the parts, puts it behind the log and shows it to the state.
     pub(in crate::store) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
         let (lines, base) = self.put(parts, None, now)?;
-        let place = Place {
+        let place = WrittenAt {
             base,
             starts: &lines.starts,
             next_seq: lines.link.next_seq,
         };
         take_in(&mut self.state, parts, place);
-        self.write_snapshot_if_due();
-        Ok(self.put_away(lines, count(parts)))
+        self.write_due_snapshot();
+        Ok(put_away(&mut self.log, lines, count(parts)))
     }
 
     /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
     pub(in crate::store) fn write_ahead(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
         let (lines, base) = self.put(parts, Some(ahead), now)?;
-        self.take_in_later(parts, &lines, base);
-        self.write_snapshot_if_due();
-        Ok(self.put_away(lines, count(parts)))
+        self.pending.take_in_later(&mut self.state, parts, &lines, base);
+        self.write_due_snapshot();
+        Ok(put_away(&mut self.log, lines, count(parts)))
     }
 
     /// Puts a batch behind the log; gives its lines and where they stand.
@@ -153,12 +195,19 @@ impl Store {
             self.log.check_end_is_known()?;
         }
         let coming = coming(parts);
-        let adoption = self.adopt()?;
+        let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
         let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let lines = match ahead.filter(fits) {
             Some(ahead) => ahead.lines,
-            None => self.spell(parts, coming, adoption, now)?,
+            None => spell(
+                &mut self.log,
+                self.options.recursion_depth,
+                parts,
+                coming,
+                adoption,
+                now,
+            )?,
         };
         // Whatever the state will need is had before anything is written.
         self.settle();
@@ -170,42 +219,10 @@ impl Store {
         Ok((lines, base))
     }
 
-    /// Says what was written, and keeps the memory of the lines for the next ones.
-    fn put_away(&mut self, lines: Lines, changes: usize) -> Committed {
-        let last = lines.starts.len().checked_sub(1);
-        let committed = Committed {
-            first_seq: lines.link.next_seq - changes as u64,
-            next_seq: lines.link.next_seq,
-            last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
-        };
-        self.log.keep_memory(lines);
-        committed
-    }
-
-    fn spell(
-        &mut self,
-        parts: &[impl Borrow<Draft>],
-        coming: Coming,
-        adoption: Option<String>,
-        now: i64,
-    ) -> Result<Lines> {
-        let ts = self.log.stamp(now);
-        let depth = self.options.recursion_depth;
-        let mut lines = self.log.fresh_lines();
-        if let Some(record) = adoption {
-            lines.push(Saying {
-                op: Op::Adopt,
-                id: ADOPT_ID,
-                record: record.as_bytes(),
-                ts: &ts,
-                depth,
-            });
+    /// Writes a snapshot that is due, unless somebody looks after the store.
+    fn write_due_snapshot(&mut self) {
+        if self.snapshots.is_due(&self.log) && !self.options.attended {
+            self.write_wanted_snapshot();
         }
-        lines.make_room(coming)?;
-        lines.begin(count(parts), &ts, depth);
-        for part in parts {
-            lines.add(part.borrow(), &ts, depth);
-        }
-        Ok(lines)
     }
 }

@@ -1,11 +1,11 @@
 //! The space that an attachment goes to, and the row behind its last one.
 
-use super::write::{free_generation, rows_not_to_touch};
+use super::write::{free_generation, is_finite, not_finite, rows_not_to_touch};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::state::State;
 use crate::store::vectors::Vectors;
-use crate::store::vectors::records::format::{self, Bound, check_name};
+use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, check_name};
 use crate::store::vectors::records::ids::Attachment;
 use crate::store::vectors::records::index::Spaces;
 
@@ -87,5 +87,29 @@ impl Vectors {
         };
         format::write_space(draft, &bound, depth)?;
         Ok((bound, 0))
+    }
+}
+
+/// Whether an attachment can be meant.
+///
+/// # Errors
+/// `Argument`, and `Invalid` for a vector that is not finite.
+pub(in crate::store) fn check_attachment(attachment: &Attachment<'_>) -> Result<()> {
+    check_dim(attachment.dim)?;
+    if attachment.ids.is_empty() {
+        return Err(Error::argument("ids", "there must be at least one"));
+    }
+    if attachment.ids.len().checked_mul(attachment.dim) != Some(attachment.rows.len()) {
+        let rows = attachment.rows.len() / attachment.dim;
+        return Err(Error::argument(
+            "vector",
+            format!("{} ids and {rows} vectors do not go together", attachment.ids.len()),
+        ));
+    }
+    // More are looked at when they are copied: reading all of them twice takes longer than writing garbage.
+    let mut few = attachment.rows.chunks_exact(attachment.dim).take(GROUP_ROWS);
+    match few.position(|row| !is_finite(row)) {
+        Some(odd) => Err(not_finite(&attachment.ids.shown(odd))),
+        None => Ok(()),
     }
 }

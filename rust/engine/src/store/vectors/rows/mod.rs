@@ -2,16 +2,28 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod bind;
-pub(in crate::store) mod blocks;
 pub(in crate::store) mod check;
-pub(in crate::store) mod codes;
-pub(in crate::store) mod companions;
-pub(in crate::store) mod compare;
-pub(in crate::store) mod damaged;
-pub(in crate::store) mod durable;
+
 pub(in crate::store) mod marks;
+
+pub(in crate::store) mod companions;
+
+pub(in crate::store) mod codes;
+
+pub(in crate::store) mod blocks;
+
+pub(in crate::store) mod compare;
+
 pub(in crate::store) mod named;
-pub(in crate::store) mod regain;
-pub(in crate::store) mod salvage;
+
+pub(in crate::store) mod durable;
+
 pub(in crate::store) mod write;
+
+pub(in crate::store) mod bind;
+
+pub(in crate::store) mod salvage;
+
+pub(in crate::store) mod regain;
+
+pub(in crate::store) mod damaged;

@@ -2,8 +2,12 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod ask;
-pub(in crate::store) mod feed;
 pub(in crate::store) mod filter;
-pub(in crate::store) mod nearby;
+
 pub(in crate::store) mod query;
+
+pub(in crate::store) mod nearby;
+
+pub(in crate::store) mod ask;
+
+pub(in crate::store) mod feed;
