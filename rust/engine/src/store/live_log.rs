@@ -27,6 +27,11 @@ impl LiveLog<'_> {
         self.open.map_or(0, |log| log.mark().last_seq)
     }
 
+    /// How many events it holds.
+    pub fn events(&self) -> u64 {
+        self.open.map_or(0, |log| log.mark().events)
+    }
+
     /// The hash of the last event, or nothing.
     pub fn head(&self) -> String {
         let head = self.open.and_then(|log| log.mark().head);

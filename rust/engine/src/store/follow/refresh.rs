@@ -1,10 +1,9 @@
 //! How does the memory follow the files?
 
 use super::lost::{check_follows, was_cut_by_restore};
-use crate::damage::Tail;
+use super::swap::{follow_swap, take_in_lines};
 use crate::error::{At, Error, Result};
 use crate::log::{Log, OpenLog};
-use crate::state::State;
 use crate::store::load::examine::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::{Progress, Store};
@@ -82,15 +81,20 @@ impl Store {
         self.vectors.forget();
         let said = if is_synced { self.state.rows_named().len() } else { 0 };
         self.vectors.on_disk.read_anew(said);
-        self.snapshots.read_anew(self.events().max(self.state.len() as u64));
+        let events = self.live().events();
+        self.snapshots.read_anew(events.max(self.state.len() as u64));
         self.log.head.find_standing()
     }
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
     pub(in crate::store) fn catch_up(&mut self) -> Result<()> {
         let Some(length) = self.log.length_at_its_path()? else {
-            return match self.follow_swap()? {
-                true => Ok(()),
+            return match follow_swap(&self.site, &mut self.log, &mut self.state, self.options.threads)? {
+                true => {
+                    let events = self.live().events();
+                    self.snapshots.read_anew(events.max(self.state.len() as u64));
+                    Ok(())
+                }
                 false => {
                     check_follows(&self.site, &self.log)?;
                     self.reload(&mut |_, _| {})
@@ -108,7 +112,9 @@ impl Store {
         }
         let damages = |log: &Log| log.open().map_or(0, |open| open.walk.follower.damage.len());
         let (before, threads) = (damages(&self.log), self.options.threads);
-        let tail = self.take_in_lines(|log, loader| log.go_on(length, threads, loader))?;
+        let tail = take_in_lines(&mut self.log, &mut self.state, |log, loader| {
+            log.go_on(length, threads, loader)
+        })?;
         let is_tail = self.log.open().is_some_and(|open| open.walk.follower.tail.is_some());
         if damages(&self.log) > before || is_tail {
             self.reload(&mut |_, _| {})?;
@@ -119,21 +125,5 @@ impl Store {
         }
         self.log.report.tail = tail;
         Ok(())
-    }
-
-    /// Shows the state what a log says behind that which it has seen.
-    pub(in crate::store) fn take_in_lines(
-        &mut self,
-        read: impl FnOnce(&mut Log, &mut Loader) -> Result<Option<Tail>>,
-    ) -> Result<Option<Tail>> {
-        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
-        let outcome = read(&mut self.log, &mut loader);
-        self.state = loader.state.unwrap_or_default();
-        if outcome.is_err() {
-            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
-            self.log.forget();
-            self.state = State::default();
-        }
-        outcome
     }
 }

@@ -57,48 +57,40 @@ impl Judged {
     }
 }
 
-impl Store {
-    /// Checks all files again, believing nothing that is in memory.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
-        Self::verify_at(disk, layout, threads, i64::MAX, progress)
-    }
-
-    /// The same, and notes events that say they were written later than now.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn verify_at(
-        disk: &dyn Disk,
-        layout: &Layout,
-        threads: usize,
-        now: i64,
-        progress: Progress<'_>,
-    ) -> Result<Report> {
-        disk.guard(layout.folder(), Manner::default());
-        let mut before = None;
-        for look in 1.. {
-            let Some(held) = Held::gather(disk, layout, Need::Everything).at(layout.log())? else {
-                let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
-                return Ok(lost.unwrap_or_else(nothing));
-            };
-            let judged = judge(&held, layout, threads, now, progress)?;
-            let found = judged.findings();
-            if !judged.is_doubtful() || before.as_ref() == Some(&found) || look == MOST_LOOKS {
-                let mut report = judged.report;
-                // An unfinished write that has gone on since, or is under way, is no interrupted one.
-                if report.tail.is_some() && (is_locked(disk, layout) == Some(true) || !held.is_untouched(layout)) {
-                    report.tail = None;
-                }
-                return Ok(report);
+/// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn verify_at(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    now: i64,
+    progress: Progress<'_>,
+) -> Result<Report> {
+    disk.guard(layout.folder(), Manner::default());
+    let mut before = None;
+    for look in 1.. {
+        let Some(held) = Held::gather(disk, layout, Need::Everything).at(layout.log())? else {
+            let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
+            return Ok(lost.unwrap_or_else(nothing));
+        };
+        let judged = judge(&held, layout, threads, now, progress)?;
+        let found = judged.findings();
+        if !judged.is_doubtful() || before.as_ref() == Some(&found) || look == MOST_LOOKS {
+            let mut report = judged.report;
+            // An unfinished write that has gone on since, or is under way, is no interrupted one.
+            if report.tail.is_some() && (is_locked(disk, layout) == Some(true) || !held.is_untouched(layout)) {
+                report.tail = None;
             }
-            before = Some(found);
+            return Ok(report);
         }
-        Ok(nothing())
+        before = Some(found);
     }
+    Ok(nothing())
+}
 
+impl Store {
     /// Bytes behind the committed end that nobody is writing: somebody was interrupted. What is written just now is no news.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use super::cure::{Cure, CureSearch, lost_end};
 use super::mending::Mending;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
-use crate::store::care::{Alone, Turns, take_care};
+use crate::store::care::{Turns, take_care};
 use crate::store::files::set_aside::Aside;
 use crate::store::files::snapshots::remove_indexes;
 use crate::store::upkeep::compact::write_snapshot;
@@ -76,15 +76,6 @@ impl Repaired {
 pub(in crate::store) type Treated = (Repaired, BTreeSet<String>);
 
 impl Store {
-    /// Makes a damaged store whole again. `None` if nothing is damaged. Where the state that the log starts from is altered
-    /// and nothing proves what it was, `unproven` takes it as it is, marked.
-    ///
-    /// # Errors
-    /// `Corrupted` if that would be needed and is not wanted; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn repair(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
-        repair(&Alone::with(self), unproven, &|| now, progress)
-    }
-
     pub(in crate::store) fn repair_now(
         &mut self,
         unproven: bool,
@@ -196,15 +187,6 @@ impl Store {
         Ok((repaired, replaced))
     }
 
-    fn take_back_damaged(&mut self, now: i64) -> Result<()> {
-        let damaged = DamagedRows::find(&self.vectors, &self.state, !self.log.report.damage.is_empty())?;
-        let depth = self.options.recursion_depth;
-        match damaged.take_back(&mut self.vectors, &mut self.log, depth, now)? {
-            Some(draft) => self.write(&[&draft], now).map(|_| ()),
-            None => Ok(()),
-        }
-    }
-
     /// Rows that are still not what the log says are taken back by events of the new log.
     fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
         // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
@@ -214,7 +196,14 @@ impl Store {
             .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
             .cloned()
             .collect();
-        let taken_back = self.take_back_damaged(now);
+        let damaged = DamagedRows::find(&self.vectors, &self.state, !self.log.report.damage.is_empty());
+        let depth = self.options.recursion_depth;
+        let draft = damaged.and_then(|rows| rows.take_back(&mut self.vectors, &mut self.log, depth, now));
+        let taken_back = match draft {
+            Ok(Some(draft)) => self.write(&[&draft], now).map(|_| ()),
+            Ok(None) => Ok(()),
+            Err(fault) => Err(fault),
+        };
         self.log.report.damage.clear();
         taken_back?;
         self.sync_log()

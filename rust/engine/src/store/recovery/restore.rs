@@ -16,7 +16,7 @@ use crate::verify::finding;
 use crate::wal::synced::Synced;
 
 use super::repair::repair_in_turn;
-use crate::store::care::{Alone, Turns, take_care};
+use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::set_aside::Aside;
 use crate::store::follow::lost::has_remains;
@@ -74,15 +74,6 @@ impl Restored {
 }
 
 impl Store {
-    /// Brings a copy back: a backup, or what a repair or a restore set aside. What is replaced is set aside too. With
-    /// `damaged` the copy may be damaged, and is brought back as it is.
-    ///
-    /// # Errors
-    /// `Corrupted` if the copy is damaged and may not be, apart from rows of embeddings: those are missing in the copy and stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
-    pub fn restore(&mut self, source: &Layout, damaged: bool, now: i64, progress: Progress<'_>) -> Result<()> {
-        restore(&Alone::with(self), source, damaged, &|| now, progress)
-    }
-
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
     fn install(&mut self, restored: Restored, now: i64) -> Result<Vec<String>> {
         self.with_lock_regardless(now, |store| {

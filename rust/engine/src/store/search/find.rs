@@ -7,32 +7,31 @@ use crate::event::faces::index_named;
 use crate::index::{Indexes, Lookup};
 use crate::memory;
 use crate::state::State;
-use crate::store::{Store, View};
+use crate::store::View;
 
 /// What an index takes for a record while it is made, and more.
 const ENTRY_BYTES: usize = 512;
-
-impl Store {
-    /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.
-    ///
-    /// # Errors
-    /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
-    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<&[u8]>> {
-        find(&self.indexes, &self.state, index, lookup)
-    }
-}
 
 impl View {
     /// The same as it was then.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Store::find`](crate::store::Store::find).
     pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<&[u8]>> {
         find(&self.indexes, &self.state, index, lookup)
     }
 }
 
-fn find<'a>(indexes: &RwLock<Indexes>, state: &'a State, name: &str, lookup: &Lookup<'_>) -> Result<Vec<&'a [u8]>> {
+/// The records that a declared index leads to.
+///
+/// # Errors
+/// As [`Store::find`](crate::store::Store::find).
+pub(in crate::store) fn find<'a>(
+    indexes: &RwLock<Indexes>,
+    state: &'a State,
+    name: &str,
+    lookup: &Lookup<'_>,
+) -> Result<Vec<&'a [u8]>> {
     let declared =
         index_named(name).ok_or_else(|| Error::must("index", "be one that a face declares", format!("{name:?}")))?;
     if lookup.key.len() != declared.by.len() {

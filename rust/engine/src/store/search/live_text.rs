@@ -103,6 +103,11 @@ impl ChangedRows {
 }
 
 impl LiveTextIndex {
+    /// Whether [`seal_text`] has something to do.
+    pub fn wants_sealing(&self) -> bool {
+        self.ragged.load(Ordering::Relaxed)
+    }
+
     /// The index, held as it is. INVARIANT: whoever holds it waits for nothing that the holder of a store may hold,
     /// unless it is the store.
     pub fn kept(&self) -> RwLockReadGuard<'_, Option<KeptIndex>> {
@@ -244,13 +249,6 @@ impl LiveTextIndex {
             changes,
             source,
         });
-    }
-}
-
-impl Store {
-    /// Whether [`seal_text`] has something to do.
-    pub(in crate::store) fn wants_sealing(&self) -> bool {
-        self.text.ragged.load(Ordering::Relaxed)
     }
 }
 

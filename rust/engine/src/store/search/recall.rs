@@ -6,47 +6,33 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::live_text::catch_up;
-use crate::blocks::{Answer, Ask, Columns, is_one_of};
+use crate::blocks::{Answer, Ask, Columns};
 use crate::error::Result;
 use crate::memory;
-use crate::state::Query;
+use crate::state::State;
 use crate::store::Store;
 use crate::store::shared::Shared;
+use crate::store::vectors::Vectors;
 use crate::text::{Filter, asked};
 
 /// What the columns take for a block while they are made, and more.
 const BLOCK_BYTES: usize = 1024;
 
-impl Store {
-    /// What recalls of blocks are made from, as of now. It can be read without the store.
-    ///
-    /// # Errors
-    /// `Io`, where rows cannot be read; `OutOfMemory`.
-    pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
-        let is_behind = |columns: &Columns| columns.is_behind(&self.state);
-        if is_behind(&self.blocks.read().unwrap_or_else(PoisonError::into_inner)) {
-            let mut columns = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
-            if is_behind(&columns) {
-                memory::could_have(columns.lacks(&self.state) * BLOCK_BYTES)?;
-                columns.follow(&self.state);
-                self.vectors.feed(&self.state, &mut columns)?;
-            }
+/// Brings the columns of the blocks to where the state is.
+///
+/// # Errors
+/// `Io`, where rows cannot be read; `OutOfMemory`.
+pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, vectors: &Vectors) -> Result<()> {
+    let is_behind = |columns: &Columns| columns.is_behind(state);
+    if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
+        let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
+        if is_behind(&columns) {
+            memory::could_have(columns.lacks(state) * BLOCK_BYTES)?;
+            columns.follow(state);
+            vectors.feed(state, &mut columns)?;
         }
-        Ok(Arc::clone(&self.blocks))
     }
-}
-
-impl Store {
-    /// The canonical records of a kind of the blocks face, in insertion order: a plain record of that kind is none, and
-    /// neither is one that the face would not have written.
-    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let query = Query {
-            kind: Some(kind.to_owned()),
-            status: status.map(str::to_owned),
-            ..Query::default()
-        };
-        self.state.matches(&query).filter(|record| is_one_of(kind, record))
-    }
+    Ok(())
 }
 
 /// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the

@@ -14,10 +14,10 @@ use crate::log::{Log, Site};
 use crate::wal::synced::Synced;
 
 use super::compact::sync;
-use crate::store::care::{Alone, Turns, remove_backup, take_care};
+use crate::store::Progress;
+use crate::store::care::{Turns, remove_backup, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::vectors::is_no_file;
-use crate::store::{Progress, Store};
 
 /// A copy that is being made while others go on.
 pub struct BackingUp {
@@ -122,20 +122,10 @@ impl Drop for BackingUp {
     }
 }
 
-impl Store {
-    /// Copies everything into a new folder under `backup/`; gives the folder.
-    ///
-    /// # Errors
-    /// `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn backup(&mut self, now: i64, progress: Progress<'_>) -> Result<PathBuf> {
-        backup(&Alone::with(self), &|| now, progress)
-    }
-}
-
 /// Copies a store that others go on using; gives the folder.
 ///
 /// # Errors
-/// As [`Store::backup`].
+/// As [`Store::backup`](crate::store::Store::backup).
 pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<PathBuf> {
     let _care = take_care(turns, now())?;
     sync(turns)?;

@@ -21,12 +21,12 @@ use crate::wal::synced::names_hash;
 
 use super::history_files::{PastFiles, clear_out};
 use super::retire::Retirement;
+use crate::store::Progress;
 use crate::store::archives::packing::Packing;
-use crate::store::care::{Alone, Turns, take_care};
+use crate::store::care::{Turns, take_care};
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::upkeep::compact_rows::compact_rows;
-use crate::store::{Progress, Store};
 
 /// How often a compaction begins anew because somebody else replaced the log.
 const MOST_STARTS: usize = 4;
@@ -170,37 +170,10 @@ fn check_undamaged(log: &Log) -> Result<()> {
     }
 }
 
-impl Store {
-    /// Retires the log; gives the number of events that it held.
-    ///
-    /// # Errors
-    /// `Corrupted` if the log is damaged (it must be repaired first), `Refused` if whole events would be left without a way
-    /// back, `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn compact(&mut self, keep_history: bool, now: i64, progress: Progress<'_>) -> Result<u64> {
-        compact(&Alone::with(self), keep_history, &|| now, progress)
-    }
-
-    /// Adds what is left and swaps the logs: gives the number of events that were retired, or `None` if the log is another
-    /// one by now and all has to begin anew.
-    fn end_compaction(&mut self, work: Compacting, now: i64) -> Result<Option<u64>> {
-        self.with_lock(now, |store| {
-            check_undamaged(&store.log)?;
-            if !store.log.open().is_some_and(|log| work.is_continued_by(log)) {
-                return Ok(None);
-            }
-            store.sync_log()?;
-            let events = store.events();
-            let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state)?;
-            store.retire(retirement, base, now)?;
-            Ok(Some(events))
-        })
-    }
-}
-
 /// Retires the log of a store that others go on using; gives the number of events that it held.
 ///
 /// # Errors
-/// As [`Store::compact`].
+/// As [`Store::compact`](crate::store::Store::compact).
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
     // First of all: whoever prepares a change moves a tail aside.
     turns.turn(|store| store.check_tail_at_the_end())?;
@@ -221,9 +194,10 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     for _ in 0..MOST_STARTS {
         sync(turns)?;
         let started = turns.turn(|store| {
-            store.with_lock(now(), |store| {
+            let now = now();
+            store.with_lock(now, |store| {
                 check_undamaged(&store.log)?;
-                store.anchor(now())?;
+                store.anchor(now)?;
                 let threads = store.options.threads;
                 Compacting::start(&store.log, &store.site, &mut store.state, keep_history, threads)
             })
@@ -247,7 +221,21 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
         // theirs under the lock, so this one is kept until nobody waits any more.
         let _retired = turns.turn(|store| Ok(store.log.open().map(|log| Arc::clone(&log.file))))?;
-        if let Some(events) = turns.turn(|store| store.end_compaction(work, now()))? {
+        if let Some(events) = turns.turn(|store| {
+            let now = now();
+            store.with_lock(now, |store| {
+                check_undamaged(&store.log)?;
+                if !store.log.open().is_some_and(|log| work.is_continued_by(log)) {
+                    // It is another one by now, and all has to begin anew.
+                    return Ok(None);
+                }
+                store.sync_log()?;
+                let events = store.live().events();
+                let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state)?;
+                store.retire(retirement, base, now)?;
+                Ok(Some(events))
+            })
+        })? {
             write_snapshot(turns)?;
             clear_out(turns, &retired, now())?;
             return Ok(events);

@@ -154,13 +154,14 @@ fn move_spaces(
     for mut moving in moving {
         moving.run()?;
         turns.turn(|store| {
-            store.with_lock(now(), |store| {
+            let now = now();
+            store.with_lock(now, |store| {
                 let depth = store.options.recursion_depth;
                 // What was attached meanwhile comes along, and then the log says that the space has moved.
                 match moving.end(&store.vectors, &store.state, depth)? {
                     None => Ok(()),
                     Some(draft) => {
-                        store.write(&[&draft], now())?;
+                        store.write(&[&draft], now)?;
                         store.sync_log()
                     }
                 }
