@@ -298,7 +298,8 @@ impl Store {
     /// `damaged` the copy may be damaged, and is brought back as it is.
     ///
     /// # Errors
-    /// `Corrupted` if the copy is damaged and may not be, apart from rows of embeddings: those are missing in the copy and stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
+    /// `Corrupted` if the copy is damaged and may not be, apart from rows of embeddings: those are missing in the copy and
+    /// stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
     pub fn restore(&mut self, source: &Layout, damaged: bool, now: i64, progress: Progress<'_>) -> Result<()> {
         restore(&Alone::with(self), source, damaged, &|| now, progress)
     }

@@ -2,6 +2,9 @@
 //!
 //! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
+//!
+//! A room uses only rooms above it in this list, and so does a file in its room. The first of them, up to `load`, know no
+//! store: they work on the site of the files, a log or a state that is handed to them.
 
 mod files;
 

@@ -36,7 +36,7 @@ enum Before {
 }
 
 /// How the log in an archive begins.
-enum Beginning {
+enum ArchiveBeginning {
     /// From this, perhaps adopted.
     Known(Box<Origin>, Option<Adoption>),
     /// It is not what it should be, and that was said.
@@ -86,8 +86,8 @@ impl Past {
         let sink: &mut dyn Sink = if is_indexed { &mut mentions } else { &mut Nobody };
         match self.look_inside((name, &archive), sentinel, threads, sink) {
             Err(fault) => Ok(self.unread(name, &fault)),
-            Ok(Beginning::Damaged) => Ok(Before::End),
-            Ok(Beginning::Known(origin, adoption)) => {
+            Ok(ArchiveBeginning::Damaged) => Ok(Before::End),
+            Ok(ArchiveBeginning::Known(origin, adoption)) => {
                 if is_indexed {
                     self.compare_index(disk, layout, name, &found, mentions);
                 }
@@ -133,7 +133,7 @@ impl Past {
         sentinel: &Sentinel,
         threads: usize,
         sink: &mut dyn Sink,
-    ) -> io::Result<Beginning> {
+    ) -> io::Result<ArchiveBeginning> {
         let log = &*archive.log;
         let length = log.length()?;
         let reading = Reading {
@@ -148,19 +148,19 @@ impl Past {
                 kind: DamageKind::ArchiveAltered,
                 ..first.clone()
             });
-            return Ok(Beginning::Damaged);
+            return Ok(ArchiveBeginning::Damaged);
         }
         let head = walk.mark().head;
         if head.is_none_or(|head| head.text() != sentinel.previous_head) {
             self.hurt(name, "it does not end with the event that the log names");
-            return Ok(Beginning::Damaged);
+            return Ok(ArchiveBeginning::Damaged);
         }
         let origin = origin_of(log, length)?;
         let adoption = match origin {
             Origin::Foreign => foreign_traces(log, length, u64::MAX, None)?.adoption,
             _ => None,
         };
-        Ok(Beginning::Known(Box::new(origin), adoption))
+        Ok(ArchiveBeginning::Known(Box::new(origin), adoption))
     }
 
     fn base_before(

@@ -30,7 +30,7 @@ pub(in crate::store) struct Packing {
 
 /// One piece of the log and the frame it becomes.
 #[derive(Default)]
-struct Piece {
+struct FramePiece {
     packer: Option<Packer>,
     plain: Vec<u8>,
     frame: Vec<u8>,
@@ -80,7 +80,7 @@ impl Packing {
         let start = self.done;
         let pieces = (until - start).div_ceil(FRAME_BYTES as u64);
         let log = Arc::clone(&self.log);
-        let work = |index: u64, piece: &mut Piece| {
+        let work = |index: u64, piece: &mut FramePiece| {
             let from = start + index * FRAME_BYTES as u64;
             let wanted = (until - from).min(FRAME_BYTES as u64) as usize;
             if read_over(&*log, &mut piece.plain, from, wanted)? < wanted {
@@ -92,7 +92,7 @@ impl Packing {
             };
             packer.pack(&piece.plain, &mut piece.frame)
         };
-        in_order(pieces, self.threads, work, |piece: &mut Piece| {
+        in_order(pieces, self.threads, work, |piece: &mut FramePiece| {
             self.hasher.update(&piece.frame);
             self.file.write_at(&piece.frame, self.written)?;
             self.written += piece.frame.len() as u64;

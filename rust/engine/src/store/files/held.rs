@@ -31,7 +31,7 @@ pub(in crate::store) enum Need {
 }
 
 /// Files that were there at one moment.
-pub(in crate::store) struct Held<'a> {
+pub(in crate::store) struct HeldFiles<'a> {
     /// All of them, and the others as they are.
     pub disk: Overlay<'a>,
     /// The log.
@@ -41,7 +41,7 @@ pub(in crate::store) struct Held<'a> {
     identity: Identity,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldFiles<'a> {
     /// Opens the files of a store; `None` if it has no log.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Which files belong to a store, and where do copies of them lie?
 //!
-//! Nothing here knows a store that is open: where its files are is enough, and for a snapshot the log and its state. A file uses only files above it in this list.
+//! Nothing here knows a store that is open: where its files are is enough, and for a snapshot the log and its state. A file
+//! uses only files above it in this list.
 
 pub(in crate::store) mod overlay;
 

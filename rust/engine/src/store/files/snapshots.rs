@@ -122,7 +122,7 @@ impl Snapshots {
         }
         let header = header_of(log);
         let draft = self.site.layout.snapshot_draft_at(header.seq);
-        self.into_draft(draft, header, log, state)
+        self.begin(draft, header, log, state)
     }
 
     /// One where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where only
@@ -134,10 +134,10 @@ impl Snapshots {
         let bases = self.site.layout.bases();
         self.site.make_folder(&bases, self.site.layout.folder())?;
         self.wanted = false;
-        Ok(self.into_draft(bases.join(NEW_SNAPSHOT), header_of(log), log, state))
+        Ok(self.begin(bases.join(NEW_SNAPSHOT), header_of(log), log, state))
     }
 
-    fn into_draft(&self, draft: PathBuf, header: Header, log: &Log, state: &mut State) -> Option<Snapshotting> {
+    fn begin(&self, draft: PathBuf, header: Header, log: &Log, state: &mut State) -> Option<Snapshotting> {
         let identity = log.open()?.identity;
         Some(Snapshotting {
             disk: Arc::clone(&self.site.disk),

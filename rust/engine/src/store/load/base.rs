@@ -24,7 +24,7 @@ use crate::store::files::proofs::copy_of_base;
 
 /// Where the files are, and how they are read.
 #[derive(Clone, Copy)]
-pub(in crate::store) struct Place<'a> {
+pub(in crate::store) struct BasePlace<'a> {
     /// The disk.
     pub disk: &'a dyn Disk,
     /// The store's paths.
@@ -85,7 +85,7 @@ impl Base {
     /// What the disk says.
     pub fn load(
         &mut self,
-        place: Place<'_>,
+        place: BasePlace<'_>,
         log: &dyn DiskFile,
         length: u64,
         beginning: &Beginning,
@@ -106,7 +106,7 @@ impl Base {
         self.damage.push(finding(path, kind, reason));
     }
 
-    fn named(&mut self, place: Place<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
+    fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
         self.tell_repairs(sentinel);
         self.anchored(place, sentinel.base_sha256, BaseState::Anchored, loader)?;
         if self.proof == Proof::Nothing
@@ -126,7 +126,7 @@ impl Base {
     }
 
     /// The base as its snapshot helps to make it again; false if that does not give the bytes that the log names.
-    fn load_twin(&mut self, place: Place<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<bool> {
+    fn load_twin(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<bool> {
         let Some(sha256) = sha256 else { return Ok(false) };
         let base = open_inside(place.disk, place.layout, &base_name(sha256.text()))?;
         let (Some(base), Some(snapshot)) = (base, open_inside(place.disk, place.layout, SNAPSHOT)?) else {
@@ -147,7 +147,7 @@ impl Base {
     }
 
     /// Nothing proves what the base holds. What it says is loaded all the same, and said to be unproved.
-    fn load_unproved(&mut self, place: Place<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
+    fn load_unproved(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
         let name = sha256.map(|sha256| base_name(sha256.text()));
         let file = name
             .as_ref()
@@ -180,7 +180,7 @@ impl Base {
 
     fn anchored(
         &mut self,
-        place: Place<'_>,
+        place: BasePlace<'_>,
         sha256: Option<Hex>,
         good: BaseState,
         loader: &mut Loader,
@@ -227,7 +227,7 @@ impl Base {
     /// The first line cannot be read, or there is none.
     fn lost_beginning(
         &mut self,
-        place: Place<'_>,
+        place: BasePlace<'_>,
         log: &dyn DiskFile,
         length: u64,
         beginning: &Beginning,
@@ -261,13 +261,19 @@ impl Base {
     }
 
     /// There is no log, or nothing in it, and something shows that there was one.
-    pub fn lost_log(&mut self, place: Place<'_>, traces: &Traces, loader: &mut Loader, how: &str) -> io::Result<()> {
+    pub fn lost_log(
+        &mut self,
+        place: BasePlace<'_>,
+        traces: &Traces,
+        loader: &mut Loader,
+        how: &str,
+    ) -> io::Result<()> {
         self.damage.push(lost(traces, how));
         self.load_left(place, traces, loader)
     }
 
     /// Loads what a lost log started from.
-    fn load_left(&mut self, place: Place<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<()> {
+    fn load_left(&mut self, place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<()> {
         // The hint may speak of the log before the last compaction.
         let fit = traces
             .synced
@@ -275,7 +281,7 @@ impl Base {
         self.load_fitting(place, traces, fit, loader)
     }
 
-    fn load_fitting(&mut self, place: Place<'_>, traces: &Traces, fit: Fit, loader: &mut Loader) -> io::Result<()> {
+    fn load_fitting(&mut self, place: BasePlace<'_>, traces: &Traces, fit: Fit, loader: &mut Loader) -> io::Result<()> {
         if !loader.keeps() {
             return Ok(());
         }
@@ -324,7 +330,7 @@ impl Base {
     /// What the disk says.
     pub fn foreign(
         &mut self,
-        place: Place<'_>,
+        place: BasePlace<'_>,
         log: &dyn DiskFile,
         length: u64,
         synced: Option<u64>,

@@ -12,12 +12,12 @@ use crate::origin::{Origin, beginning_of};
 use crate::verify::{Report, Walk, open_log};
 use crate::wal::reader::Reading;
 
-use super::base::{Base, Place, Proof};
+use super::base::{Base, BasePlace, Proof};
 use super::found::Traces;
 use super::loader::Loader;
 use super::tails::whole_events;
 use crate::store::archives::check::Past;
-use crate::store::files::held::{Held, Need};
+use crate::store::files::held::{HeldFiles, Need};
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -66,7 +66,7 @@ pub fn examine(
     };
     let beginning = beginning_of(log, length)?;
     let mut base = Base::default();
-    let place = Place {
+    let place = BasePlace {
         disk,
         layout,
         threads: look.threads,
@@ -149,7 +149,7 @@ pub fn look_twice(
     let mut looks = 0;
     loop {
         // The base that a log starts from is there as long as the log is: they are opened together.
-        let Some(held) = Held::gather(disk, layout, Need::State)? else {
+        let Some(held) = HeldFiles::gather(disk, layout, Need::State)? else {
             return Ok(None);
         };
         let mut taker = loader();
@@ -170,7 +170,7 @@ pub fn look_twice(
 /// What the disk says.
 pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
     let mut loader = Loader::checking();
-    let place = Place {
+    let place = BasePlace {
         disk,
         layout,
         threads: 1,
@@ -196,7 +196,7 @@ pub fn look_for_lost(
     if open_log(disk, layout)?.is_some() {
         return Ok(None);
     }
-    let place = Place { disk, layout, threads };
+    let place = BasePlace { disk, layout, threads };
     let mut base = Base::default();
     base.lost_log(place, &traces, loader, "it is not there")?;
     Ok(Some(base.report(&Walk::new(None), None, 0)))

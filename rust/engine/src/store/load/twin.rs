@@ -33,7 +33,7 @@ impl Taker for Records {
 }
 
 /// A line of a base: a record that can be read, or something else.
-struct Line<'a> {
+struct BaseLine<'a> {
     id: Option<Vec<u8>>,
     text: &'a [u8],
 }
@@ -60,7 +60,7 @@ pub(in crate::store) fn with_snapshot(
     let Some((header, body)) = taken_apart(&bytes) else {
         return Ok(None);
     };
-    let attempts = Attempts {
+    let attempts = BaseAttempts {
         header,
         lines: body.into_iter().map(line_of).collect(),
         records: &records.0,
@@ -81,20 +81,20 @@ fn taken_apart(bytes: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     Some((header, lines.split_off(start.min(lines.len()))))
 }
 
-fn line_of(line: &[u8]) -> Line<'_> {
+fn line_of(line: &[u8]) -> BaseLine<'_> {
     let text = line.strip_suffix(b",").unwrap_or(line);
     let id = json::scan_record(text).and_then(|fields| Some(fields.id?.of(text).to_vec()));
-    Line { id, text }
+    BaseLine { id, text }
 }
 
-struct Attempts<'a> {
+struct BaseAttempts<'a> {
     header: &'a [u8],
-    lines: Vec<Line<'a>>,
+    lines: Vec<BaseLine<'a>>,
     records: &'a [(Vec<u8>, Vec<u8>)],
     sha256: &'a Hex,
 }
 
-impl<'a> Attempts<'a> {
+impl<'a> BaseAttempts<'a> {
     fn find(&self) -> Option<Vec<u8>> {
         let filled = self.with_gaps_filled(false);
         let single = || {

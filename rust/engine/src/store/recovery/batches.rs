@@ -12,7 +12,7 @@ use crate::event::Op;
 use super::runs::each_event;
 
 /// Where something is lost.
-pub(in crate::store) struct Place {
+pub(in crate::store) struct LossPlace {
     /// Which loss it is.
     pub number: usize,
     /// Behind the line before it, and not behind the line that follows.
@@ -34,13 +34,17 @@ pub(in crate::store) struct Stretch {
 ///
 /// # Errors
 /// What the disk says.
-pub(in crate::store) fn stretches(file: &dyn DiskFile, end: u64, mut places: Vec<Place>) -> io::Result<Vec<Stretch>> {
+pub(in crate::store) fn stretches(
+    file: &dyn DiskFile,
+    end: u64,
+    mut places: Vec<LossPlace>,
+) -> io::Result<Vec<Stretch>> {
     places.sort_by_key(|place| place.offset);
-    let mut search = Search::default();
+    let mut search = StretchSearch::default();
     let mut places = places.into_iter().peekable();
     if places.peek().is_some() {
         each_event(file, 0..end, |offset, _, text, event| {
-            let line = Line {
+            let line = GoodLine {
                 bytes: offset..offset + text.len() as u64 + 1,
                 // Other tools write no batches, and their moments may be coarse.
                 moment: Some(event.ts(text)).filter(|_| event.is_own_form()),
@@ -62,7 +66,7 @@ pub(in crate::store) fn stretches(file: &dyn DiskFile, end: u64, mut places: Vec
 }
 
 /// A good line.
-struct Line<'a> {
+struct GoodLine<'a> {
     bytes: Range<u64>,
     moment: Option<&'a [u8]>,
     /// How many events follow it as a batch.
@@ -71,7 +75,7 @@ struct Line<'a> {
 }
 
 #[derive(Default)]
-struct Batch {
+struct OpenBatch {
     stretch: Stretch,
     /// The seqs of the events that are still to come.
     open: Range<u64>,
@@ -79,7 +83,7 @@ struct Batch {
 
 /// Lines with one moment.
 #[derive(Default)]
-struct Moment {
+struct MomentLines {
     stretch: Stretch,
     text: Vec<u8>,
     lines: u64,
@@ -87,24 +91,24 @@ struct Moment {
 }
 
 #[derive(Default)]
-struct Search {
-    batch: Option<Batch>,
-    moment: Option<Moment>,
+struct StretchSearch {
+    batch: Option<OpenBatch>,
+    moment: Option<MomentLines>,
     /// What was lost before the first line of the moment that comes.
     coming: Vec<usize>,
     found: Vec<Stretch>,
 }
 
-impl Search {
+impl StretchSearch {
     /// Something is lost before this line.
-    fn lose(&mut self, place: &Place, next: Option<&Line<'_>>) {
+    fn lose(&mut self, place: &LossPlace, next: Option<&GoodLine<'_>>) {
         if let Some(batch) = self.batch.as_mut().filter(|batch| !batch.open.is_empty()) {
             batch.stretch.lost.push(place.number);
             return;
         }
         let next = next.filter(|line| line.batch.is_none()).and_then(|line| line.moment);
         // Two lines of one moment whose begin is lost are a batch as well.
-        let goes_on = |moment: &&mut Moment| {
+        let goes_on = |moment: &&mut MomentLines| {
             next == Some(&moment.text) || !moment.has_begin && moment.lines > 1 && !moment.text.is_empty()
         };
         match self.moment.as_mut().filter(goes_on) {
@@ -114,8 +118,8 @@ impl Search {
         }
     }
 
-    fn pass(&mut self, line: &Line<'_>) {
-        let is_inside = |batch: &Batch| line.batch.is_none() && batch.open.contains(&line.seq);
+    fn pass(&mut self, line: &GoodLine<'_>) {
+        let is_inside = |batch: &OpenBatch| line.batch.is_none() && batch.open.contains(&line.seq);
         match self.batch.as_mut().filter(|batch| is_inside(batch)) {
             Some(batch) => {
                 batch.open.start = line.seq + 1;
@@ -124,7 +128,7 @@ impl Search {
             None => self.end_batch(),
         }
         if let Some(events) = line.batch {
-            self.batch = Some(Batch {
+            self.batch = Some(OpenBatch {
                 stretch: Stretch {
                     bytes: line.bytes.clone(),
                     lost: Vec::new(),
@@ -139,13 +143,13 @@ impl Search {
             .is_none_or(|moment| moment.text != text || text.is_empty())
         {
             self.end_moment();
-            self.moment = Some(Moment {
+            self.moment = Some(MomentLines {
                 stretch: Stretch {
                     bytes: line.bytes.clone(),
                     lost: std::mem::take(&mut self.coming),
                 },
                 text: text.to_vec(),
-                ..Moment::default()
+                ..MomentLines::default()
             });
         }
         if let Some(moment) = &mut self.moment {

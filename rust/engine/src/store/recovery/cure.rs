@@ -20,7 +20,7 @@ use crate::wal::synced::Synced;
 
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
-use super::on_hold::Reading;
+use super::on_hold::ReadLog;
 use crate::store::files::proofs::{copies_of_logs, other_logs};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost};
@@ -124,7 +124,7 @@ impl CureSearch<'_> {
         for event in gone.iter_mut().filter(|event| event.is_of_embeddings) {
             event.doubt = doubt(&state, &event.ids, &event.gone_rows);
         }
-        let mut reading = Reading {
+        let mut reading = ReadLog {
             file: &*file,
             end: found.walk.end,
             state: &mut state,

@@ -16,8 +16,8 @@ use crate::event::mend::Neighbours;
 use crate::wal::synced::Synced;
 
 use super::heaviest::Heaviest;
-use super::route::{Route, Step};
-use super::runs::{Cuts, Run, Scan, each_event};
+use super::route::{Route, RouteStep};
+use super::runs::{Cuts, LineRun, Scan, each_event};
 
 /// A line that cannot be read, or does not belong where it stands.
 pub(in crate::store) struct BadLine {
@@ -95,7 +95,7 @@ pub(in crate::store) struct Layer<'a> {
     log: &'a dyn DiskFile,
     copies: &'a [Arc<dyn DiskFile>],
     threads: usize,
-    runs: Vec<Run>,
+    runs: Vec<LineRun>,
     route: Route,
     unreadable: Vec<BadLine>,
     /// The highest seq of any line that can be read.
@@ -242,7 +242,7 @@ impl<'a> Layer<'a> {
 
     /// The steps that stay where they are: of the runs of the log that stand in the order of the chain, the most.
     fn in_place(&self) -> HashSet<usize> {
-        let own: Vec<&Step> = self
+        let own: Vec<&RouteStep> = self
             .route
             .steps
             .iter()
@@ -275,7 +275,7 @@ impl<'a> Layer<'a> {
         let steps = self.route.steps.iter();
         let lasts: HashSet<[u8; 32]> = steps.map(|step| self.runs[step.run].last.raw()).collect();
         let own = self.runs.iter().enumerate().filter(|(_, run)| run.source == 0);
-        let out: Vec<(usize, &Run)> = own.filter(|(number, _)| !in_place.contains(number)).collect();
+        let out: Vec<(usize, &LineRun)> = own.filter(|(number, _)| !in_place.contains(number)).collect();
         let foreign = || {
             out.iter()
                 .map(|(_, run)| run)
@@ -336,7 +336,7 @@ impl Drafting {
     }
 
     /// A run of the chain that stands elsewhere.
-    fn add(&mut self, run: &Run) {
+    fn add(&mut self, run: &LineRun) {
         let lines = match self.gap.hole {
             None => &mut self.gap.first,
             Some(_) => &mut self.gap.then,

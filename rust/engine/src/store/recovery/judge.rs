@@ -1,8 +1,8 @@
 //! Is all of it still true, looked at together?
 //!
 //! Nothing is locked, and others go on: they append, compact, move rows, restore. Each look is at files that belong together
-//! ([`Held`]), so what it finds was there. What may still deceive is a writer who cuts an unfinished write of another, or drops
-//! a space, during the look; so damage is believed if nobody wrote meanwhile, or if the next look finds the same.
+//! ([`HeldFiles`]), so what it finds was there. What may still deceive is a writer who cuts an unfinished write of another, or
+//! drops a space, during the look; so damage is believed if nobody wrote meanwhile, or if the next look finds the same.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::options::Checking;
 use crate::origin::ALONE;
 use crate::store::Progress;
 use crate::store::Store;
-use crate::store::files::held::{Held, Need, Prefix};
+use crate::store::files::held::{HeldFiles, Need, Prefix};
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
@@ -71,7 +71,7 @@ pub(in crate::store) fn verify_at(
     disk.guard(layout.folder(), Manner::default());
     let mut before = None;
     for look in 1.. {
-        let Some(held) = Held::gather(disk, layout, Need::Everything).at(layout.log())? else {
+        let Some(held) = HeldFiles::gather(disk, layout, Need::Everything).at(layout.log())? else {
             let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
             return Ok(lost.unwrap_or_else(nothing));
         };
@@ -132,7 +132,7 @@ fn is_locked(disk: &dyn Disk, layout: &Layout) -> Option<bool> {
     Some(!is_free)
 }
 
-fn judge(held: &Held<'_>, layout: &Layout, threads: usize, now: i64, progress: Progress<'_>) -> Result<Judged> {
+fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progress: Progress<'_>) -> Result<Judged> {
     let look = Look {
         threads,
         checking: Checking::Full,

@@ -28,7 +28,7 @@ const MENDING_BLOCKS: u64 = 20_000_000;
 const MOST_LOOKS: usize = 1000;
 
 /// One file, named from the store's folder on, and what is to be in its place.
-struct Step {
+struct MendingStep {
     name: String,
     /// `None` if it is to be taken away.
     instead: Option<Arc<dyn DiskFile>>,
@@ -37,7 +37,7 @@ struct Step {
 /// What is to be done, in order.
 #[derive(Default)]
 pub(in crate::store) struct Mending {
-    steps: Vec<Step>,
+    steps: Vec<MendingStep>,
     /// The files that are missing afterwards.
     pub gone: Vec<String>,
 }
@@ -60,7 +60,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn put(&mut self, name: &str, file: Arc<dyn DiskFile>) {
         self.after.show(self.layout.inside(name), Arc::clone(&file));
-        self.mending.steps.push(Step {
+        self.mending.steps.push(MendingStep {
             name: name.to_owned(),
             instead: Some(file),
         });
@@ -68,7 +68,7 @@ impl Plan<'_> {
 
     fn take_away(&mut self, name: &str) {
         self.after.hide(self.layout.inside(name));
-        self.mending.steps.push(Step {
+        self.mending.steps.push(MendingStep {
             name: name.to_owned(),
             instead: None,
         });

@@ -13,7 +13,7 @@ use crate::event::faces::{SEARCH, VECTORS, face_of, prefixes_beside};
 use crate::json::Value;
 use crate::state::{Frozen, State, parsed, unspelled};
 
-use super::batches::{Place, Stretch, stretches};
+use super::batches::{LossPlace, Stretch, stretches};
 use super::losses::Lost;
 use super::runs::each_event;
 use super::seeming;
@@ -34,7 +34,7 @@ enum Since {
 }
 
 /// A log that was read, and what it came to.
-pub(in crate::store) struct Reading<'a> {
+pub(in crate::store) struct ReadLog<'a> {
     /// The log.
     pub file: &'a dyn DiskFile,
     /// Behind its last line that counts.
@@ -45,7 +45,7 @@ pub(in crate::store) struct Reading<'a> {
     pub held: BTreeSet<String>,
 }
 
-impl Reading<'_> {
+impl ReadLog<'_> {
     /// Puts on hold what lost events may have spoken of, and lets them say so. Embeddings are no belief: what a lost event
     /// said of them is told, and hides no record.
     ///
@@ -109,7 +109,7 @@ impl Reading<'_> {
     /// The same for events that do not say what they were of.
     fn hold_meant(&mut self, lost: &mut [Lost]) -> io::Result<()> {
         let unread: Vec<usize> = (0..lost.len()).filter(|number| lost[*number].unread > 0).collect();
-        let places = unread.iter().map(|&number| Place {
+        let places = unread.iter().map(|&number| LossPlace {
             number,
             offset: lost[number].healed_offset,
             may_be_several: lost[number].may_be_several,

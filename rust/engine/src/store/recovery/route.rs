@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 use crate::digest::Hex;
 
 use super::heaviest::Heaviest;
-use super::runs::Run;
+use super::runs::LineRun;
 
 /// One run of the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Step {
+pub(in crate::store) struct RouteStep {
     /// Its number.
     pub run: usize,
     /// Whether it follows from the step before, or nothing came before it; otherwise something is lost.
@@ -26,7 +26,7 @@ pub(in crate::store) struct Step {
 #[derive(Debug, Default)]
 pub(in crate::store) struct Route {
     /// Its runs, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RouteStep>,
     /// The run that ends with the event that was synced last.
     pub anchor: Option<usize>,
     /// The runs that cannot be part of the chain if that event is.
@@ -35,7 +35,7 @@ pub(in crate::store) struct Route {
 
 /// What leads where.
 struct Map<'a> {
-    runs: &'a [Run],
+    runs: &'a [LineRun],
     /// The run that a run follows.
     before: Vec<Option<usize>>,
     /// The run that it leads back to.
@@ -56,14 +56,14 @@ struct Anchor {
 
 impl Route {
     /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log.
-    pub fn find(runs: &[Run], head: Option<Hex>) -> Self {
+    pub fn find(runs: &[LineRun], head: Option<Hex>) -> Self {
         let map = Map::of(runs, head);
         let (hops, last) = map.hops();
         let mut steps = Vec::new();
         let mut at = last;
         while let Some(run) = at {
             let before = map.before[run];
-            steps.push(Step {
+            steps.push(RouteStep {
                 run,
                 follows: before.is_some() || runs[run].prev.is_none(),
             });
@@ -84,7 +84,7 @@ impl Route {
 }
 
 impl<'a> Map<'a> {
-    fn of(runs: &'a [Run], head: Option<Hex>) -> Self {
+    fn of(runs: &'a [LineRun], head: Option<Hex>) -> Self {
         let mut by_last: HashMap<[u8; 32], usize> = HashMap::new();
         for (number, run) in runs.iter().enumerate() {
             by_last.entry(run.last.raw()).or_insert(number);

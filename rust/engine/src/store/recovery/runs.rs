@@ -14,7 +14,7 @@ use crate::wal::reader::{Reading, read_pieces};
 
 /// Lines that follow each other.
 #[derive(Clone, Debug)]
-pub(in crate::store) struct Run {
+pub(in crate::store) struct LineRun {
     /// The file that it stands in: 0 is the log itself, the others are copies.
     pub source: usize,
     /// Where it stands there.
@@ -45,7 +45,7 @@ pub(in crate::store) struct Cuts {
 impl Cuts {
     /// Divides runs where others branch off or end, and where an event stands whose place the first one of another run
     /// takes: so a run belongs to a chain as a whole or not at all.
-    pub fn of(runs: &[Run], anchor: Option<Hex>) -> Self {
+    pub fn of(runs: &[LineRun], anchor: Option<Hex>) -> Self {
         let mut cuts = Self::default();
         cuts.behind.extend(anchor.map(|head| head.raw()));
         for run in runs {
@@ -63,7 +63,7 @@ impl Cuts {
         self.behind.insert(hash.raw())
     }
 
-    fn is_between(&self, last: &Run, next: &Event) -> bool {
+    fn is_between(&self, last: &LineRun, next: &Event) -> bool {
         self.behind.contains(&last.last.raw()) || self.before.contains(&next.spans.seq)
     }
 }
@@ -72,7 +72,7 @@ impl Cuts {
 #[derive(Debug, Default)]
 pub(in crate::store) struct Scan {
     /// Its runs, in order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<LineRun>,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
     /// How many physical lines there are.
@@ -91,7 +91,7 @@ impl Scan {
     /// What the disk says.
     pub fn of(file: &dyn DiskFile, source: usize, cuts: &Cuts, threads: usize, on_bad: OnBad<'_>) -> io::Result<Self> {
         let mut scan = Self::default();
-        let mut open: Option<Run> = None;
+        let mut open: Option<LineRun> = None;
         let reading = Reading {
             trusted_until: 0,
             threads,
@@ -116,7 +116,7 @@ impl Scan {
                         (run.bytes.end, run.last, run.last_seq) = (end, last, seq);
                         run.events += 1;
                     }
-                    _ => scan.runs.extend(open.replace(Run {
+                    _ => scan.runs.extend(open.replace(LineRun {
                         source,
                         bytes: line.offset..end,
                         number,

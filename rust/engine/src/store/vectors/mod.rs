@@ -4,22 +4,27 @@
 //! the records they belong to, and the SHA-256 of each row. So the chain covers every float, and a row is believed only
 //! after its digest was checked.
 //!
-//! A write puts rows behind those that the committed log names ([`super::write::attach`]) and only then appends the event. Bytes that no
-//! event names are garbage, and the next write goes over them: nothing is ever misaligned. Rows reach the disk before the
-//! log does ([`rows::durable`]).
+//! A write puts rows behind those that the committed log names ([`super::write::attach`]) and only then appends the event.
+//! Bytes that no event names are garbage, and the next write goes over them: nothing is ever misaligned. Rows reach the disk
+//! before the log does ([`rows::durable`]).
 //!
-//! A search ([`search::query`]) takes what it needs out of the store and then runs without it: the mapped rows, an index of who owns
-//! them ([`records::index`]), the rows that a question leaves ([`search::filter`], or [`search::nearby`] if words are asked too), and companions in
-//! blocks of 1,024 rows ([`rows::blocks`]), kept on disk beside the other derived files ([`rows::companions`]). Compaction moves the
-//! living rows into a new file when too many are dead ([`super::upkeep::compact_rows`]), and says so in the log like any other change.
+//! A search ([`search::query`]) takes what it needs along and then runs without the store: the mapped rows, an index of who
+//! owns them ([`records::index`]), the rows that a question leaves ([`search::filter`], or [`search::nearby`] if words are
+//! asked too), and companions in blocks of 1,024 rows ([`rows::blocks`]), kept on disk beside the other derived files
+//! ([`rows::companions`]). Compaction moves the living rows into a new file when too many are dead
+//! ([`super::upkeep::compact_rows`]), and says so in the log like any other change.
 //!
-//! If rows are damaged, repair looks for their bytes in the other folders ([`rows::regain`]).
+//! If rows are damaged, repair looks for their bytes in the other folders ([`rows::regain`]), and takes back those that it
+//! does not find ([`rows::damaged`]). If lines of the log are damaged, groups still tell where a space lies
+//! ([`records::implied`]), and repair takes along what a lost move has left behind ([`rows::salvage`]) and tells whose
+//! embedding may be an older one ([`mod@records::doubt`]).
 //!
-//! If lines of the log are damaged, groups still tell where a space lies ([`records::implied`]), and repair takes along what a lost
-//! move has left behind ([`rows::salvage`]) and tells whose embedding may be an older one ([`mod@records::doubt`]).
+//! Nothing here knows a store: [`Vectors`] is asked with a state. A room uses only rooms above it in this list.
 
 pub(super) mod records;
+
 pub(super) mod rows;
+
 pub(super) mod search;
 
 use std::collections::{HashMap, HashSet};
@@ -49,7 +54,7 @@ use search::filter::Filters;
 pub(super) struct Vectors {
     site: Arc<Site>,
     threads: usize,
-    known: Mutex<Known>,
+    known: Mutex<KnownSpaces>,
     /// Files of rows whose names this process knows to be on disk.
     durable_names: HashSet<PathBuf>,
     /// How many of the rows that the log names are on disk.
@@ -58,7 +63,7 @@ pub(super) struct Vectors {
 
 /// The spaces, and what was read of them so far.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownSpaces {
     pub(super) spaces: Spaces,
     filters: Filters,
     /// What was mapped and checked, by space.
@@ -84,10 +89,10 @@ impl Vectors {
     }
 
     /// What a state says of all spaces.
-    pub fn known(&self, state: &State) -> MutexGuard<'_, Known> {
+    pub fn known(&self, state: &State) -> MutexGuard<'_, KnownSpaces> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.spaces.follow(state, self.threads);
-        let Known { spaces, shelves, .. } = &mut *known;
+        let KnownSpaces { spaces, shelves, .. } = &mut *known;
         shelves.retain(|name, _| spaces.spaces.contains_key(name));
         known
     }
@@ -98,7 +103,7 @@ impl Vectors {
     }
 }
 
-impl Known {
+impl KnownSpaces {
     /// A space by name, or the one to ask when none is named.
     pub(super) fn find(&self, name: Option<&str>) -> Result<&RowIndex> {
         let name = name.unwrap_or_else(|| self.spaces.choice());

@@ -98,12 +98,12 @@ impl Store {
                 );
                 return Err(Error::limit(what));
             }
-            if places.iter().any(|place: &Place| place.bound.name == bound.name) {
+            if places.iter().any(|place: &RowsPlace| place.bound.name == bound.name) {
                 return Err(Error::argument("space", format!("{:?} is named twice", bound.name)));
             }
             let ahead = SyncAhead::of(&self.vectors.rows_file(&mut self.log, &bound)?, syncs_at_all);
             let path = self.site.layout.rows(&bound.name, bound.generation);
-            places.push(Place {
+            places.push(RowsPlace {
                 bound,
                 first,
                 space,
@@ -220,7 +220,7 @@ impl Store {
 }
 
 /// Where the rows of an attachment go.
-struct Place {
+struct RowsPlace {
     bound: Bound,
     first: u32,
     /// Binds the space, if it is new.

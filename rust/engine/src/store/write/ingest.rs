@@ -37,7 +37,7 @@ pub struct Ingested {
 
 /// The rows that begin in one piece of the source.
 #[derive(Default)]
-struct Rows {
+struct IngestRows {
     draft: Draft,
     lines: u64,
     /// The first row that is not a record: its line within the piece, and why.
@@ -66,12 +66,13 @@ impl Store {
             bytes: length,
             ..Ingested::default()
         };
-        let work = |index: u64, rows: &mut Rows| read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows);
+        let work =
+            |index: u64, rows: &mut IngestRows| read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows);
         if faces {
             // An export comes back as a whole or not at all: half a face is worth nothing.
             let mut lines = 0;
-            let look = |rows: &mut Rows| match rows.refused.take() {
-                Some((line, fault)) => Err(Stop::Refused(at_line(path, lines + line + 1, &fault, 0))),
+            let look = |rows: &mut IngestRows| match rows.refused.take() {
+                Some((line, fault)) => Err(IngestStop::Refused(at_line(path, lines + line + 1, &fault, 0))),
                 None => {
                     lines += rows.lines;
                     Ok(true)
@@ -80,13 +81,18 @@ impl Store {
             in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
         }
         let (mut lines, mut done) = (0, 0);
-        let take = |rows: &mut Rows| {
+        let take = |rows: &mut IngestRows| {
             if let Some((line, fault)) = rows.refused.take() {
-                return Err(Stop::Refused(at_line(path, lines + line + 1, &fault, report.records)));
+                return Err(IngestStop::Refused(at_line(
+                    path,
+                    lines + line + 1,
+                    &fault,
+                    report.records,
+                )));
             }
             lines += rows.lines;
             if !rows.draft.is_empty() {
-                let committed = self.commit(&rows.draft, now()).map_err(Stop::Refused)?;
+                let committed = self.commit(&rows.draft, now()).map_err(IngestStop::Refused)?;
                 if report.records == 0 {
                     report.first_seq = committed.first_seq;
                 }
@@ -102,12 +108,12 @@ impl Store {
     }
 }
 
-enum Stop {
+enum IngestStop {
     Refused(Error),
     Io(io::Error),
 }
 
-impl Stop {
+impl IngestStop {
     fn told(self, path: &Path) -> Error {
         match self {
             Self::Refused(fault) => fault,
@@ -116,7 +122,7 @@ impl Stop {
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for IngestStop {
     fn from(fault: io::Error) -> Self {
         Self::Io(fault)
     }
@@ -154,7 +160,7 @@ fn read_rows(
     file: &dyn DiskFile,
     (start, length): (u64, u64),
     (depth, faces): (i64, bool),
-    rows: &mut Rows,
+    rows: &mut IngestRows,
 ) -> io::Result<()> {
     rows.draft.clear();
     (rows.lines, rows.refused) = (0, None);

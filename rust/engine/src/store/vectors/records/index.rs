@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 
 use super::format::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
 use super::implied::implied;
-use super::read::{Word, read};
+use super::read::{VectorRecord, read};
 use crate::ordered::in_order;
 use crate::state::State;
 
@@ -219,7 +219,7 @@ struct Owned {
 impl Owned {
     /// Reads a group. Its records most often came together: `next` is where the next one is looked for first.
     fn read(state: &State, slot: u32, next: &mut u32) -> Option<Self> {
-        let Some(Word::Group(group)) = read(state.spelled_id(slot), state.record_in(slot)) else {
+        let Some(VectorRecord::Group(group)) = read(state.spelled_id(slot), state.record_in(slot)) else {
             return None;
         };
         let mut owner = |id: &[u8]| {
@@ -276,9 +276,9 @@ impl Spaces {
         for slot in fresh.iter().filter(|slot| !of_groups(slot)) {
             let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
             match read(id, record) {
-                Some(Word::Space(bound)) => moved |= self.bind(bound),
-                Some(Word::Choice(space)) => self.choice = Some(space),
-                Some(Word::Group(_)) => {}
+                Some(VectorRecord::Space(bound)) => moved |= self.bind(bound),
+                Some(VectorRecord::Choice(space)) => self.choice = Some(space),
+                Some(VectorRecord::Group(_)) => {}
                 None => self.drop(space_name(id), record),
             }
         }

@@ -15,7 +15,7 @@ const DIGEST_BYTES: usize = 64 + 3;
 
 /// Rows and the records they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group<'a> {
+pub struct RowGroup<'a> {
     /// The name of the space.
     pub space: String,
     /// The generation that the rows lie in.
@@ -30,7 +30,7 @@ pub struct Group<'a> {
     pub gone: Vec<u32>,
 }
 
-impl Group<'_> {
+impl RowGroup<'_> {
     /// The rows that were not taken back.
     pub fn living(&self) -> impl Iterator<Item = u32> + '_ {
         let rows = self.row..self.row + self.ids.len() as u32;
@@ -40,41 +40,41 @@ impl Group<'_> {
 
 /// What one record of this face says.
 #[derive(Debug)]
-pub enum Word<'a> {
+pub enum VectorRecord<'a> {
     /// A space.
     Space(Bound),
     /// A group.
-    Group(Group<'a>),
+    Group(RowGroup<'a>),
     /// The space to ask when none is named.
     Choice(String),
 }
 
 /// What a record of this face says; `None` if it says nothing that counts.
-pub fn read<'a>(id: &[u8], record: &'a [u8]) -> Option<Word<'a>> {
+pub fn read<'a>(id: &[u8], record: &'a [u8]) -> Option<VectorRecord<'a>> {
     let group = match group_space(id).and_then(|space| step_over(space, record)) {
         Some(group) => group,
         None => match read_any(id, record)? {
-            Word::Group(group) => group,
+            VectorRecord::Group(group) => group,
             other => return Some(other),
         },
     };
     let fits = group.ids.len() == group.digests.len() && group.row.checked_add(group.ids.len() as u32).is_some();
-    (fits && id == group_id(&group.space, group.row).as_bytes()).then_some(Word::Group(group))
+    (fits && id == group_id(&group.space, group.row).as_bytes()).then_some(VectorRecord::Group(group))
 }
 
-fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
+fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<VectorRecord<'a>> {
     let record = json::parse(record).ok()?;
     let data = record.get("data")?;
     let text = |key: &str| data.get(key).and_then(Value::as_str);
     let number = |key: &str| data.get(key).and_then(Value::as_u64);
     if id == CHOICE_ID.as_bytes() {
-        return Some(Word::Choice(text("space")?.to_owned()));
+        return Some(VectorRecord::Choice(text("space")?.to_owned()));
     }
     let space = text("space").filter(|name| check_name(name).is_ok())?.to_owned();
     if id == space_id(&space).as_bytes() {
         let dim = usize::try_from(number("dim")?).ok()?;
         check_dim(dim).ok()?;
-        return Some(Word::Space(Bound {
+        return Some(VectorRecord::Space(Bound {
             name: space,
             model: text("model")?.to_owned(),
             dim,
@@ -85,7 +85,7 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
     let digests = data.get("sha256").and_then(Value::as_array)?;
     let gone = data.get("gone").and_then(Value::as_object).unwrap_or_default();
     let generation = number("generation")?;
-    Some(Word::Group(Group {
+    Some(VectorRecord::Group(RowGroup {
         space,
         generation,
         row: u32::try_from(number("row")?).ok()?,
@@ -102,7 +102,7 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<Word<'a>> {
 }
 
 /// A group as we write it, with nothing taken back.
-fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
+fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<RowGroup<'a>> {
     let mut cursor = Cursor::new(record);
     cursor.pass(b"{\"confidence\":1.0,\"data\":{\"dim\":")?;
     cursor.digits()?;
@@ -117,7 +117,7 @@ fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<Group<'a>> {
     cursor.pass(b",\"space\":\"")?;
     cursor.pass(space.as_bytes())?;
     cursor.pass(b"\"}")?;
-    Some(Group {
+    Some(RowGroup {
         space: space.to_owned(),
         generation,
         row,
@@ -175,7 +175,7 @@ mod tests {
             assert_eq!((quick.row, quick.generation), (40, 7));
             assert_eq!(quick.ids, spelled);
             match read_any(b"vector:a.b:40", record) {
-                Some(Word::Group(slow)) => assert_eq!(slow, quick),
+                Some(VectorRecord::Group(slow)) => assert_eq!(slow, quick),
                 other => panic!("{other:?}"),
             }
             assert!(read(b"vector:a.b:41", record).is_none());

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 
 use super::check::{are_rows, open_rows};
-use super::codes::{Codes, Place};
+use super::codes::{Codes, CodesPlace};
 use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::marks::Marks;
 use crate::disk::{Disk, DiskFile, Mapping};
@@ -43,11 +43,11 @@ pub struct Shelves {
     pub bound: Bound,
     disk: Arc<dyn Disk>,
     layout: Layout,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptParts>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptParts {
     rows: Option<(Arc<dyn DiskFile>, Arc<Mapping>)>,
     marks: Vec<Arc<Marks>>,
     /// Rows that the log names and the file did not hold.
@@ -73,7 +73,7 @@ struct Last {
     codes: Codes,
 }
 
-impl Kept {
+impl KeptParts {
     /// Makes room for marks of so many blocks.
     fn mark_blocks(&mut self, blocks: usize) {
         if self.marks.len() < blocks {
@@ -173,7 +173,7 @@ impl Shelves {
 
     /// The rows, mapped as far as the file goes. Whoever reads what was cut off a mapped file dies, so its length is asked
     /// for each time.
-    fn map(&self, kept: &mut Kept, wanted: u64) -> io::Result<Arc<Mapping>> {
+    fn map(&self, kept: &mut KeptParts, wanted: u64) -> io::Result<Arc<Mapping>> {
         if let Some((file, map)) = &kept.rows {
             let mapped = map.bytes().len() as u64;
             if mapped >= wanted && file.length()? >= mapped {
@@ -190,7 +190,7 @@ impl Shelves {
     }
 
     /// Makes sure of the codes of all these blocks.
-    fn complete(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
         self.bring_some(kept, rows, blocks, threads);
         if kept.filed.is_none() && blocks.len() >= kept.codes.len() + FEWEST_FILED {
             self.find_filed(kept, blocks, threads);
@@ -209,7 +209,7 @@ impl Shelves {
 
     /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
     /// longer than the search that waits for them.
-    fn find_filed(&self, kept: &mut Kept, blocks: &[Arc<Block>], threads: usize) {
+    fn find_filed(&self, kept: &mut KeptParts, blocks: &[Arc<Block>], threads: usize) {
         let known = kept.codes.len();
         let companions = self.companions();
         let Some((file, slots)) = companions.map(blocks.len()) else {
@@ -230,7 +230,7 @@ impl Shelves {
         });
         let found = known..end.into_inner();
         let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
-        let place = Place::File(Arc::new(slots));
+        let place = CodesPlace::File(Arc::new(slots));
         kept.codes
             .extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
         kept.filed = (!found.is_empty()).then_some(Filed {
@@ -242,7 +242,7 @@ impl Shelves {
 
     /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
     /// write to a file.
-    fn bring_some(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
         let Some(filed) = kept.filed.take() else {
             return;
         };
@@ -303,7 +303,7 @@ impl Shelves {
             }
         });
         let made = end.into_inner() - numbers.start;
-        Codes::of_blocks(&Place::Memory(Arc::new(room)), 0..made, each, dim).collect()
+        Codes::of_blocks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
     }
 
     fn companions(&self) -> Companions<'_> {
@@ -312,7 +312,7 @@ impl Shelves {
     }
 
     /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
-    fn complete_last(&self, kept: &mut Kept, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
+    fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
         let number = count / BLOCK_ROWS;
         let before = kept.last.as_ref().filter(|last| last.number == number);
         let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
@@ -342,7 +342,7 @@ impl Shelves {
     }
 
     /// The codes of the block that so many rows end in. Others may have seen more of it, and be done with it.
-    fn last_codes(&self, kept: &Kept, count: usize) -> Option<Codes> {
+    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<Codes> {
         let number = count / BLOCK_ROWS;
         let last = kept.last.as_ref().filter(|last| last.number == number);
         let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
@@ -352,7 +352,7 @@ impl Shelves {
     }
 
     /// Puts blocks that came one by one into one room: small rooms have small pages.
-    fn gather(&self, kept: &mut Kept) {
+    fn gather(&self, kept: &mut KeptParts) {
         let dim = self.bound.dim;
         let first = kept.codes.len() - kept.single;
         let Ok(mut room) = Room::new(kept.single * codes_bytes(dim)) else {
@@ -368,7 +368,7 @@ impl Shelves {
             place.copy_from_slice(codes.bytes());
         }
         kept.codes.truncate(first);
-        let place = Place::Memory(Arc::new(room));
+        let place = CodesPlace::Memory(Arc::new(room));
         kept.codes
             .extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
         kept.single = 0;

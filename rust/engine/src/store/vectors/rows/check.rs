@@ -14,7 +14,7 @@ use crate::ordered::in_order;
 use crate::state::State;
 use crate::store::vectors::records::format::{self, Bound, generation_in, group_row, shown};
 use crate::store::vectors::records::implied::implied;
-use crate::store::vectors::records::read::{Group, Word, read};
+use crate::store::vectors::records::read::{RowGroup, VectorRecord, read};
 
 /// How many rows of a space are reported one by one.
 const MOST_FINDINGS: usize = 100;
@@ -44,14 +44,14 @@ pub fn row_bytes<'a>(rows: &'a [u8], row: u32, bound: &Bound) -> Option<&'a [u8]
 }
 
 /// The rows of a group that are not what the log says, those aside that were taken back.
-pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &Group<'_>) -> Result<Vec<u32>> {
+pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &RowGroup<'_>) -> Result<Vec<u32>> {
     let path = layout.rows(&bound.name, bound.generation);
     let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
     let rows = map_rows(disk, layout, bound, end).at(&path)?;
     Ok(bad_among(rows.bytes(), bound, group))
 }
 
-fn bad_among(rows: &[u8], bound: &Bound, group: &Group<'_>) -> Vec<u32> {
+fn bad_among(rows: &[u8], bound: &Bound, group: &RowGroup<'_>) -> Vec<u32> {
     (group.row..)
         .zip(are_rows(rows, group.row, bound, &group.digests))
         .filter(|(row, is_right)| !is_right && !group.gone.contains(row))
@@ -98,7 +98,7 @@ fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
         match group {
             Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
             None => {
-                if let Some(Word::Space(bound)) = word_in(state, *slot) {
+                if let Some(VectorRecord::Space(bound)) = word_in(state, *slot) {
                     let name = bound.name.clone();
                     spaces.entry(name).or_insert_with(nowhere).0 = bound;
                 } else if let Some(name) = format::space_name(state.spelled_id(*slot)) {
@@ -126,7 +126,7 @@ pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<Strin
         // The last group nearly always names a row that counts.
         groups.sort_unstable_by_key(|slot| Reverse(group_row(state.spelled_id(*slot))));
         let last_of = |slot: &u32| match word_in(state, *slot) {
-            Some(Word::Group(group)) if group.generation == bound.generation => group.living().last(),
+            Some(VectorRecord::Group(group)) if group.generation == bound.generation => group.living().last(),
             _ => None,
         };
         let Some(last) = groups.iter().find_map(last_of) else {
@@ -166,13 +166,13 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
             mapped => (mapped.at(&layout.rows(name, bound.generation))?, None),
         };
         let mut found = 0;
-        let work = |index: u64, bad: &mut Option<(Group<'a>, Vec<u32>)>| {
+        let work = |index: u64, bad: &mut Option<(RowGroup<'a>, Vec<u32>)>| {
             *bad = match word_in(state, groups[index as usize]) {
-                Some(Word::Group(group)) if group.generation == bound.generation => {
+                Some(VectorRecord::Group(group)) if group.generation == bound.generation => {
                     let rows = bad_among(rows.bytes(), bound, &group);
                     (!rows.is_empty()).then_some((group, rows))
                 }
-                Some(Word::Group(group)) if group.generation < bound.generation => {
+                Some(VectorRecord::Group(group)) if group.generation < bound.generation => {
                     let rows = group.living().collect();
                     Some((group, rows))
                 }
@@ -184,7 +184,7 @@ pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, thread
             groups.len() as u64,
             threads,
             work,
-            |bad: &mut Option<(Group<'a>, Vec<u32>)>| {
+            |bad: &mut Option<(RowGroup<'a>, Vec<u32>)>| {
                 let Some((group, rows_of_group)) = bad.take() else {
                     return Ok::<bool, io::Error>(true);
                 };
@@ -228,7 +228,7 @@ pub fn is_of_this_file(fault: &io::Error) -> bool {
     is_no_file(fault) || fault.kind() == io::ErrorKind::PermissionDenied
 }
 
-fn word_in(state: &State, slot: u32) -> Option<Word<'_>> {
+fn word_in(state: &State, slot: u32) -> Option<VectorRecord<'_>> {
     read(state.spelled_id(slot), state.record_in(slot))
 }
 
@@ -243,7 +243,7 @@ fn nowhere() -> (Bound, Vec<u32>) {
 }
 
 /// A row of an earlier generation: the line is lost that took it along, or took it back.
-fn left_behind(bound: &Bound, group: &Group<'_>, row: u32, id: &[u8]) -> Damage {
+fn left_behind(bound: &Bound, group: &RowGroup<'_>, row: u32, id: &[u8]) -> Damage {
     let old = bound.at(group.generation);
     let reason = format!(
         "row {row}, the embedding of {:?}: its space has moved on without it",

@@ -10,13 +10,13 @@ use crate::memory::Room;
 /// Codes of a block, wherever they lie.
 #[derive(Clone, Debug)]
 pub struct Codes {
-    place: Place,
+    place: CodesPlace,
     start: usize,
     length: usize,
 }
 
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum CodesPlace {
     /// In a room that many blocks share.
     Memory(Arc<Room>),
     /// Still in the file.
@@ -27,14 +27,19 @@ impl Codes {
     /// The codes.
     pub fn bytes(&self) -> &[u8] {
         let bytes = match &self.place {
-            Place::Memory(room) => room.bytes(),
-            Place::File(slots) => slots.bytes(),
+            CodesPlace::Memory(room) => room.bytes(),
+            CodesPlace::File(slots) => slots.bytes(),
         };
         &bytes[self.start..][..self.length]
     }
 
     /// The codes of some of the blocks that lie in one place, so far from each other.
-    pub fn of_blocks(place: &Place, blocks: Range<usize>, stride: usize, dim: usize) -> impl Iterator<Item = Self> {
+    pub fn of_blocks(
+        place: &CodesPlace,
+        blocks: Range<usize>,
+        stride: usize,
+        dim: usize,
+    ) -> impl Iterator<Item = Self> {
         blocks.map(move |number| Self {
             place: place.clone(),
             start: number * stride,
@@ -47,7 +52,7 @@ impl Codes {
         Self {
             start: 0,
             length: room.len(),
-            place: Place::Memory(Arc::new(room)),
+            place: CodesPlace::Memory(Arc::new(room)),
         }
     }
 

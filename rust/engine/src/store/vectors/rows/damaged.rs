@@ -15,17 +15,20 @@ use crate::log::{Log, Site};
 use crate::state::State;
 use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
-use crate::store::vectors::records::read::{Word, read};
+use crate::store::vectors::records::read::{VectorRecord, read};
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// The number of a row, and the id of its record.
+type OwnedRow = (u32, Vec<u8>);
 
 /// Rows that are not what the log says.
 pub(in crate::store) struct DamagedRows {
     /// Takes them back.
     draft: Draft,
     /// By space: which they are, and whose.
-    lost: BTreeMap<String, (Bound, Vec<(u32, Vec<u8>)>)>,
+    lost: BTreeMap<String, (Bound, Vec<OwnedRow>)>,
     left_behind: Salvage,
     /// Why a file could not be read.
     unread: Option<Error>,
@@ -50,7 +53,7 @@ impl DamagedRows {
         let known = vectors.known(state);
         for slot in slots {
             let word = read(state.spelled_id(slot), state.record_in(slot));
-            let Some(Word::Group(group)) = word else {
+            let Some(VectorRecord::Group(group)) = word else {
                 continue;
             };
             let Some(index) = known.spaces.spaces.get(&group.space) else {
@@ -113,7 +116,7 @@ impl DamagedRows {
 }
 
 /// Keeps what rows hold, as far as they are there: a line for each.
-fn keep_rows(site: &Site, bound: &Bound, rows: &[(u32, Vec<u8>)], now: i64) -> Result<()> {
+fn keep_rows(site: &Site, bound: &Bound, rows: &[OwnedRow], now: i64) -> Result<()> {
     let path = site.layout.rows(&bound.name, bound.generation);
     let file = match site.disk.open(&path, Access::Read) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -20,7 +20,7 @@ use crate::state::State;
 use crate::store::files::proofs::other_folders;
 use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::read::{Word, read};
+use crate::store::vectors::records::read::{VectorRecord, read};
 
 use super::check::open_rows;
 
@@ -67,7 +67,7 @@ impl RowPlan {
         let mut spaces: BTreeMap<String, (Bound, Vec<Bad>)> = BTreeMap::new();
         for slot in slots {
             let word = read(state.spelled_id(slot), state.record_in(slot));
-            let Some(Word::Group(group)) = word else {
+            let Some(VectorRecord::Group(group)) = word else {
                 continue;
             };
             let Some(index) = known.spaces.spaces.get(&group.space) else {

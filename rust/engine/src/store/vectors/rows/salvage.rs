@@ -25,10 +25,10 @@ use crate::state::State;
 use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::{Bound, shown, write_empty, write_groups, write_space};
 use crate::store::vectors::records::index::RowIndex;
-use crate::store::vectors::records::read::Group;
+use crate::store::vectors::records::read::RowGroup;
 
 /// A row that may come along.
-struct Found {
+struct FoundRow {
     /// Its generation, and which row it was.
     was: (u64, u32),
     id: Vec<u8>,
@@ -37,7 +37,7 @@ struct Found {
 }
 
 /// What one space has left behind.
-struct Space {
+struct SpaceLeft {
     bound: Bound,
     comes_along: bool,
     /// Where rows may be put.
@@ -45,7 +45,7 @@ struct Space {
     /// The groups that named them.
     groups: Vec<u32>,
     /// The highest row of each record that had none since, by slot.
-    rows: BTreeMap<u32, Found>,
+    rows: BTreeMap<u32, FoundRow>,
     /// Rows that are named, of each generation.
     named: BTreeMap<u64, RoaringBitmap>,
 }
@@ -55,7 +55,7 @@ pub(in crate::store) struct Salvage {
     site: Arc<Site>,
     /// Damaged lines may have named rows that nothing names now.
     is_log_damaged: bool,
-    spaces: BTreeMap<String, Space>,
+    spaces: BTreeMap<String, SpaceLeft>,
     files: HashMap<(String, u64), Mapping>,
 }
 
@@ -76,7 +76,7 @@ impl Salvage {
     }
 
     /// Whether a group was left behind; then it is looked through.
-    pub(in crate::store) fn takes(&mut self, state: &State, index: &RowIndex, group: &Group<'_>) -> Result<bool> {
+    pub(in crate::store) fn takes(&mut self, state: &State, index: &RowIndex, group: &RowGroup<'_>) -> Result<bool> {
         if group.generation >= index.bound.generation || group.ids.is_empty() {
             return Ok(false);
         }
@@ -91,7 +91,7 @@ impl Salvage {
                 .rows
                 .max(index.reserved())
                 .max(rows_not_to_touch(&self.site, self.is_log_damaged, &index.bound)?);
-        let space = self.spaces.entry(group.space.clone()).or_insert_with(|| Space {
+        let space = self.spaces.entry(group.space.clone()).or_insert_with(|| SpaceLeft {
             bound: index.bound.clone(),
             comes_along: index.is_implied && !index.bound.model.is_empty(),
             first,
@@ -112,7 +112,7 @@ impl Salvage {
             let Some(owner) = owner.filter(|owner| space.rows.get(owner).is_none_or(|found| found.was < was)) else {
                 continue;
             };
-            let found = Found {
+            let found = FoundRow {
                 was,
                 id: id.to_vec(),
                 digest: *digest,
@@ -124,7 +124,7 @@ impl Salvage {
     }
 
     /// The rows of a space that come along: whose, their digests, their bytes.
-    fn certain<'a>(&'a self, space: &'a Space) -> Vec<(&'a [u8], Hex, &'a [u8])> {
+    fn certain<'a>(&'a self, space: &'a SpaceLeft) -> Vec<(&'a [u8], Hex, &'a [u8])> {
         let file_of = |generation: u64| self.files.get(&(space.bound.name.clone(), generation));
         // Only the latest generation, and in it only rows above the last one that nobody names.
         let Some((latest, named)) = space.named.last_key_value() else {

@@ -76,7 +76,7 @@ impl SyncAhead {
 
 /// What a thread makes of the rows of one group.
 #[derive(Default)]
-struct Piece {
+struct RowPiece {
     floats: Vec<f32>,
     digests: Vec<[u8; 32]>,
     group: Draft,
@@ -93,7 +93,7 @@ struct Target<'a> {
 
 impl Target<'_> {
     /// Writes the rows of one group, and spells it.
-    fn write(&self, attachment: &Attachment<'_>, number: usize, piece: &mut Piece) -> io::Result<()> {
+    fn write(&self, attachment: &Attachment<'_>, number: usize, piece: &mut RowPiece) -> io::Result<()> {
         let dim = self.bound.dim;
         let start = number * GROUP_ROWS;
         let end = attachment.ids.len().min(start + GROUP_ROWS);
@@ -149,7 +149,7 @@ impl Vectors {
             pieces as u64,
             self.threads,
             |number, piece| target.write(attachment, number as usize, piece),
-            |piece: &mut Piece| {
+            |piece: &mut RowPiece| {
                 refused = piece.refused.take();
                 groups.push(std::mem::take(&mut piece.group));
                 unsynced += piece.digests.len() as u64 * bound.stride();

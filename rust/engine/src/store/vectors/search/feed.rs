@@ -8,7 +8,7 @@ use crate::error::{At, Result};
 use crate::state::State;
 use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::space_name;
-use crate::store::vectors::records::read::{Word, read};
+use crate::store::vectors::records::read::{VectorRecord, read};
 use crate::store::vectors::rows::check::{is_row, map_rows, row_bytes};
 
 /// What the ids of blocks begin with.
@@ -41,7 +41,9 @@ impl Vectors {
         let mut files: HashMap<String, Mapping> = HashMap::new();
         for slot in slots {
             let word = read(state.spelled_id(slot), state.record_in(slot));
-            let Some(Word::Group(group)) = word else { continue };
+            let Some(VectorRecord::Group(group)) = word else {
+                continue;
+            };
             let Some(index) = known.spaces.spaces.get(&group.space) else {
                 continue;
             };

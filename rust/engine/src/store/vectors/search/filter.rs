@@ -24,7 +24,7 @@ const MOST_FILTERS: usize = 16;
 
 /// The rows of one question.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct RowFilter {
     /// The rows.
     pub rows: RoaringBitmap,
     /// Whether these are all rows there are.
@@ -34,7 +34,7 @@ pub struct Filter {
     died: usize,
 }
 
-impl Filter {
+impl RowFilter {
     /// Some rows that are asked for once.
     pub fn of(rows: RoaringBitmap) -> Self {
         Self {
@@ -54,11 +54,11 @@ type Key = (String, Option<String>, Option<String>, u64);
 
 /// Rows of earlier questions.
 #[derive(Default)]
-pub struct Filters(HashMap<Key, Arc<Filter>>);
+pub struct Filters(HashMap<Key, Arc<RowFilter>>);
 
 impl Filters {
     /// The rows of a space whose records a query asks for.
-    pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<Filter>> {
+    pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<RowFilter>> {
         let key = (
             format::file_name(&index.bound),
             query.kind.clone(),
@@ -75,7 +75,7 @@ impl Filters {
             Some(filter) if filter.died <= index.died.len() => follow(live, index, &sieve, filter)?,
             _ => None,
         }
-        .unwrap_or_else(|| Filter::of(all_rows(live, index, &sieve)));
+        .unwrap_or_else(|| RowFilter::of(all_rows(live, index, &sieve)));
         filter.seq = seq;
         filter.died = index.died.len();
         filter.is_all = filter.rows.len() == u64::from(index.rows);
@@ -112,7 +112,7 @@ fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, row: u32) -> bo
 }
 
 /// The rows of an earlier question, put right; `None` if too much happened, or it cannot be told what.
-fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Result<Option<Filter>> {
+fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &RowFilter) -> Result<Option<RowFilter>> {
     let since = live.state.timeline().since(before.seq + 1);
     let events: u64 = since.iter().map(|range| range.len() as u64).sum();
     // A log that was compacted since does not tell all.
@@ -151,5 +151,5 @@ fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &Filter) -
             rows.remove(row);
         }
     }
-    Ok(Some(Filter::of(rows)))
+    Ok(Some(RowFilter::of(rows)))
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::filter::Filter;
+use super::filter::RowFilter;
 use super::query::{Question, VectorSearch, floats};
 use crate::error::{At, Error, Result};
 use crate::state::{Changes, Query};
@@ -28,7 +28,7 @@ const MOST_CHANGES: usize = 4096;
 /// All living rows of a space, taken along for one search.
 pub(in crate::store) struct Nearby {
     search: VectorSearch,
-    living: Arc<Filter>,
+    living: Arc<RowFilter>,
     vector: Vec<f32>,
 }
 
@@ -134,14 +134,14 @@ impl Near {
 /// The rows of earlier searches. To ask every record again after each write would cost more than the search.
 /// INVARIANT: all of them are of one index; when another one is made, they are forgotten.
 #[derive(Default)]
-pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<Known>>>);
+pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<NarrowedRows>>>);
 
-struct Known {
+struct NarrowedRows {
     shelves: Arc<Shelves>,
-    living: Arc<Filter>,
+    living: Arc<RowFilter>,
     changes: usize,
     wanted: text::Filter,
-    rows: Arc<Filter>,
+    rows: Arc<RowFilter>,
 }
 
 /// The slots that changed between two counts of changes.
@@ -153,7 +153,7 @@ pub(in crate::store) struct Recent {
 }
 
 impl Narrowed {
-    fn known(&self) -> MutexGuard<'_, Vec<Arc<Known>>> {
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<NarrowedRows>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,8 +162,8 @@ impl Narrowed {
         self.known().clear();
     }
 
-    fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<Known>> {
-        let is_same = |one: &&Arc<Known>| one.is_for(&nearby.search.shelves, wanted);
+    fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<NarrowedRows>> {
+        let is_same = |one: &&Arc<NarrowedRows>| one.is_for(&nearby.search.shelves, wanted);
         self.known().iter().find(is_same).cloned()
     }
 
@@ -211,7 +211,7 @@ impl Narrowed {
             }
             _ => nearby.living.rows.iter().filter(passes).collect(),
         };
-        let mut rows = Filter::of(rows);
+        let mut rows = RowFilter::of(rows);
         rows.is_all = rows.rows.len() == u64::from(nearby.search.rows);
         nearby.search.filter = Arc::new(rows);
         let mut known = self.known();
@@ -219,7 +219,7 @@ impl Narrowed {
         if known.len() == MOST_NARROWED {
             known.remove(0);
         }
-        known.push(Arc::new(Known {
+        known.push(Arc::new(NarrowedRows {
             shelves: Arc::clone(&nearby.search.shelves),
             living: Arc::clone(&nearby.living),
             changes,
@@ -229,7 +229,7 @@ impl Narrowed {
     }
 }
 
-impl Known {
+impl NarrowedRows {
     fn is_for(&self, shelves: &Arc<Shelves>, wanted: &text::Filter) -> bool {
         Arc::ptr_eq(&self.shelves, shelves) && self.wanted == *wanted
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::filter::Filter;
+use super::filter::RowFilter;
 use crate::error::{At, Error, Result};
 use crate::state::{Query, State, unspelled};
 use crate::store::live_log::LiveLog;
@@ -20,7 +20,7 @@ use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::codes::Codes;
 use crate::store::vectors::rows::companions::BLOCK_GROUPS;
-use crate::store::vectors::{Known, Vectors};
+use crate::store::vectors::{KnownSpaces, Vectors};
 use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
 
 /// What is asked.
@@ -55,7 +55,7 @@ pub struct VectorSearch {
     pub(in crate::store) blocks: Vec<Arc<Block>>,
     pub(in crate::store) rows: u32,
     pub(in crate::store) rows_by_slot: Arc<Vec<u32>>,
-    pub(in crate::store) filter: Arc<Filter>,
+    pub(in crate::store) filter: Arc<RowFilter>,
     pub(in crate::store) k: usize,
     min_score: Option<f32>,
     threads: usize,
@@ -78,12 +78,12 @@ impl Vectors {
         let index = known.find(question.space)?;
         let bound = index.bound.clone();
         let shelves = self.shelves_of(&mut known, &bound);
-        let Known { spaces, filters, .. } = &mut *known;
+        let KnownSpaces { spaces, filters, .. } = &mut *known;
         let index = &spaces.spaces[&bound.name];
         let mut filter = filters.rows_for(live, index, &question.query)?;
         if let Some(ids) = question.among {
             let rows = ids.iter().filter_map(|id| index.row_of(live.state.slot_of(id)?));
-            filter = Arc::new(Filter::of(rows.filter(|row| filter.rows.contains(*row)).collect()));
+            filter = Arc::new(RowFilter::of(rows.filter(|row| filter.rows.contains(*row)).collect()));
         }
         Ok(VectorSearch {
             shelves,
@@ -98,7 +98,7 @@ impl Vectors {
     }
 
     /// What is kept of a space in memory.
-    pub(in crate::store) fn shelves_of(&self, known: &mut Known, bound: &Bound) -> Arc<Shelves> {
+    pub(in crate::store) fn shelves_of(&self, known: &mut KnownSpaces, bound: &Bound) -> Arc<Shelves> {
         let kept = known.shelves.get(&bound.name).filter(|shelves| shelves.bound == *bound);
         let shelves = kept.map_or_else(
             || Arc::new(Shelves::new(&self.site.disk, &self.site.layout, bound)),
