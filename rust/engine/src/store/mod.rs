@@ -70,9 +70,10 @@ pub use sync::Syncing;
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
-pub use write::commit::{Committed, Group};
+pub use write::commit::Group;
 pub use write::ingest::Ingested;
 pub use write::optimistic::{Bookmark, Change};
+pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;

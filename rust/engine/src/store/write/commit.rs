@@ -6,20 +6,9 @@ use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::options::Durability;
 
-use super::spell::check_patches;
+use super::spell::{Committed, check_patches};
 use crate::store::ahead::Ahead;
 use crate::store::{Store, Syncing};
-
-/// What a commit wrote.
-#[derive(Clone, Debug)]
-pub struct Committed {
-    /// The seq of the first change; a batch's `begin` stands before it.
-    pub first_seq: u64,
-    /// The seq after the last change.
-    pub next_seq: u64,
-    /// The line of the last change, without its newline.
-    pub last_line: Vec<u8>,
-}
 
 /// Commits that are written and wait for their common sync.
 pub struct Group {

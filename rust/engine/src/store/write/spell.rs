@@ -14,11 +14,22 @@ use crate::verify::BaseState;
 use crate::wal::writer::{Lines, Saying};
 
 use super::adopt::adopt;
+use crate::store::Store;
 use crate::store::ahead::Ahead;
-use crate::store::{Committed, Store};
 
 /// What a record may grow to by patches, with room for the rest of its line.
 const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
+
+/// What a commit wrote.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// The seq of the first change; a batch's `begin` stands before it.
+    pub first_seq: u64,
+    /// The seq after the last change.
+    pub next_seq: u64,
+    /// The line of the last change, without its newline.
+    pub last_line: Vec<u8>,
+}
 
 /// An event of the log's own, as far as the state is concerned: it only has a place.
 pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
