@@ -25,8 +25,8 @@ use crate::store::files::snapshots::remove_indexes;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::upkeep::retire::{Retirement, write_base};
-use crate::store::vectors::rows::damaged::DamagedRows;
-use crate::store::vectors::rows::regain::RowPlan;
+use crate::store::vectors::changes::damaged::DamagedRows;
+use crate::store::vectors::changes::regain::RowPlan;
 use crate::store::{Progress, Store};
 
 /// How many findings the event names; the damaged log is kept whole.

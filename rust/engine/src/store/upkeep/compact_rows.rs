@@ -16,12 +16,12 @@ use crate::log::files::Scratch;
 use crate::state::State;
 use crate::store::care::Turns;
 use crate::store::vectors::Vectors;
+use crate::store::vectors::changes::write::free_generation;
 use crate::store::vectors::records::format::{
     self, Bound, GROUP_ROWS, write_empty, write_gone, write_groups, write_space,
 };
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{map_rows, row_bytes};
-use crate::store::vectors::rows::write::free_generation;
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::draft::Draft;
 use crate::options::Durability;
+use crate::store::vectors::changes::bind::check_attachment;
+use crate::store::vectors::changes::write::SyncAhead;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
 use crate::store::vectors::records::ids::Attachment;
-use crate::store::vectors::rows::bind::check_attachment;
-use crate::store::vectors::rows::write::SyncAhead;
 use crate::store::{Bookmark, Committed, Store};
 
 impl Store {

@@ -11,7 +11,7 @@ use crate::event::line::{Event, Trust};
 use crate::origin::Origin;
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::Attachment;
-use crate::store::vectors::rows::bind::check_attachment;
+use crate::store::vectors::changes::bind::check_attachment;
 use crate::store::{Committed, Store};
 
 /// Where a log ended when somebody read it.

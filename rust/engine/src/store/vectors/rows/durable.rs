@@ -12,10 +12,8 @@ use std::sync::Arc;
 use super::check::is_of_this_file;
 use crate::disk::{Access, Disk};
 use crate::error::{At, Result};
-use crate::log::files::copy_range;
 use crate::log::{Barrier, Site};
 use crate::state::State;
-use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::{self};
 
 /// Files of rows that the disk may not have yet.
@@ -85,7 +83,7 @@ impl RowsOnDisk {
     }
 
     /// The files that the disk may not have yet; `None` if it has all.
-    fn dirty(&self, site: &Site, state: &State) -> Option<DirtyRows> {
+    pub fn dirty(&self, site: &Site, state: &State) -> Option<DirtyRows> {
         let named = state.rows_named();
         let fresh = named.get(self.said..).filter(|fresh| !fresh.is_empty())?;
         let names: BTreeSet<(&str, u64)> = fresh
@@ -107,9 +105,12 @@ impl RowsOnDisk {
 
 /// The rows that must be on disk before the log may be.
 pub(in crate::store) struct RowBarrier<'a> {
-    site: &'a Site,
-    state: &'a State,
-    on_disk: &'a mut RowsOnDisk,
+    /// Where they are.
+    pub site: &'a Site,
+    /// What names them.
+    pub state: &'a State,
+    /// How many are there.
+    pub on_disk: &'a mut RowsOnDisk,
 }
 
 impl Barrier for RowBarrier<'_> {
@@ -117,41 +118,6 @@ impl Barrier for RowBarrier<'_> {
         if let Some(rows) = self.on_disk.dirty(self.site, self.state) {
             rows.sync()?;
             self.on_disk.note(&rows);
-        }
-        Ok(())
-    }
-}
-
-impl Vectors {
-    /// What must be on disk before the log may be.
-    pub fn barrier<'a>(&'a mut self, state: &'a State) -> RowBarrier<'a> {
-        RowBarrier {
-            site: &self.site,
-            state,
-            on_disk: &mut self.on_disk,
-        }
-    }
-
-    /// What must be synced before the log may be.
-    pub fn dirty_rows(&self, state: &State) -> Option<DirtyRows> {
-        self.on_disk.dirty(&self.site, state)
-    }
-
-    /// After a failed sync: copies all rows into fresh files, which the disk must take.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn renew_rows(&self, state: &State) -> Result<()> {
-        let folder = self.site.layout.vectors();
-        for (name, bytes) in self.named_rows(state) {
-            let path = folder.join(name);
-            let file = match self.site.disk.open(&path, Access::Read) {
-                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.at(&path)?,
-            };
-            let there = file.length().at(&path)?.min(bytes);
-            copy_range(&*self.site.disk, &*file, 0..there, &path, None)?;
-            self.site.disk.sync_dir(&folder).at(&folder)?;
         }
         Ok(())
     }

@@ -14,16 +14,6 @@ pub(in crate::store) mod blocks;
 
 pub(in crate::store) mod compare;
 
-pub(in crate::store) mod named;
-
 pub(in crate::store) mod durable;
 
-pub(in crate::store) mod write;
-
-pub(in crate::store) mod bind;
-
-pub(in crate::store) mod salvage;
-
-pub(in crate::store) mod regain;
-
-pub(in crate::store) mod damaged;
+pub(in crate::store) mod filter;

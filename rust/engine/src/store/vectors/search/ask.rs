@@ -7,7 +7,7 @@ use crate::disk::{Access, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::rows_name;
 use crate::state::{State, unspelled};
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{is_row, row_damage};

@@ -6,7 +6,7 @@ use crate::blocks::Columns;
 use crate::disk::Mapping;
 use crate::error::{At, Result};
 use crate::state::State;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::space_name;
 use crate::store::vectors::records::read::{VectorRecord, read};
 use crate::store::vectors::rows::check::{is_row, map_rows, row_bytes};

@@ -2,8 +2,6 @@
 //!
 //! A file uses only files above it in this list.
 
-pub(in crate::store) mod filter;
-
 pub(in crate::store) mod query;
 
 pub(in crate::store) mod nearby;

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::filter::RowFilter;
 use super::query::{Question, VectorSearch, floats};
 use crate::error::{At, Error, Result};
 use crate::state::{Changes, Query};
 use crate::store::live_log::LiveLog;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::index::BLOCK_ROWS;
 use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
+use crate::store::vectors::rows::filter::RowFilter;
 use crate::text;
 use crate::vector::score::Scorer;
 use crate::vector::{Cpu, Rows};

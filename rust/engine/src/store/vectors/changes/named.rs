@@ -1,12 +1,14 @@
 //! The files of rows that the log names, and those that it does not.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::layout::{CODES_SUFFIX, ROWS_SUFFIX, is_file_of_space};
-use crate::log::files::{is_folder, is_ours};
+use crate::log::files::{copy_range, is_folder, is_ours};
 use crate::state::State;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound};
 
 impl Vectors {
@@ -56,5 +58,24 @@ impl Vectors {
             (name, u64::from(index.rows) * bound.stride())
         });
         named.collect()
+    }
+
+    /// After a failed sync: copies all rows into fresh files, which the disk must take.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn renew_rows(&self, state: &State) -> Result<()> {
+        let folder = self.site.layout.vectors();
+        for (name, bytes) in self.named_rows(state) {
+            let path = folder.join(name);
+            let file = match self.site.disk.open(&path, Access::Read) {
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.at(&path)?,
+            };
+            let there = file.length().at(&path)?.min(bytes);
+            copy_range(&*self.site.disk, &*file, 0..there, &path, None)?;
+            self.site.disk.sync_dir(&folder).at(&folder)?;
+        }
+        Ok(())
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::check::{bad_rows, is_of_this_file};
 use super::salvage::Salvage;
 use crate::digest::write_hex;
 use crate::disk::{Access, read_upto};
@@ -13,9 +12,10 @@ use crate::event::stamp;
 use crate::log::files::{Scratch, free_name, with_suffix};
 use crate::log::{Log, Site};
 use crate::state::State;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
 use crate::store::vectors::records::read::{VectorRecord, read};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file};
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;

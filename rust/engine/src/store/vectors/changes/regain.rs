@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::check::{bad_rows, is_of_this_file, is_row, row_bytes};
 use super::salvage::{Salvage, named};
 use crate::digest::sha256_each;
 use crate::disk::{Access, Disk, Mapping};
@@ -18,11 +17,12 @@ use crate::log::Site;
 use crate::log::files::{Scratch, copy_bytes, with_suffix};
 use crate::state::State;
 use crate::store::files::proofs::other_folders;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::read::{VectorRecord, read};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row, row_bytes};
 
-use super::check::open_rows;
+use crate::store::vectors::rows::check::open_rows;
 
 /// So many bytes are hashed between two looks whether anything is still missing.
 const PIECE_BYTES: usize = 1024 * 1024;

@@ -19,7 +19,7 @@ use crate::layout::rows_name;
 use crate::log::files::{copy_range, is_taken_by_others, with_suffix};
 use crate::log::{Log, Site};
 use crate::ordered::in_order;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS};
 use crate::store::vectors::records::ids::Attachment;
 

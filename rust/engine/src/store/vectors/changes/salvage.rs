@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::check::{is_of_this_file, is_row, map_rows, row_bytes};
 use super::write::rows_not_to_touch;
 use crate::digest::Hex;
 use crate::disk::Mapping;
@@ -22,10 +21,11 @@ use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::log::{Log, Site};
 use crate::state::State;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{Bound, shown, write_empty, write_groups, write_space};
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::records::read::RowGroup;
+use crate::store::vectors::rows::check::{is_of_this_file, is_row, map_rows, row_bytes};
 
 /// A row that may come along.
 struct FoundRow {

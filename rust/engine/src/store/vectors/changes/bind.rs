@@ -4,7 +4,7 @@ use super::write::{free_generation, is_finite, not_finite, rows_not_to_touch};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::state::State;
-use crate::store::vectors::Vectors;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, check_name};
 use crate::store::vectors::records::ids::Attachment;
 use crate::store::vectors::records::index::Spaces;
