@@ -223,7 +223,7 @@ class TestTheEngine:
         assert sorted(store_files()) == sorted(path for path in STORE.rglob("*.rs") if path.name != "mod.rs")
 
     def test_the_store_uses_only_what_stands_above(self) -> None:
-        """Room by room and file by file. What a room's own ``mod.rs`` defines is the subject of all its files."""
+        """Room by room and file by file. The store itself, which ``mod.rs`` defines, may be named by all."""
         order = store_files()
         for number, path in enumerate(order):
             named = names_in_the_store(path) & set(order)
