@@ -14,12 +14,12 @@ use memmap2::MmapOptions;
 /// Bytes of a file, as long as this value lives.
 #[derive(Debug)]
 pub struct Mapping {
-    bytes: Bytes,
+    bytes: MappedBytes,
     length: usize,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum MappedBytes {
     Mapped(memmap2::Mmap),
     /// In words, so that whatever the file holds is aligned.
     Copied(Vec<u64>),
@@ -36,7 +36,7 @@ impl Mapping {
         // appended, codes are written where they lie, and a file is replaced by giving its name to another.
         let map = unsafe { MmapOptions::new().len(length).map(file)? };
         Ok(Self {
-            bytes: Bytes::Mapped(map),
+            bytes: MappedBytes::Mapped(map),
             length,
         })
     }
@@ -46,7 +46,7 @@ impl Mapping {
         let mut words = vec![0_u64; length.div_ceil(size_of::<u64>())];
         let length = read(&mut bytemuck::cast_slice_mut(&mut words)[..length])?;
         Ok(Self {
-            bytes: Bytes::Copied(words),
+            bytes: MappedBytes::Copied(words),
             length,
         })
     }
@@ -55,7 +55,7 @@ impl Mapping {
     #[must_use]
     pub fn nothing() -> Self {
         Self {
-            bytes: Bytes::Nothing,
+            bytes: MappedBytes::Nothing,
             length: 0,
         }
     }
@@ -64,9 +64,9 @@ impl Mapping {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Copied(words) => &bytemuck::cast_slice(words)[..self.length],
-            Bytes::Nothing => &[],
+            MappedBytes::Mapped(map) => map,
+            MappedBytes::Copied(words) => &bytemuck::cast_slice(words)[..self.length],
+            MappedBytes::Nothing => &[],
         }
     }
 }

@@ -100,11 +100,11 @@ impl Roots {
     }
 
     /// A name, and the folder it stands in.
-    pub fn place<'a>(&self, path: &'a Path) -> io::Result<Place<'a>> {
+    pub fn place<'a>(&self, path: &'a Path) -> io::Result<ReachedPlace<'a>> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let root = self.of(path);
         let folder = self.walk(path.parent().unwrap_or(Path::new("")), THROUGH)?;
-        Ok(Place {
+        Ok(ReachedPlace {
             folder,
             name,
             path,
@@ -113,7 +113,7 @@ impl Roots {
     }
 
     /// The same, where something is to be changed.
-    pub fn place_to_change<'a>(&self, path: &'a Path) -> io::Result<Place<'a>> {
+    pub fn place_to_change<'a>(&self, path: &'a Path) -> io::Result<ReachedPlace<'a>> {
         match self.of(path) {
             Some((top, manner)) if manner.read_only => Err(Stranger::at(top, Found::Backup)),
             _ => self.place(path),
@@ -139,28 +139,28 @@ impl Roots {
 }
 
 /// One step into a folder.
-fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, Fault> {
+fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault> {
     let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
     opened.map_err(|errno| match errno {
-        Errno::NOTDIR | Errno::LOOP => Fault::Stranger(match kind_of(from, name) {
+        Errno::NOTDIR | Errno::LOOP => StepFault::Stranger(match kind_of(from, name) {
             Some(FileType::Symlink) => Found::Link,
             _ => Found::NoFolder,
         }),
-        errno => Fault::System(errno),
+        errno => StepFault::System(errno),
     })
 }
 
 /// Why a step could not be taken.
-enum Fault {
+enum StepFault {
     Stranger(Found),
     System(Errno),
 }
 
-fn told(path: &Path, fault: Fault) -> io::Error {
+fn told(path: &Path, fault: StepFault) -> io::Error {
     match fault {
-        Fault::Stranger(found) => Stranger::at(path, found),
-        Fault::System(errno) => errno.into(),
+        StepFault::Stranger(found) => Stranger::at(path, found),
+        StepFault::System(errno) => errno.into(),
     }
 }
 
@@ -170,7 +170,7 @@ fn kind_of(folder: impl AsFd, name: &OsStr) -> Option<FileType> {
 }
 
 /// A name in a folder that was reached.
-pub(super) struct Place<'a> {
+pub(super) struct ReachedPlace<'a> {
     folder: OwnedFd,
     name: &'a OsStr,
     path: &'a Path,
@@ -178,7 +178,7 @@ pub(super) struct Place<'a> {
     root: Option<Root<'a>>,
 }
 
-impl Place<'_> {
+impl ReachedPlace<'_> {
     /// Whether a file stands here; what is neither a file nor nothing is an error.
     pub fn is_file(&self) -> io::Result<bool> {
         let follow = match self.root {
@@ -311,7 +311,7 @@ impl Place<'_> {
     }
 
     /// Gives what stands here another name. A file may be replaced by it, nothing else.
-    pub fn rename(&self, to: &Place<'_>) -> io::Result<()> {
+    pub fn rename(&self, to: &ReachedPlace<'_>) -> io::Result<()> {
         if to.root.is_some() {
             to.is_file()?;
         }
@@ -319,7 +319,7 @@ impl Place<'_> {
     }
 
     /// Gives a file a second name, which must be free.
-    pub fn link(&self, to: &Place<'_>) -> io::Result<()> {
+    pub fn link(&self, to: &ReachedPlace<'_>) -> io::Result<()> {
         if !self.is_file()? {
             return Err(Errno::NOENT.into());
         }

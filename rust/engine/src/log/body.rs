@@ -4,15 +4,14 @@
 //! refuses writes from then on, and every other process learns it from the lock file. Whoever opens the log later starts
 //! afresh: what is committed is copied into a new file, which the disk must take, and only then is the mark removed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::damage::{Damage, DamageKind, Tail};
-use crate::disk::Disk;
 use crate::error::{At, Error, Result};
 use crate::event::stamp::{Hand, STAMP_BYTES};
-use crate::layout::{LOG, Layout};
+use crate::layout::LOG;
 use crate::remembered::Standing;
 use crate::verify::{Report, Sink, finding};
 use crate::wal::synced::Synced;
@@ -63,8 +62,7 @@ pub(crate) struct Log {
 /// What is known of it.
 impl Log {
     /// A log that was not read yet.
-    pub fn new(disk: Arc<dyn Disk>, layout: Layout, terms: Terms, report: Report) -> Result<Self> {
-        let site = Arc::new(Site { disk, layout });
+    pub fn new(site: Arc<Site>, terms: Terms, report: Report) -> Result<Self> {
         Ok(Self {
             durability: terms.durability,
             open: None,
@@ -361,6 +359,14 @@ impl Log {
     /// Whether a sync failed.
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.is_some()
+    }
+
+    /// Hears how a sync went of what must be on disk before the log is: after one that failed nobody may rely on the disk.
+    pub fn hear(&mut self, outcome: std::io::Result<()>, path: &Path) -> Result<()> {
+        if let Err(fault) = &outcome {
+            self.poison(&fault.to_string());
+        }
+        outcome.at(path)
     }
 
     /// Refuses all further writes, here and wherever else the log is open.

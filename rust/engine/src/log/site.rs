@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
-use crate::error::{At, Result};
+use crate::error::{At, Error, Result};
 use crate::layout::Layout;
 
 /// The folder of a log, on its disk.
@@ -40,6 +40,21 @@ impl Site {
             self.disk.sync_dir(parent).at(parent)?;
         }
         Ok(())
+    }
+
+    /// Makes sure of a folder inside, and that its name is durable.
+    pub fn make_folder(&self, path: &Path, parent: &Path) -> Result<()> {
+        self.disk.create_dir(path).at(path)?;
+        self.disk.sync_dir(parent).at(parent)
+    }
+
+    /// Removes the hint about the last sync, durably.
+    pub fn forget_hint(&self) -> Result<()> {
+        let (hint, folder) = (self.layout.synced(), self.layout.folder());
+        match self.disk.remove(&hint) {
+            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&hint, fault)),
+            _ => self.disk.sync_dir(folder).at(folder),
+        }
     }
 
     /// Gives the log new contents, as a whole or not at all.

@@ -58,6 +58,6 @@ impl Store {
             promised: changes,
             come: 0,
         };
-        (ahead, self.take_seen())
+        (ahead, self.pending.take_seen())
     }
 }

@@ -61,7 +61,7 @@ impl Drop for Care {
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
     let candidate = turns.turn(|store| store.candidate())?;
     let care = candidate.wait()?;
-    turns.turn(|store| store.with_lock_regardless(now, |store| sweep(&*store.disk, &store.layout)))?;
+    turns.turn(|store| store.with_lock_regardless(now, |store| sweep(&*store.site.disk, &store.site.layout)))?;
     Ok(care)
 }
 
@@ -103,8 +103,8 @@ impl Store {
         // After this the folder is there, and with it the place for the other lock.
         self.log.with_lock_for_a_moment(|_| Ok(()))?;
         Ok(Candidate {
-            disk: Arc::clone(&self.disk),
-            path: self.layout.care_lock(),
+            disk: Arc::clone(&self.site.disk),
+            path: self.site.layout.care_lock(),
             patience: self.options.lock_timeout,
             signature: self.options.signature.clone(),
         })

@@ -2,136 +2,108 @@
 //!
 //! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
+//!
+//! A room uses only rooms above it in this list, and so does a file in its room. The first of them, up to `load`, know no
+//! store: they work on the site of the files, a log or a state that is handed to them.
+
+mod files;
+
+mod live_log;
+
+mod vectors;
+
+mod archives;
+
+mod load;
 
 mod ahead;
-mod archive_faults;
-mod archives;
-mod as_of;
-mod backup;
-mod base;
-mod batches;
-mod care;
-mod changed;
-mod commit;
-mod compact;
-mod copies;
-mod cure;
-mod derived;
-mod engine;
-mod find;
-mod follow;
-mod found;
-mod gaps;
-mod heal;
-mod heaviest;
-mod held;
-mod history_files;
-mod home;
-mod ingest;
-mod judge;
-mod load;
-mod loader;
-mod losses;
-mod lost;
-mod mending;
-mod moments;
-mod on_hold;
-mod overlay;
-mod packing;
-mod past;
-mod pending;
-mod prepare;
-mod proofs;
-mod rank;
-mod rebuild;
-mod recall;
-mod remember;
-mod repair;
-mod restore;
-mod retire;
-mod route;
-mod runs;
-mod search;
-mod seeming;
-mod set_aside;
-mod shared;
-mod shelf;
-mod swap;
+
 mod sync;
-mod tails;
-mod take_back;
-mod text_desk;
-mod text_files;
-mod twin;
-mod unless;
-mod unproven;
-mod vectors;
-mod worker;
+
 mod write;
+
+mod follow;
+
+mod history;
+
+mod shared;
+
+mod search;
+
+mod care;
+
+mod upkeep;
+
+mod recovery;
+
+mod door;
+
+mod worker;
+
+mod engine;
 
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
 use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
-use crate::event::draft::Draft;
 use crate::index::Indexes;
 use crate::layout::Layout;
-use crate::log::Log;
-use crate::options::{Checking, Durability, Options};
-use crate::state::{Query, State, Tally};
-use crate::verify::Report;
+use crate::log::{Log, Site};
+use crate::options::Options;
+use crate::state::State;
 
 pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
-pub use as_of::View;
-pub use backup::{BackingUp, backup};
 pub use care::Turns;
-pub use commit::{Committed, Group};
-pub use compact::{Compacting, compact};
-pub use derived::Snapshotting;
 pub use engine::{BatchWriter, Engine, Verified};
-pub use home::{layout_of, source_of};
-pub use ingest::Ingested;
-pub use loader::Moment;
-pub use rank::{Hit, Search};
-pub use recall::recall;
-pub use repair::{Repaired, repair};
-pub use restore::restore;
-pub use search::search;
+pub use files::snapshots::Snapshotting;
+pub use history::as_of::View;
+pub use load::home::{layout_of, source_of};
+pub use load::loader::Moment;
+pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
+pub use recovery::repair::{Repaired, repair};
+pub use recovery::restore::restore;
+pub use recovery::take_back::{bring_back, restore_tail};
+pub use search::ask::search;
+pub use search::live_text::seal_text;
+pub use search::rank::{Hit, Search};
+pub use search::recall::recall;
 pub use shared::{Needs, Shared};
 pub use sync::Syncing;
-pub use tails::{Kept, WHY_NOT_RESTORABLE};
-pub use take_back::{bring_back, restore_tail};
-pub use text_desk::seal_text;
-pub use unless::{Bookmark, Change};
-pub use vectors::{Attachment, Hunt, Ids, Matrix, Neighbour, Question, SpaceReport};
+pub use upkeep::backup::{BackingUp, backup};
+pub use upkeep::compact::{Compacting, compact};
+pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
+pub use write::commit::Group;
+pub use write::ingest::Ingested;
+pub use write::optimistic::{Bookmark, Change};
+pub use write::spell::Committed;
 
-use load::nothing;
+use archives::archive_index::ArchiveCache;
+use files::snapshots::Snapshots;
+use follow::lost::missed;
+use history::lines::History;
+use live_log::LiveLog;
+use load::examine::nothing;
+use write::pending::Pending;
 
 /// An open store.
 pub struct Store {
-    disk: Arc<dyn Disk>,
-    layout: Layout,
+    /// Where its files are.
+    site: Arc<Site>,
     options: Options,
     log: Log,
     state: State,
     /// What the state has not seen yet; nobody looks at it before.
-    pending: Option<pending::Pending>,
-    /// What it saw last of that.
-    seen: Vec<Arc<Draft>>,
-    /// How much of what the log names beside it is on disk.
-    rows_on_disk: vectors::RowsOnDisk,
+    pending: Pending,
     closed: bool,
-    /// How many events the log has when the next snapshot is due.
-    snapshot_due: u64,
-    /// One is due that is too large to be written on the way.
-    snapshot_wanted: bool,
+    /// When the next snapshot is due.
+    snapshots: Snapshots,
     /// The archives that were asked so far.
-    shelf: shelf::Shelf,
+    archives: ArchiveCache,
     /// The text index, once it was asked.
-    text: Arc<text_desk::TextDesk>,
+    text: Arc<search::live_text::LiveTextIndex>,
     /// What faces look records up by; each follows when it is asked.
     indexes: RwLock<Indexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
@@ -152,24 +124,23 @@ impl Store {
                 shared: options.shared,
             },
         );
-        let log = Log::new(Arc::clone(&disk), layout.clone(), options.terms(), nothing())?;
+        let site = Arc::new(Site { disk, layout });
+        let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
+        let snapshots = Snapshots::new(Arc::clone(&site));
+        let vectors = vectors::Vectors::new(Arc::clone(&site), options.threads);
         let mut store = Self {
-            disk,
-            layout,
+            site,
             options,
             log,
             state: State::default(),
-            pending: None,
-            seen: Vec::new(),
-            rows_on_disk: vectors::RowsOnDisk::default(),
+            pending: Pending::default(),
             closed: false,
-            snapshot_due: derived::FIRST_SNAPSHOT_EVENTS,
-            snapshot_wanted: false,
-            shelf: shelf::Shelf::default(),
+            snapshots,
+            archives: ArchiveCache::default(),
             text: Arc::default(),
             indexes: RwLock::default(),
             blocks: Arc::default(),
-            vectors: vectors::Vectors::default(),
+            vectors,
         };
         store.reload(progress)?;
         store.tell_known_head();
@@ -177,44 +148,6 @@ impl Store {
             store.log.hold_lock()?;
         }
         Ok(store)
-    }
-
-    /// What opening found.
-    pub fn report(&self) -> &Report {
-        &self.log.report
-    }
-
-    /// When this store's writes are synced.
-    pub fn durability(&self) -> Durability {
-        self.options.durability
-    }
-
-    /// The paths of the store.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The canonical record of an id.
-    pub fn get(&self, id: &str) -> Option<&[u8]> {
-        self.state.get(id)
-    }
-
-    /// The canonical records that a query asks for.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if there is no memory for so many.
-    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
-        Ok(self.state.query(query)?)
-    }
-
-    /// How many records a query would find.
-    pub fn count(&self, query: &Query) -> u64 {
-        self.state.count(query)
-    }
-
-    /// How many records there are of each kind and status.
-    pub fn tally(&self) -> Vec<Tally> {
-        self.state.tally()
     }
 
     /// The last seq; 0 when nothing was written.
@@ -236,7 +169,11 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let missed = if self.log.is_locked() { self.missed() } else { Ok(None) };
+        let missed = if self.log.is_locked() {
+            missed(&self.site, &self.log)
+        } else {
+            Ok(None)
+        };
         let outcome = self.sync().and(self.log.end_lease_at_last()).and(match missed {
             Ok(None) => Ok(()),
             Ok(Some(fault)) | Err(fault) => Err(fault),
@@ -248,7 +185,7 @@ impl Store {
         self.log.forget();
         self.state = State::default();
         self.text = Arc::default();
-        self.vectors = vectors::Vectors::default();
+        self.vectors.forget();
         outcome
     }
 
@@ -257,26 +194,54 @@ impl Store {
         self.log.latest()
     }
 
-    /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
-    pub fn leave_alone(&mut self, unattended: bool) {
-        self.log.leave_alone(unattended);
+    /// What was said before.
+    fn past(&self) -> History<'_> {
+        History {
+            site: &self.site,
+            log: &self.log,
+            state: &self.state,
+            archives: &self.archives,
+            threads: self.options.threads,
+        }
     }
 
-    /// Whether the lock is kept between commits; whoever looks after the store must end that soon.
-    pub fn is_leased(&self) -> bool {
-        self.log.is_leased()
+    /// `snapshot.json` is derived: if it cannot be written, the log is none the worse.
+    fn write_wanted_snapshot(&mut self) {
+        if !self.snapshots.take_wanted() {
+            return;
+        }
+        self.settle();
+        if self.snapshots.write(&self.log, &mut self.state).is_err() {
+            let note = "snapshot.json could not be written".to_owned();
+            self.log.report.notes.push(note);
+        }
     }
 
-    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
-    pub fn end_lease(&mut self, now: i64) -> bool {
-        self.log.end_lease(now)
+    /// Whether the state has seen everything that this store wrote.
+    fn is_settled(&self) -> bool {
+        self.pending.is_settled()
+    }
+
+    /// Shows the state what it has not seen; nobody may look at it before.
+    fn settle(&mut self) {
+        self.pending.settle(&mut self.state);
+    }
+
+    /// The live log beside its state.
+    fn live(&self) -> LiveLog<'_> {
+        LiveLog {
+            site: &self.site,
+            open: self.log.open(),
+            state: &self.state,
+        }
+    }
+
+    /// The log, and what must be on disk before it.
+    fn log_and_rows(&mut self) -> (&mut Log, vectors::RowBarrier<'_>) {
+        (&mut self.log, self.vectors.barrier(&self.state))
     }
 
     fn check_open(&self) -> Result<()> {
         if self.closed { Err(Error::Closed) } else { Ok(()) }
-    }
-
-    fn events(&self) -> u64 {
-        self.log.open().map_or(0, |log| log.mark().events)
     }
 }

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::Thread;
 
-use super::{Ahead, Committed, Store};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
+use crate::store::{Ahead, Committed, Store};
 
 /// How many commits one leader writes at most before the next one has its turn.
 const GROUP_COMMITS: usize = 256;

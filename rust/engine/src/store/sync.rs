@@ -7,7 +7,7 @@ use crate::log::LogSync;
 use crate::wal::writer::Lines;
 
 use super::Store;
-use super::vectors::DirtyRows;
+use crate::store::vectors::DirtyRows;
 
 /// A sync that runs while others go on writing.
 pub struct Syncing {
@@ -62,7 +62,7 @@ impl Store {
     /// Begins a sync that can run without the store; `None` if there is nothing to do.
     pub fn start_sync(&self) -> Option<Syncing> {
         let log = self.log.start_sync()?;
-        let rows = self.dirty_rows();
+        let rows = self.vectors.dirty_rows(&self.state);
         Some(Syncing { log, rows })
     }
 
@@ -73,7 +73,7 @@ impl Store {
     pub fn end_sync(&mut self, syncing: &Syncing, outcome: Result<()>) -> Result<()> {
         self.log.end_sync(&syncing.log, outcome)?;
         if let Some(rows) = &syncing.rows {
-            self.rows_on_disk.note(rows);
+            self.vectors.on_disk.note(rows);
         }
         Ok(())
     }

@@ -183,7 +183,7 @@ enum Parts<'a> {
 
 /// One group: codes in steps of four components, and what each row lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group<'a> {
+pub(super) struct CodeGroup<'a> {
     pub(super) codes: &'a [[u8; STEP_BYTES]],
     pub(super) scales: [f32; GROUP_ROWS],
     pub(super) residuals: [f32; GROUP_ROWS],
@@ -244,7 +244,7 @@ impl<'a> Groups<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn group(&self, group: usize) -> Group<'a> {
+    pub(super) fn group(&self, group: usize) -> CodeGroup<'a> {
         let each = group_bytes(self.dim);
         let bytes = match self.parts {
             Parts::Whole(bytes) => &bytes[group * each..][..each],
@@ -252,7 +252,7 @@ impl<'a> Groups<'a> {
         };
         let (codes, tail) = bytes.split_at(each - TAIL_BYTES);
         let (scales, residuals) = tail.split_at(TAIL_BYTES / 2);
-        Group {
+        CodeGroup {
             codes: codes.as_chunks().0,
             scales: floats(scales),
             residuals: floats(residuals),

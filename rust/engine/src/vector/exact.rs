@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::gate::Gated;
 use super::score::Scorer;
-use super::shortlist::Candidate;
+use super::shortlist::BoundedRow;
 use super::team::together;
 use super::top::Top;
 
@@ -24,7 +24,7 @@ pub(super) enum Wanted<'a> {
     /// These, each once.
     Listed(&'a [u32]),
     /// These, each once, by what one query knows of them.
-    Bounded(&'a [Candidate]),
+    Bounded(&'a [BoundedRow]),
 }
 
 impl Wanted<'_> {
@@ -37,8 +37,8 @@ impl Wanted<'_> {
     }
 
     #[inline]
-    fn get(&self, index: usize) -> Candidate {
-        let anything = |row| Candidate {
+    fn get(&self, index: usize) -> BoundedRow {
+        let anything = |row| BoundedRow {
             row,
             lower: i32::MIN,
             upper: i32::MAX,
@@ -94,7 +94,7 @@ pub(super) fn score_all(
 pub(super) fn score_candidates(
     rows: Gated<'_>,
     scorer: &Scorer,
-    mut candidates: Vec<Candidate>,
+    mut candidates: Vec<BoundedRow>,
     mut top: Top,
     k: usize,
     threads: usize,

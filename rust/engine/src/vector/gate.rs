@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::rows::Rows;
 use super::score::Scorer;
-use super::shortlist::Candidate;
+use super::shortlist::BoundedRow;
 use super::top::rank_of;
 
 /// Asked once for each row before it is scored, by any thread.
@@ -52,7 +52,7 @@ impl<'a> Gated<'a> {
 
     /// The score of a candidate, held against its bounds.
     #[inline]
-    pub(super) fn score(&self, scorer: &Scorer, candidate: Candidate, floats: &[f32]) -> f32 {
+    pub(super) fn score(&self, scorer: &Scorer, candidate: BoundedRow, floats: &[f32]) -> f32 {
         let score = scorer.score(floats);
         if !(candidate.lower..=candidate.upper).contains(&rank_of(score))
             && let Some(Doubt(tell)) = self.doubt

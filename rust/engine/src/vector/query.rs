@@ -21,7 +21,7 @@ const SIEVE_SLACK: f64 = 1.0 / (1u64 << 18) as f64;
 
 /// A query with its codes.
 #[derive(Debug)]
-pub(super) struct Query {
+pub(super) struct BoundedQuery {
     pub(super) scorer: Scorer,
     pub(super) scale: f32,
     /// At least the norm of the codes with their scale.
@@ -34,7 +34,7 @@ pub(super) struct Query {
     pub(super) excess: i32,
 }
 
-impl Query {
+impl BoundedQuery {
     fn new(query: &[f32], cpu: Cpu) -> Self {
         let dim = query.len();
         let mut codes = vec![[0; LANES]; eights_of(dim)];

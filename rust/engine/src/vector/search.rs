@@ -10,10 +10,10 @@ use super::cpu::Cpu;
 use super::exact::{Wanted, score_all, score_candidates};
 use super::gate::{Doubt, Gate, Gated};
 use super::mask::Masks;
-use super::query::Query;
+use super::query::BoundedQuery;
 use super::rows::{Misfit, Rows};
 use super::shortlist::Shortlist;
-use super::sweep::{Panel, Run, Survivor};
+use super::sweep::{Panel, Survivor, SweepRun};
 use super::team::together;
 use super::top::{Hit, NO_RANK, Top, rank_of, value_of};
 
@@ -89,9 +89,9 @@ pub fn search(
     if search.k == 0 || rows.count() == 0 || search.min_score.is_some_and(f32::is_nan) {
         return Ok(answers);
     }
-    let queries = Query::all(queries, search.cpu);
+    let queries = BoundedQuery::all(queries, search.cpu);
     let (numbers, directed): (Vec<_>, Vec<_>) = queries.iter().enumerate().filter(|(_, q)| q.has_direction()).unzip();
-    let hunt = Hunt {
+    let hunt = RunningSearch {
         rows,
         gated: Gated {
             rows,
@@ -113,7 +113,7 @@ pub fn search(
 }
 
 /// One call of [`search`].
-struct Hunt<'a> {
+struct RunningSearch<'a> {
     rows: Rows<'a>,
     gated: Gated<'a>,
     companion: Groups<'a>,
@@ -123,7 +123,7 @@ struct Hunt<'a> {
     least: i32,
 }
 
-impl Hunt<'_> {
+impl RunningSearch<'_> {
     /// For a query without direction: every row scores zero.
     fn first_rows(&self) -> Vec<Hit> {
         if self.least > rank_of(0.0) {
@@ -143,7 +143,7 @@ impl Hunt<'_> {
         }
     }
 
-    fn best_for(&self, queries: &[&Query]) -> Vec<Top> {
+    fn best_for(&self, queries: &[&BoundedQuery]) -> Vec<Top> {
         let Some(filter) = self.search.filter else {
             let count = self.rows.count();
             if self.k_is_most_of(count as usize) {
@@ -182,7 +182,7 @@ impl Hunt<'_> {
         self.search.k >= rows / 4
     }
 
-    fn score(&self, wanted: &Wanted<'_>, queries: &[&Query]) -> Vec<Top> {
+    fn score(&self, wanted: &Wanted<'_>, queries: &[&BoundedQuery]) -> Vec<Top> {
         let queries: Vec<_> = queries.iter().map(|query| (&query.scorer, self.least)).collect();
         score_all(self.gated, wanted, &queries, self.search.k, self.search.threads)
     }
@@ -191,10 +191,10 @@ impl Hunt<'_> {
     /// little are left to `score_all`.
     fn funnel(
         &self,
-        queries: &[&Query],
+        queries: &[&BoundedQuery],
         masks: Option<&[u16]>,
         behind: &Wanted<'_>,
-        score_all: impl FnOnce(&[&Query]) -> Vec<Top>,
+        score_all: impl FnOnce(&[&BoundedQuery]) -> Vec<Top>,
     ) -> Vec<Top> {
         let mut tops = self.score(behind, queries);
         let bars: Vec<_> = tops.iter().map(|top| Bar::new(top.bar())).collect();
@@ -246,7 +246,7 @@ impl Hunt<'_> {
     }
 
     /// Sweeps all groups, `W` queries at a time, and returns what may be among the best for each.
-    fn sweep<const W: usize>(&self, queries: &[&Query], masks: Option<&[u16]>, bars: &[Bar]) -> Vec<Shortlist> {
+    fn sweep<const W: usize>(&self, queries: &[&BoundedQuery], masks: Option<&[u16]>, bars: &[Bar]) -> Vec<Shortlist> {
         let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
         let each = group_bytes(self.rows.dim());
         let bytes = (self.groups * each).saturating_mul(queries.len());
@@ -271,7 +271,7 @@ impl Hunt<'_> {
                     for (number, (query, bar)) in queries.iter().zip(bars).enumerate() {
                         floors[number / W][number % W] = bar.floor(query);
                     }
-                    let run = Run {
+                    let run = SweepRun {
                         groups: self.companion,
                         from,
                         to: piece.end.min(from + longest),
@@ -303,7 +303,7 @@ impl Hunt<'_> {
         lists
     }
 
-    fn take(&self, found: &mut Vec<Survivor>, queries: &[&Query], lists: &mut [Shortlist], bars: &[Bar]) {
+    fn take(&self, found: &mut Vec<Survivor>, queries: &[&BoundedQuery], lists: &mut [Shortlist], bars: &[Bar]) {
         for survivor in found.drain(..) {
             let group = self.companion.group(survivor.group);
             let list = &mut lists[survivor.query];
@@ -339,7 +339,7 @@ impl Bar {
         }
     }
 
-    fn floor(&self, query: &Query) -> f32 {
+    fn floor(&self, query: &BoundedQuery) -> f32 {
         if self.hopeless.load(Ordering::Relaxed) {
             f32::INFINITY
         } else {

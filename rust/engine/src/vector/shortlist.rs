@@ -11,7 +11,7 @@ const HOPELESS_CANDIDATES: usize = 4 * FEW_CANDIDATES;
 
 /// A row, and the ranks between which its score must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct BoundedRow {
     pub(super) row: u32,
     pub(super) lower: i32,
     pub(super) upper: i32,
@@ -23,7 +23,7 @@ pub(super) struct Shortlist {
     k: usize,
     least: i32,
     lowers: BinaryHeap<Reverse<i32>>,
-    kept: Vec<Candidate>,
+    kept: Vec<BoundedRow>,
     prune_at: usize,
 }
 
@@ -55,7 +55,7 @@ impl Shortlist {
             return;
         }
         self.raise(lower);
-        self.kept.push(Candidate { row, lower, upper });
+        self.kept.push(BoundedRow { row, lower, upper });
         if self.kept.len() >= self.prune_at {
             self.prune(self.bar());
             self.prune_at = FEW_CANDIDATES.max(2 * self.kept.len());
@@ -91,7 +91,7 @@ impl Shortlist {
     }
 
     /// Every row that may reach `bar` and what `k` others reach.
-    pub(super) fn into_candidates(mut self, bar: i32) -> Vec<Candidate> {
+    pub(super) fn into_candidates(mut self, bar: i32) -> Vec<BoundedRow> {
         self.prune(bar.max(self.bar()));
         self.kept
     }
@@ -112,7 +112,7 @@ mod tests {
         other.offer(3, (5, 6));
         list.merge(other);
         assert_eq!(list.bar(), 5);
-        let rows = |list: Vec<Candidate>| list.iter().map(|candidate| candidate.row).collect::<Vec<_>>();
+        let rows = |list: Vec<BoundedRow>| list.iter().map(|candidate| candidate.row).collect::<Vec<_>>();
         assert_eq!(rows(list.into_candidates(-100)), [0, 1, 3]);
     }
 

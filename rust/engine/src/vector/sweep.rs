@@ -4,7 +4,7 @@
 //! is read once and held against all queries while it is in the nearest cache.
 
 use super::companion::{GROUP_ROWS, Groups};
-use super::query::Query;
+use super::query::BoundedQuery;
 
 /// Multiplies the codes of a group with those of `W` queries.
 pub(super) trait Dots: Copy {
@@ -30,7 +30,7 @@ pub(super) struct Panel<const W: usize> {
 
 impl<const W: usize> Panel<W> {
     /// Puts at most `W` queries side by side.
-    pub(super) fn new(queries: &[&Query]) -> Self {
+    pub(super) fn new(queries: &[&BoundedQuery]) -> Self {
         let steps = queries.first().map_or(0, |query| query.words.len());
         let mut panel = Self {
             words: vec![[0; W]; steps],
@@ -52,7 +52,7 @@ impl<const W: usize> Panel<W> {
 
 /// Some neighbouring groups, and what they are held against.
 #[derive(Debug)]
-pub(super) struct Run<'a, const W: usize> {
+pub(super) struct SweepRun<'a, const W: usize> {
     pub(super) groups: Groups<'a>,
     pub(super) from: usize,
     pub(super) to: usize,
@@ -79,7 +79,7 @@ pub(super) struct Survivor {
 /// Plain loops over indices, here and in what is called: adapters of iterators are not inlined reliably into code for
 /// other instructions than their own.
 #[inline(always)]
-pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     let mut dots = [[0; GROUP_ROWS]; W];
     for index in run.from..run.to {
         let mask = if let Some(masks) = run.masks {

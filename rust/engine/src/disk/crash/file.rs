@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::CrashDisk;
-use super::world::{Change, Contents, overwrite};
+use super::world::{FileContents, PendingChange, overwrite};
 use crate::disk::{DiskFile, Identity, LockFile};
 
 pub(super) struct CrashFile {
@@ -13,7 +13,7 @@ pub(super) struct CrashFile {
 }
 
 impl CrashFile {
-    fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut FileContents) -> T) -> T {
         act(self.disk.world().files.entry(self.inode).or_default())
     }
 }
@@ -35,7 +35,7 @@ impl DiskFile for CrashFile {
         if verdict.is_ok() || (!was_off && self.disk.crashed()) {
             self.with(|contents| {
                 overwrite(&mut contents.live, usize::try_from(offset).unwrap_or(usize::MAX), bytes);
-                contents.pending.push(Change::Write(offset, bytes.to_vec()));
+                contents.pending.push(PendingChange::Write(offset, bytes.to_vec()));
             });
         }
         verdict
@@ -45,7 +45,7 @@ impl DiskFile for CrashFile {
         self.disk.world().step()?;
         self.with(|contents| {
             contents.live.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
-            contents.pending.push(Change::Truncate(length));
+            contents.pending.push(PendingChange::Truncate(length));
         });
         Ok(())
     }
@@ -54,7 +54,7 @@ impl DiskFile for CrashFile {
         let was_off = self.disk.crashed();
         let verdict = self.disk.world().step_of_sync();
         match &verdict {
-            Ok(()) => self.with(Contents::settle),
+            Ok(()) => self.with(FileContents::settle),
             // The system gives up on what it could not write: the pages count as clean from now on.
             Err(_) if !was_off && !self.disk.crashed() => self.with(|contents| contents.pending.clear()),
             Err(_) => {}
@@ -100,8 +100,8 @@ impl LockFile for CrashLock {
         world.step()?;
         let contents = world.files.entry(self.inode).or_default();
         contents.live = note.as_bytes().to_vec();
-        contents.pending.push(Change::Truncate(0));
-        contents.pending.push(Change::Write(0, note.as_bytes().to_vec()));
+        contents.pending.push(PendingChange::Truncate(0));
+        contents.pending.push(PendingChange::Write(0, note.as_bytes().to_vec()));
         Ok(())
     }
 

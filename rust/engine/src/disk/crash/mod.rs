@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use file::{CrashFile, CrashLock};
-use world::{Contents, Dice, Entry, Folder, World, forget_unnamed_folders};
+use world::{Dice, FileContents, Folder, FolderEntry, World, forget_unnamed_folders};
 
 use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
 
@@ -81,7 +81,7 @@ impl CrashDisk {
             let survived = world.files[&inode].survive(&mut dice);
             next.files.insert(
                 inode,
-                Contents {
+                FileContents {
                     live: survived.clone(),
                     durable: survived,
                     pending: Vec::new(),
@@ -134,7 +134,7 @@ impl Disk for CrashDisk {
             });
         }
         folder.change(|names| {
-            names.insert(name, Entry::File(inode));
+            names.insert(name, FolderEntry::File(inode));
         });
         world.files.entry(inode).or_default();
         Ok(Arc::new(CrashFile {
@@ -164,7 +164,7 @@ impl Disk for CrashDisk {
                 names.remove(&old);
             });
         }
-        if entry == Entry::Folder {
+        if entry == FolderEntry::Folder {
             let moved: Vec<PathBuf> = world.folders.keys().filter(|p| p.starts_with(from)).cloned().collect();
             for path in moved {
                 if let (Some(folder), Ok(rest)) = (world.folders.get(&path).cloned(), path.strip_prefix(from)) {
@@ -206,7 +206,7 @@ impl Disk for CrashDisk {
             world.folders.insert(folder.to_owned(), Folder::default());
             if let Ok((above, name)) = world.folder(folder) {
                 above.change(|names| {
-                    names.insert(name, Entry::Folder);
+                    names.insert(name, FolderEntry::Folder);
                 });
             }
         }
@@ -236,7 +236,7 @@ impl Disk for CrashDisk {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         folder.change(|names| {
-            names.insert(name, Entry::File(inode));
+            names.insert(name, FolderEntry::File(inode));
         });
         Ok(())
     }

@@ -9,7 +9,7 @@ pub(super) const SECTOR_BYTES: usize = 512;
 
 #[derive(Default)]
 pub(super) struct World {
-    pub(super) files: HashMap<u64, Contents>,
+    pub(super) files: HashMap<u64, FileContents>,
     pub(super) folders: BTreeMap<PathBuf, Folder>,
     pub(super) locked: BTreeSet<u64>,
     pub(super) next_inode: u64,
@@ -21,39 +21,41 @@ pub(super) struct World {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Contents {
+pub(super) struct FileContents {
     pub(super) live: Vec<u8>,
     pub(super) durable: Vec<u8>,
-    pub(super) pending: Vec<Change>,
+    pub(super) pending: Vec<PendingChange>,
 }
 
 #[derive(Clone)]
-pub(super) enum Change {
+pub(super) enum PendingChange {
     Write(u64, Vec<u8>),
     Truncate(u64),
 }
 
 #[derive(Clone, Default)]
 pub(super) struct Folder {
-    pub(super) live: BTreeMap<String, Entry>,
-    pub(super) durable: BTreeMap<String, Entry>,
+    pub(super) live: BTreeMap<String, FolderEntry>,
+    pub(super) durable: BTreeMap<String, FolderEntry>,
     /// Each step is a state of the whole folder: a rename appears as one.
-    pub(super) pending: Vec<BTreeMap<String, Entry>>,
+    pub(super) pending: Vec<BTreeMap<String, FolderEntry>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum FolderEntry {
     File(u64),
     Folder,
 }
 
-impl Contents {
+impl FileContents {
     /// Makes durable what was written since the last sync, and only that: what a failed sync gave up never gets there.
     pub(super) fn settle(&mut self) {
         for change in self.pending.drain(..) {
             match change {
-                Change::Truncate(length) => self.durable.resize(usize::try_from(length).unwrap_or(usize::MAX), 0),
-                Change::Write(offset, data) => {
+                PendingChange::Truncate(length) => {
+                    self.durable.resize(usize::try_from(length).unwrap_or(usize::MAX), 0)
+                }
+                PendingChange::Write(offset, data) => {
                     overwrite(&mut self.durable, usize::try_from(offset).unwrap_or(usize::MAX), &data);
                 }
             }
@@ -72,9 +74,11 @@ impl Contents {
                 _ => dice.below(2) == 0,
             };
             match change {
-                Change::Truncate(length) if keep => bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX)),
-                Change::Truncate(_) => {}
-                Change::Write(offset, data) => {
+                PendingChange::Truncate(length) if keep => {
+                    bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX))
+                }
+                PendingChange::Truncate(_) => {}
+                PendingChange::Write(offset, data) => {
                     // The write at which a prefix ends may be torn; in the random style every sector decides for itself.
                     let torn = style == 3 || (style == 2 && index == kept_whole);
                     write_sectors(
@@ -179,7 +183,7 @@ impl World {
             && match (path.parent(), path.file_name()) {
                 (Some(parent), Some(name)) if self.folders.contains_key(parent) => {
                     let named = self.folders[parent].live.get(&*name.to_string_lossy());
-                    named == Some(&Entry::Folder) && self.has_folder(parent)
+                    named == Some(&FolderEntry::Folder) && self.has_folder(parent)
                 }
                 _ => true,
             }
@@ -188,14 +192,14 @@ impl World {
     pub(super) fn find(&mut self, path: &Path) -> io::Result<u64> {
         let (folder, name) = self.folder(path)?;
         match folder.live.get(&name) {
-            Some(Entry::File(inode)) => Ok(*inode),
+            Some(FolderEntry::File(inode)) => Ok(*inode),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
 }
 
 impl Folder {
-    pub(super) fn change(&mut self, alter: impl FnOnce(&mut BTreeMap<String, Entry>)) {
+    pub(super) fn change(&mut self, alter: impl FnOnce(&mut BTreeMap<String, FolderEntry>)) {
         alter(&mut self.live);
         self.pending.push(self.live.clone());
     }

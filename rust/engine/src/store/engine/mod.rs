@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::home::layout_of;
+use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
 use super::{Change, Committed, Shared, Store, Turns};
 use crate::disk::{Disk, RealDisk, forked};

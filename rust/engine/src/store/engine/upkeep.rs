@@ -116,7 +116,7 @@ impl Engine {
             let fault = store.head_fault().map(str::to_owned);
             let head_file = store.head_file().map(Path::to_owned);
             Ok((
-                Arc::clone(&store.disk),
+                Arc::clone(&store.site.disk),
                 store.layout().clone(),
                 head_file,
                 fault,

@@ -16,8 +16,8 @@ use std::time::Duration;
 use due::asked::{ENDED, LEASED};
 use due::{Due, Since, Task, asks_of};
 
+use super::search::live_text::seal_text;
 use super::shared::{Needs, Shared};
-use super::text_desk::seal_text;
 use crate::error::{Error, Result};
 use crate::host::{Host, Join};
 use crate::memory;

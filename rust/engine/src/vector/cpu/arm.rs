@@ -8,10 +8,10 @@ use std::arch::aarch64::{int32x4_t, vdupq_n_s32, vdupq_n_u8, veorq_u8, vld1q_u8,
 use std::arch::asm;
 
 use crate::vector::companion::GROUP_ROWS;
-use crate::vector::sweep::{self, Dots, Run, Survivor};
+use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
 
 #[target_feature(enable = "neon,dotprod")]
-pub(super) fn sweep_dot_prod<const W: usize>(run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+pub(super) fn sweep_dot_prod<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     sweep::sweep(DotProd, run, found);
 }
 

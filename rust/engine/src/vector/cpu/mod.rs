@@ -12,7 +12,7 @@ mod x86;
 
 use super::companion::{self, Loss};
 use super::score::{self, LANES};
-use super::sweep::{self, Run, Survivor};
+use super::sweep::{self, Survivor, SweepRun};
 
 /// A way to compute that this processor can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Cpu {
 
     /// See [`sweep::sweep`].
     #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), allow(unsafe_code))]
-    pub(super) fn sweep<const W: usize>(self, run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+    pub(super) fn sweep<const W: usize>(self, run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
         match self.0 {
             Way::Portable => sweep::sweep(portable::Portable, run, found),
             // SAFETY: these ways exist only if the processor has the instructions.

@@ -18,7 +18,7 @@ use std::arch::x86_64::{
 use super::portable::Portable;
 use crate::vector::companion::{self, Eights, Encode, GROUP_ROWS, Loss, ROUNDER, ZERO_CODE};
 use crate::vector::score::{self, LANES};
-use crate::vector::sweep::{self, Dots, Run, Survivor};
+use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
 
 /// See [`score::dot_and_square`]. Left alone, a compiler pairs the two sums and stays in small registers.
 #[target_feature(enable = "avx2")]
@@ -78,17 +78,17 @@ pub(super) fn encode_avx512(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn sweep_avx2<const W: usize>(run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+pub(super) fn sweep_avx2<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     sweep::sweep(Avx2, run, found);
 }
 
 #[target_feature(enable = "avx2,avxvnni")]
-pub(super) fn sweep_avx_vnni<const W: usize>(run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+pub(super) fn sweep_avx_vnni<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     sweep::sweep(AvxVnni, run, found);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) fn sweep_avx512_vnni<const W: usize>(run: &Run<'_, W>, found: &mut Vec<Survivor>) {
+pub(super) fn sweep_avx512_vnni<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     sweep::sweep(Avx512Vnni, run, found);
 }
 

@@ -1,0 +1,343 @@
+//! Which events of an archive speak of a record, without looking through all of it?
+//!
+//! Beside each archive that was ever asked lies an index: for every event the hash of its record's id and its place, sorted.
+//! It is derived: it names the digest of its archive and ends with its own, and whatever is wrong with it, it is made anew.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::archive::{self, Archive};
+use crate::chain::Held;
+use crate::digest::{Hasher, Hex, sha256};
+use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::error::Result;
+use crate::event::{Known, Op};
+use crate::layout::Layout;
+use crate::origin::{Beginning, beginning_of};
+use crate::verify::{Sink, Walk};
+use crate::wal::reader::Reading;
+
+use super::faults::{OrDamage, check_digest, damaged};
+
+/// The first bytes of an index; the last one is the version.
+const MAGIC: &[u8; 8] = b"CMHIST\x00\x01";
+/// Magic, the digest of the archive, the number of entries.
+const HEADER_BYTES: usize = 48;
+/// The hash of an id, and an offset.
+const ENTRY_BYTES: usize = 16;
+/// The digest of all before it.
+const DIGEST_BYTES: usize = 32;
+/// How much of an index is read at once when it is checked.
+const BUFFER_BYTES: u64 = 1024 * 1024;
+
+/// An archive that is the one the log names, with its index once that was needed.
+pub(in crate::store) struct IndexedArchive {
+    /// Its name, relative to the store's folder.
+    pub name: String,
+    /// The archive itself.
+    pub archive: Archive,
+    /// The length of that log.
+    pub length: u64,
+    /// How that log begins.
+    pub beginning: Beginning,
+    sha256: Hex,
+    index: Mutex<Option<Arc<dyn Entries>>>,
+}
+
+/// The archives that were asked so far. What was checked once is not checked again: the handle stays on the same file.
+#[derive(Default)]
+pub(in crate::store) struct ArchiveCache(Mutex<HashMap<String, Arc<IndexedArchive>>>);
+
+impl ArchiveCache {
+    /// The archive of this name, which must have this digest; `None` if it is not there.
+    ///
+    /// # Errors
+    /// `Corrupted` if it is another, `Io`.
+    pub fn volume(
+        &self,
+        disk: &dyn Disk,
+        layout: &Layout,
+        name: &str,
+        digest: &str,
+    ) -> Result<Option<Arc<IndexedArchive>>> {
+        let path = layout.inside(name);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(volume) = known.filter(|volume| volume.sha256.text() == digest && is_at(disk, &path, volume)) {
+            return Ok(Some(volume));
+        }
+        let archive = match archive::open(disk, &path) {
+            Ok(archive) => archive,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(fault).or_damage(name),
+        };
+        let sha256 = check_digest(&*archive.packed, name, digest)?;
+        let length = archive.log.length().or_damage(name)?;
+        let volume = Arc::new(IndexedArchive {
+            name: name.to_owned(),
+            beginning: beginning_of(&*archive.log, length).or_damage(name)?,
+            archive,
+            length,
+            sha256,
+            index: Mutex::default(),
+        });
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.to_owned(), Arc::clone(&volume));
+        Ok(Some(volume))
+    }
+
+    /// Gives back the memory that reading took.
+    pub fn rest(&self) {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().for_each(|volume| volume.archive.rest());
+    }
+}
+
+fn is_at(disk: &dyn Disk, path: &Path, volume: &IndexedArchive) -> bool {
+    let (here, there) = (volume.archive.packed.identity(), disk.status(path));
+    matches!((here, there), (Ok(here), Ok(there)) if here == there.identity)
+}
+
+impl IndexedArchive {
+    /// Where the lines begin that may speak of a record, in order: another id may have the same hash.
+    ///
+    /// # Errors
+    /// `Corrupted` if the log in the archive is damaged, `Io`.
+    pub fn places(&self, disk: &dyn Disk, layout: &Layout, threads: usize, id: &[u8]) -> Result<Vec<u64>> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = match &*index {
+            Some(entries) => Arc::clone(entries),
+            None => {
+                let path = layout.history_index(&self.name);
+                let found = stored(disk, &path, &self.sha256).ok().flatten();
+                let entries: Arc<dyn Entries> = match found {
+                    Some(stored) => Arc::new(stored),
+                    None => {
+                        let made = self.make_index(threads)?;
+                        // It is derived: if it cannot be written, it is made again next time.
+                        let _ = write(disk, layout, &path, &self.sha256, &made);
+                        Arc::new(made)
+                    }
+                };
+                Arc::clone(index.insert(entries))
+            }
+        };
+        drop(index);
+        let hash = hash_of(id);
+        let mut places = Vec::new();
+        let mut at = first_of(&*entries, hash).or_damage(&self.name)?;
+        while let Some((_, place)) = entries
+            .get(at)
+            .or_damage(&self.name)?
+            .filter(|(found, _)| *found == hash)
+        {
+            places.push(place);
+            at += 1;
+        }
+        Ok(places)
+    }
+
+    fn make_index(&self, threads: usize) -> Result<Vec<(u64, u64)>> {
+        let mut mentions = Mentions::default();
+        let mut walk = Walk::new(None);
+        let reading = Reading {
+            trusted_until: 0,
+            threads,
+        };
+        walk.go(&*self.archive.log, self.length, reading, &mut mentions, &mut |_, _| {})
+            .or_damage(&self.name)?;
+        if let Some(first) = walk.follower.damage.first() {
+            return Err(damaged(&self.name, first));
+        }
+        Ok(mentions.sorted())
+    }
+}
+
+/// The hash of an id as it stands between quotes.
+fn hash_of(id: &[u8]) -> u64 {
+    let raw = sha256(id).raw();
+    raw[..8].iter().fold(0, |sum, b| sum << 8 | u64::from(*b))
+}
+
+/// Sorted pairs of hash and offset.
+trait Entries: Send + Sync {
+    fn count(&self) -> u64;
+    fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>>;
+}
+
+impl Entries for Vec<(u64, u64)> {
+    fn count(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>> {
+        Ok(usize::try_from(index)
+            .ok()
+            .and_then(|index| <[_]>::get(self, index))
+            .copied())
+    }
+}
+
+/// An index on disk whose digest was right when it was opened.
+struct Stored {
+    file: Arc<dyn DiskFile>,
+    count: u64,
+}
+
+impl Entries for Stored {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>> {
+        if index >= self.count {
+            return Ok(None);
+        }
+        let mut entry = Vec::with_capacity(ENTRY_BYTES);
+        read_upto(
+            &*self.file,
+            &mut entry,
+            HEADER_BYTES as u64 + index * ENTRY_BYTES as u64,
+            ENTRY_BYTES,
+        )?;
+        Ok(Some((number(&entry, 0), number(&entry, 8))))
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    let digits = bytes.get(at..at + 8).unwrap_or_default();
+    digits.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b))
+}
+
+/// The first entry whose hash is not less.
+fn first_of(entries: &dyn Entries, hash: u64) -> io::Result<u64> {
+    let (mut low, mut high) = (0, entries.count());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if entries.get(middle)?.is_some_and(|(found, _)| found < hash) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// Opens an index; `None` if it is not there, of another version, of another archive, or not whole.
+fn stored(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Stored>> {
+    let file = match disk.open(path, Access::Read) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    let mut header = Vec::new();
+    read_upto(&*file, &mut header, 0, HEADER_BYTES)?;
+    let count = number(&header, 40);
+    let wanted = count
+        .checked_mul(ENTRY_BYTES as u64)
+        .and_then(|bytes| bytes.checked_add(HEADER_BYTES as u64));
+    let fits = header.get(..8) == Some(MAGIC) && header.get(8..40) == Some(&archive.raw());
+    let (true, Some(body)) = (fits, wanted) else {
+        return Ok(None);
+    };
+    if file.length()? != body + DIGEST_BYTES as u64 {
+        return Ok(None);
+    }
+    let mut hasher = Hasher::default();
+    let mut buffer = Vec::new();
+    let mut offset = 0;
+    while offset < body {
+        buffer.clear();
+        let step = (body - offset).min(BUFFER_BYTES) as usize;
+        if read_upto(&*file, &mut buffer, offset, step)? == 0 {
+            return Ok(None);
+        }
+        hasher.update(&buffer);
+        offset += buffer.len() as u64;
+    }
+    buffer.clear();
+    read_upto(&*file, &mut buffer, body, DIGEST_BYTES)?;
+    Ok((buffer == hasher.finish().raw()).then_some(Stored { file, count }))
+}
+
+/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew.
+fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: &[(u64, u64)]) -> io::Result<()> {
+    disk.create_dir(&layout.indexes())?;
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&archive.raw());
+    bytes.extend_from_slice(&(entries.len() as u64).to_le_bytes());
+    for (hash, offset) in entries {
+        bytes.extend_from_slice(&hash.to_le_bytes());
+        bytes.extend_from_slice(&offset.to_le_bytes());
+    }
+    let own = sha256(&bytes).raw();
+    bytes.extend_from_slice(&own);
+    let draft = crate::log::files::with_suffix(path, ".tmp");
+    disk.create(&draft)?.write_at(&bytes, 0)?;
+    disk.rename(&draft, path)
+}
+
+/// Whether an index that would be believed says something else than the archive; false if there is none.
+///
+/// # Errors
+/// What the disk says.
+pub(in crate::store) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, mentions: Mentions) -> io::Result<bool> {
+    let Some(stored) = stored(disk, path, archive)? else {
+        return Ok(false);
+    };
+    let right = mentions.sorted();
+    if stored.count != right.len() as u64 {
+        return Ok(true);
+    }
+    let mut offset = HEADER_BYTES as u64;
+    let mut buffer = Vec::new();
+    for part in right.chunks(BUFFER_BYTES as usize / ENTRY_BYTES) {
+        buffer.clear();
+        read_upto(&*stored.file, &mut buffer, offset, part.len() * ENTRY_BYTES)?;
+        offset += buffer.len() as u64;
+        let entries =
+            (0..part.len()).map(|at| (number(&buffer, at * ENTRY_BYTES), number(&buffer, at * ENTRY_BYTES + 8)));
+        if !entries.eq(part.iter().copied()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where the events stand that speak of records, by the hash of the id.
+#[derive(Default)]
+pub(in crate::store) struct Mentions {
+    counted: Vec<(u64, u64)>,
+    held: Vec<(u64, u64)>,
+}
+
+impl Mentions {
+    fn sorted(mut self) -> Vec<(u64, u64)> {
+        self.counted.sort_unstable();
+        self.counted
+    }
+}
+
+fn mention(known: Known<'_>) -> Option<(u64, u64)> {
+    let speaks_of_a_record = matches!(known.op, Op::Upsert | Op::Migrate | Op::Delete | Op::Patch);
+    speaks_of_a_record.then(|| (hash_of(known.id), known.offset))
+}
+
+impl Sink for Mentions {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        self.counted.extend(mention(known));
+    }
+
+    fn hold(&mut self, known: Known<'_>, _: i64) {
+        self.held.extend(mention(known));
+    }
+
+    fn settle(&mut self, held: Held) {
+        if held == Held::Count {
+            self.counted.append(&mut self.held);
+        }
+        self.held.clear();
+    }
+}

@@ -1,0 +1,11 @@
+//! What do the archives of retired logs hold?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod faults;
+
+pub(in crate::store) mod archive_index;
+
+pub(in crate::store) mod check;
+
+pub(in crate::store) mod packing;

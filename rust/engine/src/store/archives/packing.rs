@@ -1,0 +1,131 @@
+//! How does a log become an archive while it still grows?
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::archive::{FRAME_BYTES, Packer};
+use crate::digest::{Hasher, Hex};
+use crate::disk::{Disk, DiskFile, PACE_BYTES, read_over};
+use crate::error::{At, Result};
+use crate::layout::{NEW_ARCHIVE, archive_name};
+use crate::log::Site;
+use crate::log::files::Scratch;
+use crate::ordered::in_order;
+use crate::verify::Walk;
+
+use crate::store::Progress;
+
+/// An archive of a log, as far as it is packed.
+pub(in crate::store) struct Packing {
+    log: Arc<dyn DiskFile>,
+    file: Arc<dyn DiskFile>,
+    /// How much of the log is packed: whole frames.
+    done: u64,
+    written: u64,
+    synced: u64,
+    hasher: Hasher,
+    threads: usize,
+}
+
+/// One piece of the log and the frame it becomes.
+#[derive(Default)]
+struct FramePiece {
+    packer: Option<Packer>,
+    plain: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl Packing {
+    /// An archive of nothing so far.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn start(disk: &dyn Disk, log: Arc<dyn DiskFile>, path: &Path, threads: usize) -> io::Result<Self> {
+        Ok(Self {
+            log,
+            file: disk.create(path)?,
+            done: 0,
+            written: 0,
+            synced: 0,
+            hasher: Hasher::default(),
+            threads,
+        })
+    }
+
+    /// Packs all whole frames before a place in the log, and makes them durable.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn go_on(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
+        let whole = until - until % FRAME_BYTES as u64;
+        if whole > self.done {
+            self.pack(whole, progress)?;
+            self.file.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Packs what is left up to the end of the log, and makes all of it durable; gives the digest.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn finish(mut self, end: u64) -> io::Result<Hex> {
+        self.pack(end, &mut |_, _| {})?;
+        self.file.sync()?;
+        Ok(self.hasher.finish())
+    }
+
+    fn pack(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
+        let start = self.done;
+        let pieces = (until - start).div_ceil(FRAME_BYTES as u64);
+        let log = Arc::clone(&self.log);
+        let work = |index: u64, piece: &mut FramePiece| {
+            let from = start + index * FRAME_BYTES as u64;
+            let wanted = (until - from).min(FRAME_BYTES as u64) as usize;
+            if read_over(&*log, &mut piece.plain, from, wanted)? < wanted {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let packer = match &mut piece.packer {
+                Some(packer) => packer,
+                none => none.insert(Packer::new()?),
+            };
+            packer.pack(&piece.plain, &mut piece.frame)
+        };
+        in_order(pieces, self.threads, work, |piece: &mut FramePiece| {
+            self.hasher.update(&piece.frame);
+            self.file.write_at(&piece.frame, self.written)?;
+            self.written += piece.frame.len() as u64;
+            if self.written - self.synced >= PACE_BYTES {
+                self.file.sync()?;
+                self.synced = self.written;
+            }
+            self.done += piece.plain.len() as u64;
+            progress(self.done, until);
+            io::Result::Ok(true)
+        })
+    }
+}
+
+/// Packs a whole log as an archive of its store; gives the archive's name and digest.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn archive_of(
+    site: &Site,
+    log: &Arc<dyn DiskFile>,
+    walk: &Walk,
+    threads: usize,
+) -> Result<(String, String)> {
+    let archives = site.layout.archives();
+    site.make_folder(&archives, site.layout.folder())?;
+    let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
+    let packing = Packing::start(&*site.disk, Arc::clone(log), scratch.path(), threads);
+    let digest = packing
+        .and_then(|packing| packing.finish(walk.end))
+        .at(scratch.path())?;
+    let mark = walk.mark();
+    let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
+    scratch.name(&site.layout.inside(&name))?;
+    Ok((name, digest.text().to_owned()))
+}

@@ -1,0 +1,328 @@
+//! The questions that a caller may ask of a store, each answered by the part of it that knows.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+use crate::blocks::{Columns, is_one_of};
+use crate::damage::Damage;
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::index::Lookup;
+use crate::layout::Layout;
+use crate::log;
+use crate::options::Durability;
+use crate::remembered::Standing;
+use crate::state::{Query, Tally};
+use crate::verify::Report;
+
+use super::care::Alone;
+use super::files::snapshots::Snapshotting;
+use super::follow::lost::missed;
+use super::history::as_of::View;
+use super::load::loader::Moment;
+use super::load::tails::{Kept, kept_beside};
+use super::recovery::judge::verify_at;
+use super::recovery::repair::{Repaired, repair};
+use super::recovery::restore::restore;
+use super::search::find::find;
+use super::search::recall::follow_blocks;
+use super::upkeep::backup::backup;
+use super::upkeep::compact::compact;
+use super::vectors::{Matrix, Neighbour, Question, SpaceReport};
+use super::{Progress, Store};
+
+impl Store {
+    /// What opening found.
+    pub fn report(&self) -> &Report {
+        &self.log.report
+    }
+
+    /// When this store's writes are synced.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
+    }
+
+    /// The paths of the store.
+    pub fn layout(&self) -> &Layout {
+        &self.site.layout
+    }
+
+    /// The canonical record of an id.
+    pub fn get(&self, id: &str) -> Option<&[u8]> {
+        self.state.get(id)
+    }
+
+    /// The canonical records that a query asks for.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is no memory for so many.
+    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
+        Ok(self.state.query(query)?)
+    }
+
+    /// How many records a query would find.
+    pub fn count(&self, query: &Query) -> u64 {
+        self.state.count(query)
+    }
+
+    /// How many records there are of each kind and status.
+    pub fn tally(&self) -> Vec<Tally> {
+        self.state.tally()
+    }
+
+    /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
+    pub fn leave_alone(&mut self, unattended: bool) {
+        self.log.leave_alone(unattended);
+    }
+
+    /// Whether the lock is kept between commits; whoever looks after the store must end that soon.
+    pub fn is_leased(&self) -> bool {
+        self.log.is_leased()
+    }
+
+    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    pub fn end_lease(&mut self, now: i64) -> bool {
+        self.log.end_lease(now)
+    }
+
+    /// What lies in `quarantine/` and is not a store of its own: tails with whole events, hints that the log contradicted.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn kept(&self) -> Result<Vec<Kept>> {
+        kept_beside(&self.site, &self.log)
+    }
+
+    /// What is wrong if the log at its path does not hold what this store knows of it, other than by a deed of ours. Whoever
+    /// keeps the lock does not look around between two reads.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn missed(&self) -> Result<Option<Error>> {
+        missed(&self.site, &self.log)
+    }
+
+    /// How the log stood to the remembered head when it was read.
+    pub fn standing(&self) -> &Standing {
+        self.log.head.standing()
+    }
+
+    /// Why the head could not be noted when it was tried last.
+    pub fn head_fault(&self) -> Option<&str> {
+        self.log.head.fault()
+    }
+
+    /// Where the head is noted.
+    pub fn head_file(&self) -> Option<&Path> {
+        self.options.head_file.as_deref()
+    }
+
+    /// How the files of a store stand to a remembered head. A loss is believed only of a note and a log that nobody replaced
+    /// during the look.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+        log::standing_of(disk, layout, note)
+    }
+
+    /// Notes how far the log is known to be on disk, whoever brought it there.
+    pub fn tell_known_head(&mut self) {
+        self.log.tell_known_head();
+    }
+
+    /// The same for someone who only looked at the files, without opening them.
+    ///
+    /// # Errors
+    /// `Io` if the note cannot be written.
+    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
+        log::note_known_head(disk, layout, note)
+    }
+
+    /// What is wrong with the files of rows at first sight, one sentence each.
+    pub fn short_rows(&self) -> Vec<String> {
+        self.vectors.short_rows(&self.state)
+    }
+
+    /// All spaces, by name.
+    pub fn spaces(&self) -> Vec<SpaceReport> {
+        self.vectors.spaces(&self.state)
+    }
+
+    /// The embedding of a record as bytes, little-endian; `None` if it has none.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        self.vectors.embedding(&self.state, space, id)
+    }
+
+    /// Hears what was found damaged: such rows are passed over from now on.
+    pub fn note_damage(&self, found: &[Damage]) {
+        self.vectors.note_damage(&self.state, found);
+    }
+
+    /// Where the rows of a space lie, and whose they are.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
+        self.vectors.matrix(&self.state, space)
+    }
+
+    /// The records nearest to each of these vectors, which lie end to end.
+    ///
+    /// # Errors
+    /// As [`Shared::nearest`].
+    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        let search = self.vectors.start_search(self.live(), question)?;
+        let found = search.run(queries, dim)?;
+        Ok(self
+            .vectors
+            .end_search(&self.state, &search, &found)
+            .unwrap_or_default())
+    }
+
+    /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
+    /// live log has an index in memory, each archive one beside it.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
+    pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
+        self.past().of_record(id)
+    }
+
+    /// Every line of the live log whose seq is at least `from_seq`.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
+        self.past().replay(from_seq)
+    }
+
+    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
+    /// those of the faces only if asked for.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
+    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
+        self.past().changed_since(seq, faces)
+    }
+
+    /// The store as it was at a moment, in the live log or in an archive.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
+    pub fn as_of(&self, moment: Moment) -> Result<View> {
+        self.past().as_of(moment)
+    }
+
+    /// Whether a snapshot is due that whoever looks after the store should write.
+    pub fn wants_snapshot(&self) -> bool {
+        self.snapshots.is_wanted()
+    }
+
+    /// A snapshot that is due, to be written while others go on; `None` if none is.
+    pub fn start_snapshot(&mut self) -> Option<Snapshotting> {
+        self.snapshots.start(&self.log, &mut self.state)
+    }
+
+    /// Gives a snapshot its name, unless the log was replaced meanwhile and has a newer one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`.
+    pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
+        self.snapshots.end(&mut self.log, snapshot)
+    }
+
+    /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.
+    ///
+    /// # Errors
+    /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
+    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<&[u8]>> {
+        find(&self.indexes, &self.state, index, lookup)
+    }
+
+    /// The canonical records of a kind of the blocks face, in insertion order: a plain record of that kind is none, and
+    /// neither is one that the face would not have written.
+    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let query = Query {
+            kind: Some(kind.to_owned()),
+            status: status.map(str::to_owned),
+            ..Query::default()
+        };
+        self.state.matches(&query).filter(|record| is_one_of(kind, record))
+    }
+
+    /// What recalls of blocks are made from, as of now. It can be read without the store.
+    ///
+    /// # Errors
+    /// `Io`, where rows cannot be read; `OutOfMemory`.
+    pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
+        follow_blocks(&self.blocks, &self.state, &self.vectors)?;
+        Ok(Arc::clone(&self.blocks))
+    }
+
+    /// Whether the text index should be sealed again.
+    pub(super) fn wants_sealing(&self) -> bool {
+        self.text.wants_sealing()
+    }
+
+    /// Copies everything into a new folder under `backup/`; gives the folder.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn backup(&mut self, now: i64, progress: Progress<'_>) -> Result<PathBuf> {
+        backup(&Alone::with(self), &|| now, progress)
+    }
+
+    /// Retires the log; gives the number of events that it held.
+    ///
+    /// # Errors
+    /// `Corrupted` if the log is damaged (it must be repaired first), `Refused` if whole events would be left without a way
+    /// back, `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn compact(&mut self, keep_history: bool, now: i64, progress: Progress<'_>) -> Result<u64> {
+        compact(&Alone::with(self), keep_history, &|| now, progress)
+    }
+
+    /// Makes a damaged store whole again. `None` if nothing is damaged. Where the state that the log starts from is altered
+    /// and nothing proves what it was, `unproven` takes it as it is, marked.
+    ///
+    /// # Errors
+    /// `Corrupted` if that would be needed and is not wanted; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn repair(&mut self, unproven: bool, now: i64, progress: Progress<'_>) -> Result<Option<Repaired>> {
+        repair(&Alone::with(self), unproven, &|| now, progress)
+    }
+
+    /// Brings a copy back: a backup, or what a repair or a restore set aside. What is replaced is set aside too. With
+    /// `damaged` the copy may be damaged, and is brought back as it is.
+    ///
+    /// # Errors
+    /// `Corrupted` if the copy is damaged and may not be, apart from rows of embeddings: those are missing in the copy and
+    /// stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
+    pub fn restore(&mut self, source: &Layout, damaged: bool, now: i64, progress: Progress<'_>) -> Result<()> {
+        restore(&Alone::with(self), source, damaged, &|| now, progress)
+    }
+
+    /// Checks all files again, believing nothing that is in memory.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
+        verify_at(disk, layout, threads, i64::MAX, progress)
+    }
+
+    /// The same, and notes events that say they were written later than now.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn verify_at(
+        disk: &dyn Disk,
+        layout: &Layout,
+        threads: usize,
+        now: i64,
+        progress: Progress<'_>,
+    ) -> Result<Report> {
+        verify_at(disk, layout, threads, now, progress)
+    }
+}

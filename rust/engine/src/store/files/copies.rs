@@ -1,0 +1,39 @@
+//! Which files of a store are carried along when it is copied?
+
+use crate::disk::Disk;
+use crate::error::{At, Result};
+use crate::layout::{Layout, is_archive_file, is_base_file};
+use crate::log::Site;
+use crate::log::files::{is_folder, is_ours};
+
+/// The folders whose files never change once they have their name.
+pub(in crate::store) const IMMUTABLE: [&str; 2] = ["base", "archive"];
+
+/// The names in one of these folders that are ours: of the right shape, and files.
+pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder: &str) -> Result<Vec<String>> {
+    let path = layout.inside(folder);
+    let is_named_so = if path == layout.bases() {
+        is_base_file
+    } else {
+        is_archive_file
+    };
+    if !is_folder(disk, &path) {
+        return Ok(Vec::new());
+    }
+    let mut names = disk.list(&path).at(&path)?;
+    names.retain(|name| is_named_so(name) && is_ours(disk, &path.join(name)));
+    Ok(names)
+}
+
+/// Bases and archives of ours, from the store's folder on.
+pub(in crate::store) fn past_files(site: &Site) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in IMMUTABLE {
+        let names = immutable_names(&*site.disk, &site.layout, folder)?;
+        found.extend(names.iter().map(|name| format!("{folder}/{name}")));
+    }
+    Ok(found)
+}
+
+/// The folder of rows. They do not change once the log names them, but more may come behind.
+pub(in crate::store) const VECTORS: &str = "vectors";

@@ -1,0 +1,174 @@
+//! Which files belong together?
+//!
+//! Whoever looks at a store takes no lock, and a compaction beside them replaces the log, removes the base that it started
+//! from and moves the rows of embeddings. So the files that one log names are opened first, in a moment, and the log must
+//! still be the one at its path then: what was opened so belongs together, whatever becomes of the names.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, read_upto};
+use crate::layout::{Layout, ROWS_SUFFIX};
+use crate::origin::{Origin, origin_of};
+use crate::verify::open_log;
+use crate::wal::synced::SYNCED_BYTES;
+
+use super::overlay::Overlay;
+
+/// How often files are gathered that somebody replaces just then: opening a few takes far less than a compaction.
+const MOST_TRIES: usize = 100;
+/// More files of rows than this are not held: a process may open only so many.
+const MOST_ROWS: usize = 200;
+
+/// What is gathered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Need {
+    /// The log and what it starts from; it may grow while it is read.
+    State,
+    /// Rows too, and the log as it is now, however much is added to it.
+    Everything,
+}
+
+/// Files that were there at one moment.
+pub(in crate::store) struct HeldFiles<'a> {
+    /// All of them, and the others as they are.
+    pub disk: Overlay<'a>,
+    /// The log.
+    pub log: Arc<dyn DiskFile>,
+    /// Its length when it was opened.
+    length: u64,
+    identity: Identity,
+}
+
+impl<'a> HeldFiles<'a> {
+    /// Opens the files of a store; `None` if it has no log.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn gather(disk: &'a dyn Disk, layout: &Layout, need: Need) -> io::Result<Option<Self>> {
+        for _ in 0..MOST_TRIES {
+            // The hint comes first: a writer that comes between makes the log longer, never the hint wrong.
+            let hint = match need {
+                Need::State => None,
+                Need::Everything => Some(hint_bytes(disk, layout)?),
+            };
+            let Some(log) = open_log(disk, layout)? else {
+                return Ok(None);
+            };
+            let mut held = Self {
+                length: log.length()?,
+                identity: log.identity()?,
+                log,
+                disk: Overlay::of(disk),
+            };
+            if let Some(hint) = hint {
+                held.disk.show(layout.synced(), Arc::new(Bytes(hint)));
+            }
+            held.open_named(layout, need)?;
+            if held.is_at_its_path(layout) {
+                return Ok(Some(held));
+            }
+        }
+        Err(io::Error::other("the log keeps being replaced: no quiet look at it"))
+    }
+
+    fn open_named(&mut self, layout: &Layout, need: Need) -> io::Result<()> {
+        match origin_of(&*self.log, self.length)? {
+            Origin::Nothing => {}
+            Origin::Ours(sentinel) => {
+                if let Some(sha256) = sentinel.base_sha256 {
+                    self.hold(layout.base(sha256.text()));
+                }
+            }
+            Origin::Foreign => self.hold(layout.snapshot()),
+        }
+        if need == Need::Everything {
+            let folder = layout.vectors();
+            let mut names = self.disk.list(&folder).unwrap_or_default();
+            names.retain(|name| name.ends_with(ROWS_SUFFIX));
+            if names.len() <= MOST_ROWS {
+                names.iter().for_each(|name| self.hold(folder.join(name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a file open. One that cannot be opened is asked for again by whoever needs it, and the fault is theirs to tell.
+    fn hold(&mut self, path: PathBuf) {
+        if let Ok(file) = self.disk.open(&path, Access::Read) {
+            self.disk.show(path, file);
+        }
+    }
+
+    fn is_at_its_path(&self, layout: &Layout) -> bool {
+        let now = self.disk.status(layout.log());
+        now.is_ok_and(|now| now.identity == self.identity)
+    }
+
+    /// Whether nobody has written or replaced anything since.
+    pub fn is_untouched(&self, layout: &Layout) -> bool {
+        let now = self.disk.status(layout.log());
+        now.is_ok_and(|now| now.identity == self.identity && now.length == self.length)
+    }
+
+    /// The log as it was.
+    pub fn log_then(&self) -> Prefix {
+        Prefix {
+            file: Arc::clone(&self.log),
+            length: self.length,
+        }
+    }
+
+    /// The file that a fault is about: the one that could not be opened, or else the log.
+    pub fn refused(&self, layout: &Layout) -> PathBuf {
+        self.disk.refused().unwrap_or_else(|| layout.log().to_owned())
+    }
+}
+
+fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match disk.open(&layout.synced(), Access::Read) {
+        Ok(file) => read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).map(|_| bytes),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(bytes),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn read_only() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "the beginning of a file is only read")
+}
+
+/// The beginning of a file that grows.
+pub(in crate::store) struct Prefix {
+    file: Arc<dyn DiskFile>,
+    length: u64,
+}
+
+impl DiskFile for Prefix {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let room = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = room.min(buffer.len());
+        self.file.read_at(&mut buffer[..wanted], offset)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn truncate(&self, _: u64) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.length.min(self.file.length()?))
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        self.file.identity()
+    }
+}

@@ -1,0 +1,161 @@
+//! Where else do bytes lie that a digest names? In backups, and in what was set aside.
+//!
+//! Bases and archives are named by their digests, so a copy of one is as good as the file itself: it proves itself. What
+//! cannot be read proves nothing and is passed over.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::archive::{self, Archive};
+use crate::digest::Hex;
+use crate::disk::{Access, Disk, DiskFile};
+use crate::layout::{Layout, Shape, base_name, is_aside_folder, is_backup_folder};
+use crate::log::files::is_folder;
+use crate::origin::ALONE;
+use crate::snapshot;
+use crate::wal::reader::read_pieces;
+
+/// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
+pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
+    let mut found = Vec::new();
+    for parent in [layout.backups(), layout.quarantine()] {
+        let names = disk.list(&parent).unwrap_or_default();
+        let folders = names.iter().rev().map(|name| parent.join(name));
+        found.extend(folders.filter(|folder| is_folder(disk, folder)).map(Layout::of_folder));
+    }
+    found
+}
+
+/// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
+/// event; those of a kind newest first. What cannot be read shows nothing.
+pub(in crate::store) fn copies_of_logs(disk: &dyn Disk, layout: &Layout) -> impl Iterator<Item = Layout> {
+    let parents: [(PathBuf, Shape); 2] = [
+        (layout.backups(), is_backup_folder),
+        (layout.quarantine(), is_aside_folder),
+    ];
+    parents
+        .into_iter()
+        .flat_map(move |(parent, is_named_so)| {
+            let is_there = is_folder(disk, &parent);
+            let names = is_there.then(|| disk.list(&parent).unwrap_or_default());
+            let mut names = names.unwrap_or_default();
+            names.retain(|name| is_named_so(name));
+            names.into_iter().rev().map(move |name| parent.join(name))
+        })
+        .filter(|folder| is_folder(disk, folder))
+        .map(Layout::of_folder)
+        .filter(|copy| disk.open(copy.log(), Access::Read).is_ok_and(|log| holds_event(&*log)))
+}
+
+fn holds_event(log: &dyn DiskFile) -> bool {
+    let mut found = false;
+    let looked = log.length().and_then(|length| {
+        read_pieces(log, 0..length, ALONE, |piece| {
+            found = piece.lines.iter().any(|line| line.event.is_ok());
+            io::Result::Ok(!found)
+        })
+    });
+    looked.is_ok() && found
+}
+
+/// A path as reports name it: from the store's folder on.
+pub(in crate::store) fn shown(layout: &Layout, path: &std::path::Path) -> String {
+    path.strip_prefix(layout.folder())
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Where a file of this name may lie apart from its own place. Earlier versions put single files aside.
+fn places(disk: &dyn Disk, layout: &Layout, name: &str) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = other_folders(disk, layout)
+        .iter()
+        .map(|other| other.inside(name))
+        .collect();
+    let quarantine = layout.quarantine();
+    let short = name.rsplit('/').next().unwrap_or(name);
+    let names = disk.list(&quarantine).unwrap_or_default();
+    places.extend(
+        names
+            .iter()
+            .filter(|other| other.starts_with(short))
+            .map(|other| quarantine.join(other)),
+    );
+    places
+}
+
+/// A copy of a base elsewhere in the folder, proved by its digest, and where it lies.
+pub(in crate::store) fn copy_of_base(
+    disk: &dyn Disk,
+    layout: &Layout,
+    sha256: &Hex,
+) -> Option<(String, Arc<dyn DiskFile>)> {
+    places(disk, layout, &base_name(sha256.text()))
+        .into_iter()
+        .find_map(|path| {
+            let file = disk.open(&path, Access::Read).ok()?;
+            (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+        })
+}
+
+/// A base at its own place or elsewhere, proved by its digest.
+pub(in crate::store) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
+    let own = disk.open(&layout.base(sha256.text()), Access::Read).ok();
+    own.filter(|file| snapshot::digest(&**file).is_ok_and(|found| found == *sha256))
+        .or_else(|| copy_of_base(disk, layout, sha256).map(|(_, file)| file))
+}
+
+/// A copy of an archive elsewhere in the folder, proved by its digest, and where it lies.
+pub(in crate::store) fn copy_of_archive(
+    disk: &dyn Disk,
+    layout: &Layout,
+    name: &str,
+    digest: &str,
+) -> Option<(PathBuf, Archive)> {
+    places(disk, layout, name).into_iter().find_map(|path| {
+        let archive = archive::open_as(disk, &path, name).ok()?;
+        is_it(&archive, digest).then_some((path, archive))
+    })
+}
+
+/// An archive at its own place or elsewhere, proved by its digest.
+pub(in crate::store) fn proved_archive(disk: &dyn Disk, layout: &Layout, name: &str, digest: &str) -> Option<Archive> {
+    let own = archive::open(disk, &layout.inside(name)).ok();
+    own.filter(|archive| is_it(archive, digest))
+        .or_else(|| copy_of_archive(disk, layout, name, digest).map(|(_, archive)| archive))
+}
+
+fn is_it(archive: &Archive, digest: &str) -> bool {
+    snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
+}
+
+/// The logs that restores have set aside.
+pub(in crate::store) fn logs_before_restores(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<dyn DiskFile>> {
+    let quarantine = layout.quarantine();
+    let names = disk.list(&quarantine).unwrap_or_default();
+    let folders = names.iter().filter(|name| name.contains("-before-restore"));
+    folders
+        .map(|name| Layout::of_folder(quarantine.join(name)))
+        .filter_map(|folder| disk.open(folder.log(), Access::Read).ok())
+        .collect()
+}
+
+/// Logs elsewhere in the folder, which may hold lines that the live one has lost.
+pub(in crate::store) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<Arc<dyn DiskFile>>> {
+    let mut paths: Vec<PathBuf> = other_folders(disk, layout)
+        .iter()
+        .map(|other| other.log().to_owned())
+        .collect();
+    let quarantine = layout.quarantine();
+    for name in disk.list(&quarantine)? {
+        let path = quarantine.join(&name);
+        if (name.contains("-damaged-log") || name.contains("-replaced-by-restore")) && !is_folder(disk, &path) {
+            paths.push(path);
+        }
+    }
+    Ok(paths
+        .iter()
+        .filter_map(|path| disk.open(path, Access::Read).ok())
+        .collect())
+}

@@ -1,0 +1,221 @@
+//! What is written beside the log, for those who read no log?
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{Access, Disk, DiskFile, Identity};
+use crate::error::{At, Result};
+use crate::event::stamp;
+use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, is_file_of_space, is_history_index, text_index_seq};
+use crate::log::files::{is_folder, is_ours as is_file};
+use crate::log::{Log, Site};
+use crate::origin::Origin;
+use crate::snapshot::{self, Header};
+use crate::state::{Frozen, State};
+use crate::verify::BaseState;
+
+/// The first snapshot is due at so many events.
+const FIRST_SNAPSHOT_EVENTS: u64 = 50;
+/// Each further one at so many times the events: its cost stays a constant share of writing.
+const SNAPSHOT_GROWTH: u64 = 10;
+
+/// When the next snapshot is due in a log of so many events.
+fn next_snapshot(events: u64) -> u64 {
+    let mut due = FIRST_SNAPSHOT_EVENTS;
+    while due <= events {
+        due *= SNAPSHOT_GROWTH;
+    }
+    due
+}
+
+/// A snapshot that is being written while others go on.
+pub struct Snapshotting {
+    disk: Arc<dyn Disk>,
+    draft: PathBuf,
+    header: Header,
+    state: Frozen,
+    identity: Identity,
+    /// The one that will be replaced. The system takes a file apart when its last handle is closed: that is this one, when
+    /// nobody waits for it.
+    _replaced: Option<Arc<dyn DiskFile>>,
+}
+
+impl Snapshotting {
+    /// Writes the file under a temporary name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn run(&self) -> io::Result<()> {
+        snapshot::write(
+            &*self.disk,
+            &self.draft,
+            &self.header,
+            self.state.records(),
+            &mut |_, _| {},
+        )
+        .map(|_| ())
+    }
+
+    /// The same, and waits until the disk has it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(in crate::store) fn run_durably(&self) -> io::Result<()> {
+        snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())
+    }
+
+    pub(in crate::store) fn draft(&self) -> &Path {
+        &self.draft
+    }
+}
+
+/// When snapshots are written, and where.
+pub(in crate::store) struct Snapshots {
+    site: Arc<Site>,
+    /// How many events the log has when the next one is due.
+    due: u64,
+    /// One is due that is too large to be written on the way.
+    wanted: bool,
+}
+
+impl Snapshots {
+    /// Those of a log that was not read yet.
+    pub fn new(site: Arc<Site>) -> Self {
+        Self {
+            site,
+            due: FIRST_SNAPSHOT_EVENTS,
+            wanted: false,
+        }
+    }
+
+    /// The log was read anew, or began anew, and has so many events, or its state so many records.
+    pub fn read_anew(&mut self, events: u64) {
+        self.due = next_snapshot(events);
+    }
+
+    /// Whether one is due now; then it is wanted, until it is begun.
+    pub fn is_due(&mut self, log: &Log) -> bool {
+        let events = log.open().map_or(0, |log| log.mark().events);
+        if events < self.due || stands_on_a_lost_snapshot(log) {
+            return false;
+        }
+        self.due = next_snapshot(events);
+        self.wanted = true;
+        true
+    }
+
+    /// Whether one is due that nobody has begun.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// Whether one is wanted; whoever asks begins it.
+    pub fn take_wanted(&mut self) -> bool {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// One that is due, to be written while others go on; `None` if none is.
+    pub fn start(&mut self, log: &Log, state: &mut State) -> Option<Snapshotting> {
+        if !self.take_wanted() {
+            return None;
+        }
+        let header = header_of(log);
+        let draft = self.site.layout.snapshot_draft_at(header.seq);
+        self.begin(draft, header, log, state)
+    }
+
+    /// One where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where only
+    /// those look who look after the store.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn start_durable(&mut self, log: &Log, state: &mut State) -> Result<Option<Snapshotting>> {
+        let bases = self.site.layout.bases();
+        self.site.make_folder(&bases, self.site.layout.folder())?;
+        self.wanted = false;
+        Ok(self.begin(bases.join(NEW_SNAPSHOT), header_of(log), log, state))
+    }
+
+    fn begin(&self, draft: PathBuf, header: Header, log: &Log, state: &mut State) -> Option<Snapshotting> {
+        let identity = log.open()?.identity;
+        Some(Snapshotting {
+            disk: Arc::clone(&self.site.disk),
+            draft,
+            header,
+            // A snapshot can wait until there is memory for it.
+            state: state.freeze().ok()?,
+            identity,
+            _replaced: self.site.disk.open(&self.site.layout.snapshot(), Access::Read).ok(),
+        })
+    }
+
+    /// Gives a snapshot its name, unless the log was replaced meanwhile and has a newer one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`.
+    pub fn end(&self, log: &mut Log, snapshot: &Snapshotting) -> Result<()> {
+        let path = self.site.layout.snapshot();
+        let (disk, layout) = (&self.site.disk, &self.site.layout);
+        log.with_lock_for_a_moment(|_| {
+            let here = disk.status(layout.log());
+            let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
+            if is_current {
+                disk.rename(&snapshot.draft, &path).at(&path)
+            } else {
+                disk.remove(&snapshot.draft).at(&snapshot.draft)
+            }
+        })
+    }
+
+    /// Writes a state down for people and other tools. It is not synced: whoever finds it torn after a power failure reads
+    /// the log instead.
+    ///
+    /// # Errors
+    /// `Io`, `OutOfMemory`.
+    pub fn write(&self, log: &Log, state: &mut State) -> Result<()> {
+        let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
+        let header = header_of(log);
+        let frozen = state.freeze()?;
+        snapshot::write(&*self.site.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        self.site.disk.rename(&draft, &path).at(&path)
+    }
+}
+
+/// Another tool's snapshot is the base of this log and cannot be used: it must not be replaced by less.
+fn stands_on_a_lost_snapshot(log: &Log) -> bool {
+    let is_foreign = log.open().is_some_and(|log| log.origin == Origin::Foreign);
+    is_foreign && matches!(log.report.base, BaseState::Missing | BaseState::Damaged)
+}
+
+/// What stands before the records of the state that a log tells now.
+pub(in crate::store) fn header_of(log: &Log) -> Header {
+    let mark = log.open().map(|log| *log.mark()).unwrap_or_default();
+    Header {
+        seq: mark.last_seq,
+        last_hash: mark.head.map(|head| head.text().to_owned()).unwrap_or_default(),
+        ts: stamp::spell(log.latest().max(0)),
+    }
+}
+
+/// Removes every index: they are derived, and made again from the log by whoever needs one.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn remove_indexes(site: &Site) -> Result<()> {
+    let is_ours =
+        |name: &str| is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX);
+    let layout = &site.layout;
+    for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
+        if !is_folder(&*site.disk, &folder) {
+            continue;
+        }
+        for name in site.disk.list(&folder).at(&folder)?.iter().filter(|name| is_ours(name)) {
+            let path = folder.join(name);
+            if is_file(&*site.disk, &path) {
+                site.disk.remove(&path).at(&path)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! How does the memory follow the files?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod lost;
+
+pub(in crate::store) mod swap;
+
+pub(in crate::store) mod refresh;
+
+pub(in crate::store) mod recover;

@@ -1,0 +1,81 @@
+//! What is written on top of? Under the lock, before a change: the newest state and nothing beyond its end.
+
+use crate::error::Result;
+
+use crate::store::Store;
+use crate::store::load::tails::keep_hint;
+
+impl Store {
+    /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
+    pub(in crate::store) fn prepare(&mut self, now: i64) -> Result<()> {
+        if self.log.is_prepared() {
+            return Ok(());
+        }
+        if self.log.is_marked() {
+            self.recover(now)?;
+        }
+        if self.is_behind()? {
+            self.catch_up()?;
+            self.log.forget_signature();
+        }
+        self.log.sign()?;
+        self.log.check_is_ours()?;
+        if self.log.report.tail.is_some() {
+            // What others have synced since this store was opened is no tail: only a fresh look may cut.
+            self.reload(&mut |_, _| {})?;
+            self.log.cut_tail(now)?;
+        }
+        self.log.set_prepared();
+        Ok(())
+    }
+
+    /// After a failed sync of somebody else: copies the committed part of the log into a fresh file and removes the mark.
+    fn recover(&mut self, now: i64) -> Result<()> {
+        self.reload(&mut |_, _| {})?;
+        self.log.keep_tail(now)?;
+        self.vectors.renew_rows(&self.state)?;
+        if self.log.renew()? {
+            self.reload(&mut |_, _| {})?;
+            self.make_ready()?;
+            self.sync_log()?;
+        }
+        self.log.remove_mark()?;
+        self.log
+            .report
+            .notes
+            .push("after a failed sync the log was copied into a fresh file".to_owned());
+        Ok(())
+    }
+
+    /// Takes the log as it is now for the right one.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn accept_head(&mut self, now: i64) -> Result<()> {
+        if self.log.open().is_none() && !self.log.head.is_there() {
+            // Nothing is there and nothing is missed.
+            return Ok(());
+        }
+        self.with_lock(now, |store| {
+            if !store.log.head.is_kept() {
+                return Ok(());
+            }
+            if store.log.report.cut.take().is_some()
+                && let Some(log) = store.log.open()
+            {
+                keep_hint(&store.site, log, now)?;
+            }
+            store.sync_log()?;
+            let reached = store.log.reached();
+            store.log.head.accept(reached)
+        })
+    }
+
+    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
+    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
+    pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
+        self.sync_log()?;
+        self.log.tell_head();
+        self.log.head.find_standing()
+    }
+}

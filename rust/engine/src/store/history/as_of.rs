@@ -1,0 +1,189 @@
+//! What was known then?
+
+use std::sync::{Arc, OnceLock, RwLock};
+
+use crate::damage::Damage;
+use crate::disk::DiskFile;
+use crate::error::{Error, Result};
+use crate::index::Indexes;
+use crate::layout::LOG;
+use crate::origin::{Beginning, Origin, beginning_of};
+use crate::state::{Query, State};
+use crate::text::Index;
+use crate::verify::BaseState;
+
+use super::lines::History;
+use crate::options::Checking;
+use crate::store::archives::faults::{OrDamage, damaged, why_not_kept};
+use crate::store::load::base::Proof;
+use crate::store::load::examine::{Look, examine, settled_seq};
+use crate::store::load::loader::{Loader, Moment};
+
+/// The store as it was at some event; nothing can be written through it.
+pub struct View {
+    pub(in crate::store) state: State,
+    seq: u64,
+    /// The log that it was read from, and how much of it.
+    pub(in crate::store) log: Option<(Arc<dyn DiskFile>, u64)>,
+    /// Made when first searched.
+    pub(in crate::store) text: OnceLock<Index>,
+    /// Made when first asked.
+    pub(in crate::store) indexes: RwLock<Indexes>,
+}
+
+impl View {
+    /// The last event that it knows.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The canonical record of an id.
+    pub fn get(&self, id: &str) -> Option<&[u8]> {
+        self.state.get(id)
+    }
+
+    /// The canonical records that a query asks for.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is no memory for so many.
+    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
+        Ok(self.state.query(query)?)
+    }
+
+    /// How many records a query would find.
+    pub fn count(&self, query: &Query) -> u64 {
+        self.state.count(query)
+    }
+}
+
+/// A log or an archive of one, as far as the past is concerned.
+struct PastLog {
+    name: String,
+    log: Arc<dyn DiskFile>,
+    length: u64,
+    beginning: Beginning,
+}
+
+impl History<'_> {
+    /// The store as it was at a moment, in the live log or in an archive.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
+    pub fn as_of(&self, moment: Moment) -> Result<View> {
+        self.log.check_is_there()?;
+        let Some(log) = self.log.open() else {
+            return Ok(View {
+                state: State::default(),
+                seq: 0,
+                log: None,
+                text: OnceLock::new(),
+                indexes: RwLock::default(),
+            });
+        };
+        let length = log.file.length().or_damage(LOG)?;
+        let mut segment = PastLog {
+            name: LOG.to_owned(),
+            log: Arc::clone(&log.file),
+            length,
+            beginning: beginning_of(&*log.file, length).or_damage(LOG)?,
+        };
+        // The first seq that can be reached if nothing before this segment can.
+        let mut reachable = self.live().last_seq();
+        while !self.reaches(&segment, moment)? {
+            reachable = self.first_state(&segment)?;
+            segment = self.before(&segment)?.ok_or_else(|| unavailable(&segment, reachable))?;
+        }
+        let view = self.view_in(&segment, moment, reachable);
+        self.archives.rest();
+        view
+    }
+
+    /// The seq of the state that a segment starts from.
+    fn first_state(&self, segment: &PastLog) -> Result<u64> {
+        match &segment.beginning.origin {
+            Origin::Nothing => Ok(0),
+            Origin::Ours(sentinel) => Ok(sentinel.last_seq),
+            Origin::Foreign => {
+                settled_seq(&*self.site.disk, &self.site.layout, &*segment.log, segment.length).or_damage(&segment.name)
+            }
+        }
+    }
+
+    fn reaches(&self, segment: &PastLog, moment: Moment) -> Result<bool> {
+        if segment.beginning.origin == Origin::Nothing {
+            return Ok(true);
+        }
+        Ok(match moment {
+            Moment::Seq(seq) => seq >= self.first_state(segment)?,
+            Moment::Time(micros) => micros >= segment.beginning.ts,
+        })
+    }
+
+    /// The segment that another one followed; `None` if it was not kept or is not there.
+    fn before(&self, segment: &PastLog) -> Result<Option<PastLog>> {
+        let Origin::Ours(sentinel) = &segment.beginning.origin else {
+            return Ok(None);
+        };
+        Ok(self.volume_before(sentinel)?.map(|volume| PastLog {
+            name: volume.name.clone(),
+            log: Arc::clone(&volume.archive.log),
+            length: volume.length,
+            beginning: volume.beginning.clone(),
+        }))
+    }
+
+    fn view_in(&self, segment: &PastLog, moment: Moment, reachable: u64) -> Result<View> {
+        let is_live = segment.name == LOG;
+        let look = Look {
+            threads: self.threads,
+            checking: if is_live { Checking::Quick } else { Checking::Full },
+            archives: false,
+        };
+        let mut loader = Loader::up_to(moment);
+        let found = examine(
+            &*self.site.disk,
+            &self.site.layout,
+            &*segment.log,
+            look,
+            &mut loader,
+            &mut |_, _| {},
+        )
+        .or_damage(&segment.name)?;
+        if found.proof == Proof::Nothing && found.report.base == BaseState::Missing && !is_live {
+            return Err(unavailable(segment, reachable));
+        }
+        // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
+        let counts = |damage: &&Damage| {
+            if damage.path == LOG {
+                !is_live
+            } else {
+                found.proof == Proof::Nothing
+            }
+        };
+        if let Some(worst) = found.report.damage.iter().rev().find(counts) {
+            let path = if worst.path == LOG { &segment.name } else { &worst.path };
+            return Err(damaged(path, worst));
+        }
+        // The line is lost that would say where the log begins.
+        if let (Proof::Fits, Moment::Seq(seq)) = (found.proof, moment)
+            && loader.last_seq > seq
+        {
+            return Err(unavailable(segment, loader.last_seq));
+        }
+        Ok(View {
+            seq: loader.last_seq,
+            state: loader.state.unwrap_or_default(),
+            log: Some((Arc::clone(&segment.log), segment.length)),
+            text: OnceLock::new(),
+            indexes: RwLock::default(),
+        })
+    }
+}
+
+fn unavailable(segment: &PastLog, first_seq: u64) -> Error {
+    let reason = match &segment.beginning.origin {
+        Origin::Ours(sentinel) => why_not_kept(sentinel),
+        _ => format!("the base of {} is not there", segment.name),
+    };
+    Error::HistoryUnavailable { first_seq, reason }
+}

@@ -1,0 +1,107 @@
+//! What was said before?
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::event::line::{Event, Trust};
+use crate::hint::line_from;
+use crate::log::{Log, Site};
+use crate::origin::{Origin, Sentinel};
+use crate::state::{State, spelled};
+
+use crate::store::archives::archive_index::{ArchiveCache, IndexedArchive};
+use crate::store::archives::faults::{OrDamage, archive_altered, not_kept};
+use crate::store::live_log::LiveLog;
+
+/// The past of a log: its live lines and its archives.
+pub(in crate::store) struct History<'a> {
+    /// Where the files are.
+    pub site: &'a Site,
+    /// The log that is live.
+    pub log: &'a Log,
+    /// What it says now, and the places of its events.
+    pub state: &'a State,
+    /// The archives that were asked so far.
+    pub archives: &'a ArchiveCache,
+    /// How many threads may be used.
+    pub threads: usize,
+}
+
+impl<'a> History<'a> {
+    /// The live log beside its state.
+    pub(in crate::store) fn live(&self) -> LiveLog<'a> {
+        LiveLog {
+            site: self.site,
+            open: self.log.open(),
+            state: self.state,
+        }
+    }
+
+    /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
+    /// live log has an index in memory, each archive one beside it.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
+    pub fn of_record(&self, id: &str) -> Result<Vec<Vec<u8>>> {
+        self.log.check_is_there()?;
+        let mut lines = Vec::new();
+        let spelled = spelled(id);
+        for volume in self.volumes()?.iter().rev() {
+            let places = volume.places(&*self.site.disk, &self.site.layout, self.threads, &spelled)?;
+            for place in places {
+                let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
+                match Event::read(&line, Trust::Nothing) {
+                    // The hash of another id may be the same.
+                    Ok(event) if event.record_id(&line) != spelled => {}
+                    Ok(_) => lines.push(line),
+                    Err(fault) => return Err(archive_altered(&volume.name, fault.reason)),
+                }
+            }
+            volume.archive.rest();
+        }
+        for index in self.state.history(id) {
+            lines.push(self.live().line_at(index as usize)?);
+        }
+        Ok(lines)
+    }
+
+    /// The archives that were kept, newest first.
+    fn volumes(&self) -> Result<Vec<Arc<IndexedArchive>>> {
+        let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
+        let mut origin = self.log.open().map(|log| log.origin.clone());
+        while let Some(Origin::Ours(sentinel)) = origin {
+            let Some(volume) = self.volume_before(&sentinel)? else {
+                match sentinel.archive {
+                    // What nobody wanted to keep is not missed.
+                    None => break,
+                    Some(_) => return Err(not_kept(&sentinel)),
+                }
+            };
+            origin = Some(volume.beginning.origin.clone());
+            found.push(volume);
+        }
+        Ok(found)
+    }
+
+    /// The archive that a sentinel names; `None` if it was not kept or is not there. The digest also keeps an archive from
+    /// leading back to itself.
+    pub(in crate::store) fn volume_before(&self, sentinel: &Sentinel) -> Result<Option<Arc<IndexedArchive>>> {
+        match sentinel.safe_archive() {
+            Some((name, digest)) => self.archives.volume(&*self.site.disk, &self.site.layout, name, digest),
+            None => Ok(None),
+        }
+    }
+
+    /// Every line of the live log whose seq is at least `from_seq`.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
+        self.log.check_is_there()?;
+        let mut lines = Vec::new();
+        for range in self.state.timeline().since(from_seq) {
+            self.live().each_line(range, |line| lines.push(line.to_vec()))?;
+        }
+        Ok(lines)
+    }
+}

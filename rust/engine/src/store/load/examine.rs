@@ -1,0 +1,208 @@
+//! What do the files say, taken together?
+
+use std::io;
+use std::sync::Arc;
+
+use crate::damage::Damage;
+use crate::disk::{Disk, DiskFile};
+use crate::hint::{Hint, hint_for, read_hint};
+use crate::layout::Layout;
+use crate::options::Checking;
+use crate::origin::{Origin, beginning_of};
+use crate::verify::{Report, Walk, open_log};
+use crate::wal::reader::Reading;
+
+use super::base::{Base, BasePlace, Proof};
+use super::found::Traces;
+use super::loader::Loader;
+use super::tails::whole_events;
+use crate::store::archives::check::Past;
+use crate::store::files::held::{HeldFiles, Need};
+
+/// What was found and how far it was read.
+pub struct Examined {
+    /// The walk, ready to go on from the committed end.
+    pub walk: Walk,
+    /// What is to be reported.
+    pub report: Report,
+    /// What the log starts from.
+    pub origin: Origin,
+    /// Whether the hint about the last sync speaks of this log.
+    pub anchored: bool,
+    /// How far the log was synced, if that is known.
+    pub synced: Option<u64>,
+    /// What stands behind the state that it starts from.
+    pub proof: Proof,
+}
+
+/// How the files are looked at.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// How many threads read.
+    pub threads: usize,
+    /// Which hashes are computed again.
+    pub checking: Checking,
+    /// Whether the archives are read too.
+    pub archives: bool,
+}
+
+/// Looks at a log and at all that it names.
+///
+/// # Errors
+/// What the disk says. Damage is no error: it is in the report.
+pub fn examine(
+    disk: &dyn Disk,
+    layout: &Layout,
+    log: &dyn DiskFile,
+    look: Look,
+    loader: &mut Loader,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<Examined> {
+    let length = log.length()?;
+    let hint = hint_for(read_hint(disk, layout)?, log, length)?;
+    let synced = match hint {
+        Hint::Synced(offset) => Some(offset),
+        _ => None,
+    };
+    let beginning = beginning_of(log, length)?;
+    let mut base = Base::default();
+    let place = BasePlace {
+        disk,
+        layout,
+        threads: look.threads,
+    };
+    base.load(place, log, length, &beginning, synced, loader)?;
+    let origin = beginning.origin;
+    let mut walk = Walk::new(synced).promised(hint.promised());
+    let reading = Reading {
+        trusted_until: if look.checking == Checking::Quick {
+            synced.unwrap_or(0)
+        } else {
+            0
+        },
+        threads: look.threads,
+    };
+    let mut tail = walk.go(log, length, reading, loader, progress)?;
+    if let Some(tail) = tail.as_mut().filter(|_| walk.follower.tail.is_some()) {
+        let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
+        tail.events = whole.map_or(0, |whole| whole.events);
+    }
+    if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
+        let past = Past::follow(disk, layout, sentinel, look.threads)?;
+        base.damage.extend(past.damage);
+        base.altered.extend(past.altered);
+        base.notes.extend(past.notes);
+    }
+    let mut cut = None;
+    if let Hint::Contradicted(lost) = hint {
+        if lost.offset > length {
+            let said = format!(
+                "the log ends before the last known sync: it had {} bytes and seq {} then",
+                lost.offset, lost.seq
+            );
+            base.notes.push(said.clone());
+            cut = Some(said);
+        } else if walk.follower.damage.is_empty() && tail.is_none() {
+            // Nothing is wrong with the lines, but they are not those that were synced.
+            cut = Some(format!("the log does not hold event {} as it was synced", lost.seq));
+        }
+    }
+    Ok(Examined {
+        proof: base.proof,
+        report: Report {
+            cut,
+            ..base.report(&walk, tail, length)
+        },
+        anchored: synced.is_some(),
+        synced,
+        walk,
+        origin,
+    })
+}
+
+/// An open log with all that was found and taken in.
+pub struct Seen {
+    /// The log.
+    pub file: Arc<dyn DiskFile>,
+    /// What was found.
+    pub found: Examined,
+    /// What was taken in.
+    pub taker: Loader,
+}
+
+/// How often files that others keep changing are looked at.
+const MOST_LOOKS: usize = 4;
+
+/// Opens the log and looks at all files; damage is believed only if a second look finds the same, for others may have
+/// swapped a file between two reads. `None` if there is no log.
+///
+/// # Errors
+/// What the disk says.
+pub fn look_twice(
+    disk: &dyn Disk,
+    layout: &Layout,
+    look: Look,
+    loader: impl Fn() -> Loader,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<Option<Seen>> {
+    let mut believed: Option<Vec<Damage>> = None;
+    let mut looks = 0;
+    loop {
+        // The base that a log starts from is there as long as the log is: they are opened together.
+        let Some(held) = HeldFiles::gather(disk, layout, Need::State)? else {
+            return Ok(None);
+        };
+        let mut taker = loader();
+        let found = examine(&held.disk, layout, &*held.log, look, &mut taker, progress)?;
+        let damage = &found.report.damage;
+        looks += 1;
+        if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {
+            let file = held.log;
+            return Ok(Some(Seen { file, found, taker }));
+        }
+        believed = Some(damage.clone());
+    }
+}
+
+/// Up to which seq another tool's base accounts for the events of a log.
+///
+/// # Errors
+/// What the disk says.
+pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
+    let mut loader = Loader::checking();
+    let place = BasePlace {
+        disk,
+        layout,
+        threads: 1,
+    };
+    Base::default().foreign(place, log, length, None, &mut loader)?;
+    Ok(loader.settled_until.unwrap_or(0))
+}
+
+/// Looks at a folder without a log; `None` if nothing shows that there was one, or if one has come meanwhile.
+///
+/// # Errors
+/// What the disk says.
+pub fn look_for_lost(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    loader: &mut Loader,
+) -> io::Result<Option<Report>> {
+    let Some(traces) = Traces::look(disk, layout)? else {
+        return Ok(None);
+    };
+    // Whoever creates a log gives it its name before anything else: a log that came meanwhile explains the traces.
+    if open_log(disk, layout)?.is_some() {
+        return Ok(None);
+    }
+    let place = BasePlace { disk, layout, threads };
+    let mut base = Base::default();
+    base.lost_log(place, &traces, loader, "it is not there")?;
+    Ok(Some(base.report(&Walk::new(None), None, 0)))
+}
+
+/// The report on a store without a log.
+pub fn nothing() -> Report {
+    Base::default().report(&Walk::new(None), None, 0)
+}

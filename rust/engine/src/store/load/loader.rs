@@ -1,0 +1,261 @@
+//! Who takes in what the files say?
+
+use std::collections::BTreeSet;
+use std::io;
+
+use crate::chain::Held;
+use crate::disk::DiskFile;
+use crate::event::faces::{VECTORS, face_of};
+use crate::event::{Coming, Known};
+use crate::json::RecordSpans;
+use crate::memory::{self, Refused};
+use crate::snapshot::{self, Contents, Taker};
+use crate::state::{State, unspelled};
+use crate::verify::{Holding, Sink};
+
+use super::unproven::{Marking, take_lines};
+
+/// Where to stop when the past is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment {
+    /// Behind the event with this seq.
+    Seq(u64),
+    /// Behind the last event up to this moment, in microseconds.
+    Time(i64),
+}
+
+/// Gathers what a walk shows; without a state it only checks.
+#[derive(Default)]
+pub struct Loader {
+    /// What is known so far.
+    pub state: Option<State>,
+    /// The base accounts for all events up to here.
+    pub settled_until: Option<u64>,
+    /// Where to stop.
+    pub until: Option<Moment>,
+    /// The last seq that was taken.
+    pub last_seq: u64,
+    holding: Holding,
+    satisfied: bool,
+    /// Only what is said about embeddings is taken.
+    only_vectors: bool,
+    /// What a repair takes beyond that: the good events of broken batches that begin here.
+    salvaged: Option<BTreeSet<u64>>,
+    /// The ids that events of the other broken batches speak of, each with its place.
+    pub(in crate::store) dropped: Vec<(u64, String)>,
+}
+
+impl Loader {
+    /// Loads everything into a new state.
+    pub fn loading() -> Self {
+        Self {
+            state: Some(State::default()),
+            ..Self::default()
+        }
+    }
+
+    /// Loads what comes behind a state.
+    pub fn going_on(state: State) -> Self {
+        Self {
+            state: Some(state),
+            ..Self::default()
+        }
+    }
+
+    /// Loads up to a moment.
+    pub fn up_to(moment: Moment) -> Self {
+        Self {
+            until: Some(moment),
+            ..Self::loading()
+        }
+    }
+
+    /// Loads everything that a repair can use: the good events of the batches too that begin at these places, and a base
+    /// that nothing proves, marked.
+    pub fn salvaging(batches: BTreeSet<u64>) -> Self {
+        Self {
+            salvaged: Some(batches),
+            ..Self::loading()
+        }
+    }
+
+    /// Takes what a base holds that nothing proves; says whether it is a state.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(in crate::store) fn take_unproved(&mut self, file: &dyn DiskFile) -> io::Result<bool> {
+        self.forget_base();
+        match (&mut self.state, &self.salvaged) {
+            (Some(state), Some(_)) => Ok(take_lines(file, &mut Marking(state))? > 0),
+            _ => Ok(self.take_base(file)?.header.is_ok()),
+        }
+    }
+
+    /// Checks everything and keeps nothing.
+    pub fn checking() -> Self {
+        Self::default()
+    }
+
+    /// Checks everything and keeps what is said about embeddings.
+    pub fn checking_rows() -> Self {
+        Self {
+            only_vectors: true,
+            ..Self::loading()
+        }
+    }
+
+    /// Whether another loader has come to the same records.
+    pub(in crate::store) fn agrees_with(&self, other: &Self) -> bool {
+        match (&self.state, &other.state) {
+            (Some(one), Some(another)) => one.differences(another).is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether only part of what comes is kept.
+    pub(in crate::store) fn is_partial(&self) -> bool {
+        self.only_vectors
+    }
+
+    /// Takes over what another has loaded.
+    pub(in crate::store) fn replace_state(&mut self, other: Self) {
+        (self.state, self.last_seq) = (other.state, other.last_seq);
+    }
+
+    /// Whether a repair looks for what it can use.
+    pub(in crate::store) fn is_salvaging(&self) -> bool {
+        self.salvaged.is_some()
+    }
+
+    /// Whether what is taken in is kept.
+    pub(in crate::store) fn keeps(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// Forgets a base that was not what it should have been.
+    pub(in crate::store) fn forget_base(&mut self) {
+        let settled_until = self.settled_until;
+        self.start_over();
+        self.settled_until = settled_until;
+    }
+
+    /// Forgets what was taken in: it was not what it should have been.
+    pub(in crate::store) fn start_over(&mut self) {
+        if let Some(state) = &mut self.state {
+            *state = State::default();
+        }
+        (self.settled_until, self.last_seq, self.satisfied) = (None, 0, false);
+        self.holding.clear();
+    }
+
+    /// What comes next is in another log: the records stay, the places of their events mean nothing there.
+    pub(in crate::store) fn leave_segment(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.forget_events();
+        }
+        self.settled_until = None;
+    }
+
+    fn is_wanted(&self, known: &Known<'_>) -> bool {
+        self.state.is_some() && (!self.only_vectors || face_of(known.id) == Some(VECTORS))
+    }
+
+    pub(in crate::store) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
+        let contents = match &mut self.state {
+            Some(state) if self.only_vectors => snapshot::read(file, &mut OnlyVectors(state)),
+            Some(state) => snapshot::read(file, state),
+            None => snapshot::read(file, &mut snapshot::Nobody),
+        }?;
+        if let Ok(header) = &contents.header {
+            self.last_seq = header.seq;
+        }
+        Ok(contents)
+    }
+
+    fn take(&mut self, known: Known<'_>, ts: i64) {
+        let beyond = match self.until {
+            None => false,
+            Some(Moment::Seq(seq)) => known.seq > seq,
+            Some(Moment::Time(micros)) => ts > micros,
+        };
+        if beyond {
+            self.satisfied = true;
+        }
+        if self.satisfied {
+            return;
+        }
+        self.last_seq = known.seq;
+        if !self.is_wanted(&known) {
+            return;
+        }
+        if let Some(state) = &mut self.state {
+            if self.settled_until.is_some_and(|seq| known.seq <= seq) {
+                state.note(known);
+            } else {
+                state.apply(known);
+            }
+        }
+    }
+}
+
+/// Takes of a base what is said about embeddings.
+struct OnlyVectors<'a>(&'a mut State);
+
+impl Taker for OnlyVectors<'_> {
+    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        Taker::make_room(self.0, bytes)
+    }
+
+    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+        let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+        if face_of(id) == Some(VECTORS) {
+            self.0.take(record, fields);
+        }
+    }
+
+    fn start_over(&mut self) {
+        self.0.start_over();
+    }
+}
+
+impl Sink for Loader {
+    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        let Some(state) = &mut self.state else {
+            return memory::check();
+        };
+        self.holding.make_room(coming)?;
+        // Those that are held may be taken in together with these.
+        state.make_room(coming.and(self.holding.kept()))
+    }
+
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.take(known, ts);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        if self.is_wanted(&known) {
+            self.holding.push(known, ts);
+        }
+    }
+
+    fn settle(&mut self, held: Held) {
+        let mut holding = std::mem::take(&mut self.holding);
+        // A batch is one step: a moment inside it is the moment before it.
+        let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);
+        self.satisfied |= inside;
+        let is_salvaged =
+            |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
+        let counts = held == Held::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
+        if counts && !inside {
+            holding.release(|known, ts| self.take(known, ts));
+        } else if self.salvaged.is_some() {
+            holding.release(|known, _| self.dropped.push((known.offset, unspelled(known.id))));
+        }
+        holding.clear();
+        self.holding = holding;
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.satisfied
+    }
+}

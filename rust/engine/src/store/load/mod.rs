@@ -1,0 +1,22 @@
+//! What do the files of a store say, taken together?
+//!
+//! Log, base and archives are read into a state, and a report says what is wrong with them. Nothing here knows a store that is
+//! open. A file uses only files above it in this list.
+
+pub(in crate::store) mod unproven;
+
+pub(in crate::store) mod loader;
+
+pub(in crate::store) mod rebuild;
+
+pub(in crate::store) mod twin;
+
+pub(in crate::store) mod found;
+
+pub(in crate::store) mod base;
+
+pub(in crate::store) mod tails;
+
+pub(in crate::store) mod examine;
+
+pub(in crate::store) mod home;

@@ -1,0 +1,143 @@
+//! What did a log start from, when its base is gone or altered? What the history before it adds up to.
+//!
+//! The first line of a log names the archive of the log before it, by its digest. That archive's events, on top of what it
+//! started from itself, are the base again, exactly: and proved, for every step of the way is named by a hash.
+
+use std::io;
+
+use crate::archive::{Archive, damage_in};
+use crate::digest::Hex;
+use crate::disk::Disk;
+use crate::layout::Layout;
+use crate::origin::{Origin, Sentinel, foreign_traces, origin_of};
+use crate::verify::Walk;
+use crate::wal::reader::Reading;
+
+use super::loader::Loader;
+use crate::store::files::proofs::{proved_archive, proved_base};
+
+/// One retired log, and how it must end.
+struct Segment {
+    archive: Archive,
+    head: String,
+    /// The base that it starts from accounts for its events up to here.
+    settled_until: Option<u64>,
+}
+
+/// Loads what the log of this sentinel starts from, without its base; says from which archive, or `None` if what is kept
+/// does not reach back far enough.
+///
+/// # Errors
+/// What the disk says.
+pub(in crate::store) fn rebuild(
+    disk: &dyn Disk,
+    layout: &Layout,
+    sentinel: &Sentinel,
+    threads: usize,
+    loader: &mut Loader,
+) -> io::Result<Option<String>> {
+    match try_rebuild(disk, layout, sentinel, threads, loader) {
+        Ok(Some(name)) => Ok(Some(name)),
+        // A retired log that says something else than its digest promised cannot be; one that cannot be unpacked can.
+        Ok(None) => {
+            loader.start_over();
+            Ok(None)
+        }
+        Err(fault) if damage_in(&fault).is_some() => {
+            loader.start_over();
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+fn try_rebuild(
+    disk: &dyn Disk,
+    layout: &Layout,
+    sentinel: &Sentinel,
+    threads: usize,
+    loader: &mut Loader,
+) -> io::Result<Option<String>> {
+    let Some((name, _)) = sentinel.safe_archive() else {
+        return Ok(None);
+    };
+    let name = name.to_owned();
+    let Some((segments, base)) = segments_before(disk, layout, sentinel.clone())? else {
+        return Ok(None);
+    };
+    loader.start_over();
+    if let Some(sha256) = base {
+        let Some(file) = proved_base(disk, layout, &sha256) else {
+            return Ok(None);
+        };
+        if loader.take_base(&*file)?.header.is_err() {
+            return Ok(None);
+        }
+    }
+    let reading = Reading {
+        trusted_until: 0,
+        threads,
+    };
+    for segment in segments.iter().rev() {
+        loader.settled_until = segment.settled_until;
+        let log = &*segment.archive.log;
+        let mut walk = Walk::new(None);
+        walk.go(log, log.length()?, reading, loader, &mut |_, _| {})?;
+        let is_whole =
+            walk.follower.damage.is_empty() && walk.mark().head.is_some_and(|head| head.text() == segment.head);
+        if !is_whole {
+            return Ok(None);
+        }
+        loader.leave_segment();
+    }
+    Ok(Some(name))
+}
+
+/// The retired logs back to one whose own base is there, newest first, and that base; `None` if there is none.
+fn segments_before(
+    disk: &dyn Disk,
+    layout: &Layout,
+    mut sentinel: Sentinel,
+) -> io::Result<Option<(Vec<Segment>, Option<Hex>)>> {
+    let mut segments = Vec::new();
+    // No archive leads back to itself: it would have to contain its own digest.
+    loop {
+        let found = sentinel
+            .safe_archive()
+            .and_then(|(name, digest)| proved_archive(disk, layout, name, digest));
+        let Some(archive) = found else {
+            return Ok(None);
+        };
+        let length = archive.log.length()?;
+        let origin = origin_of(&*archive.log, length)?;
+        let mut segment = Segment {
+            head: sentinel.previous_head.clone(),
+            archive,
+            settled_until: None,
+        };
+        match origin {
+            Origin::Nothing => {
+                segments.push(segment);
+                return Ok(Some((segments, None)));
+            }
+            Origin::Foreign => {
+                let adoption = foreign_traces(&*segment.archive.log, length, u64::MAX, None)?.adoption;
+                let Some(adoption) = adoption else {
+                    return Ok(None);
+                };
+                segment.settled_until = Some(adoption.seq);
+                segments.push(segment);
+                return Ok(Some((segments, Some(adoption.base_sha256))));
+            }
+            Origin::Ours(earlier) => {
+                segments.push(segment);
+                if let Some(sha256) = earlier.base_sha256
+                    && proved_base(disk, layout, &sha256).is_some()
+                {
+                    return Ok(Some((segments, Some(sha256))));
+                }
+                sentinel = earlier;
+            }
+        }
+    }
+}

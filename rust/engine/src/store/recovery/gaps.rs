@@ -1,0 +1,366 @@
+//! Where does a log not follow from itself?
+//!
+//! A gap is what stands between two lines of the chain that do not follow from each other, or between which something stands
+//! that is not part of it: lines that cannot be read, lines that were moved or doubled, lines that somebody wrote with a hash
+//! of their own. Which lines are the chain is told by its [`Route`]; here it is laid over the log as it stands.
+
+use std::collections::HashSet;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::digest::Hex;
+use crate::disk::DiskFile;
+use crate::event::line::Fault;
+use crate::event::mend::Neighbours;
+use crate::wal::synced::Synced;
+
+use super::heaviest::Heaviest;
+use super::route::{Route, RouteStep};
+use super::runs::{Cuts, LineRun, Scan, each_event};
+
+/// A line that cannot be read, or does not belong where it stands.
+pub(in crate::store) struct BadLine {
+    /// Where it stands.
+    pub offset: u64,
+    /// Its bytes.
+    pub text: Vec<u8>,
+    /// Its physical line.
+    pub number: u64,
+    /// The seq that it claims.
+    pub seq: Option<u64>,
+    /// What is wrong.
+    pub reason: String,
+    /// It is an event with the right hash, but not here.
+    pub is_whole: bool,
+    /// And it is part of the chain nowhere: it may stand in the place of a true one.
+    pub is_foreign: bool,
+    /// It is one of several that follow each other, beside others that do so too: nothing tells which of them are true.
+    pub is_branch: bool,
+}
+
+impl BadLine {
+    /// Whether it stands for an event that is lost: it is not one that stands elsewhere too.
+    pub fn is_lost(&self) -> bool {
+        !self.is_whole || self.is_foreign
+    }
+
+    /// A line that cannot be read.
+    pub fn unreadable(offset: u64, text: &[u8], number: u64, fault: &Fault) -> Self {
+        Self {
+            offset,
+            text: text.to_vec(),
+            number,
+            seq: fault.seq,
+            reason: fault.reason.clone(),
+            is_whole: false,
+            is_foreign: false,
+            is_branch: false,
+        }
+    }
+}
+
+/// Lines that stand elsewhere: in which file, and where there.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Elsewhere {
+    /// The file: 0 is the log itself, the others are copies.
+    pub source: usize,
+    /// The lines, with their newlines.
+    pub bytes: Range<u64>,
+}
+
+/// A stretch of the log that is to be read differently.
+#[derive(Default)]
+pub(in crate::store) struct Gap {
+    /// Where it begins.
+    pub start: u64,
+    /// Where the next line of the chain begins.
+    pub end: u64,
+    /// Lines that follow from the line before it.
+    pub first: Vec<Elsewhere>,
+    /// What is known of what is lost between those and the next; `None` if nothing is.
+    pub hole: Option<Neighbours>,
+    /// The seq of the event before those, and that of the event behind, if they tell how many came between.
+    pub seqs: Option<(u64, u64)>,
+    /// Lines that lead to the line behind it.
+    pub then: Vec<Elsewhere>,
+    /// What stands there now.
+    pub bad: Vec<BadLine>,
+    /// What was lost, once it is found.
+    pub filling: Option<Vec<u8>>,
+}
+
+/// A log and its copies, laid out.
+pub(in crate::store) struct Layer<'a> {
+    log: &'a dyn DiskFile,
+    copies: &'a [Arc<dyn DiskFile>],
+    threads: usize,
+    runs: Vec<LineRun>,
+    route: Route,
+    unreadable: Vec<BadLine>,
+    /// The highest seq of any line that can be read.
+    pub highest_seq: u64,
+    /// How many physical lines the log has.
+    pub lines: u64,
+    /// Behind the last newline of the log.
+    pub end: u64,
+}
+
+impl<'a> Layer<'a> {
+    /// Finds the chain in a log, with what copies of it have; `head` is the hash of the event that was synced last.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn of(
+        log: &'a dyn DiskFile,
+        copies: &'a [Arc<dyn DiskFile>],
+        head: Option<Hex>,
+        threads: usize,
+    ) -> io::Result<Self> {
+        let mut layer = Self {
+            log,
+            copies,
+            threads,
+            runs: Vec::new(),
+            route: Route::default(),
+            unreadable: Vec::new(),
+            highest_seq: 0,
+            lines: 0,
+            end: 0,
+        };
+        layer.scan(&Cuts::default(), true)?;
+        let mut cuts = Cuts::of(&layer.runs, head);
+        layer.find(&cuts, head)?;
+        if layer.divide_by_copies(&mut cuts)? {
+            layer.find(&cuts, head)?;
+        }
+        Ok(layer)
+    }
+
+    /// Whether the chain is there from its first event to the one that was synced last, and beyond.
+    pub fn is_whole(&self, head: Option<Hex>) -> bool {
+        !self.route.is_broken() && (head.is_none() || self.route.anchor.is_some())
+    }
+
+    /// Whether the event that was synced last stands only in a copy.
+    pub fn ends_in_copy(&self) -> bool {
+        self.route.anchor.is_some_and(|run| self.runs[run].source > 0)
+    }
+
+    /// Whether a line of the log itself is part of the way to what the copies have.
+    pub fn meets_log(&self) -> bool {
+        self.route.steps.iter().any(|step| self.runs[step.run].source == 0)
+    }
+
+    /// Whether the event that was synced last is lost, and nothing behind it tells of it.
+    pub fn loses(&self, synced: &Synced) -> bool {
+        let last = self.route.steps.last().map_or(0, |step| self.runs[step.run].last_seq);
+        self.route.anchor.is_none() && last < synced.seq
+    }
+
+    fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
+        self.scan(cuts, false)?;
+        self.route = Route::find(&self.runs, head);
+        Ok(())
+    }
+
+    fn scan(&mut self, cuts: &Cuts, is_first: bool) -> io::Result<()> {
+        let unreadable = &mut self.unreadable;
+        let scan = Scan::of(self.log, 0, cuts, self.threads, &mut |offset, text, number, fault| {
+            if is_first {
+                unreadable.push(BadLine::unreadable(offset, text, number, fault));
+            }
+        })?;
+        (self.highest_seq, self.lines, self.end) = (scan.highest_seq, scan.lines, scan.end);
+        self.runs = scan.runs;
+        for (number, copy) in self.copies.iter().enumerate() {
+            let scan = Scan::of(&**copy, number + 1, cuts, self.threads, &mut |_, _, _, _| {})?;
+            self.runs.extend(scan.runs);
+        }
+        Ok(())
+    }
+
+    /// Lines of a copy may stand in the log too, beside others that do not belong there: divides the runs where they part.
+    fn divide_by_copies(&self, cuts: &mut Cuts) -> io::Result<bool> {
+        let mut proved: HashSet<[u8; 32]> = HashSet::new();
+        for step in &self.route.steps {
+            let run = &self.runs[step.run];
+            if let Some(copy) = run.source.checked_sub(1).and_then(|copy| self.copies.get(copy)) {
+                each_event(&**copy, run.bytes.clone(), |_, _, text, event| {
+                    proved.insert(event.hash(text).raw());
+                })?;
+            }
+        }
+        let (mut is_divided, mut last) = (false, None);
+        if proved.is_empty() {
+            return Ok(false);
+        }
+        each_event(self.log, 0..self.end, |_, _, text, event| {
+            let hash = event.hash(text);
+            let is_proved = proved.contains(&hash.raw());
+            if let Some((before, was_proved)) = last
+                && was_proved != is_proved
+            {
+                is_divided |= cuts.cut_behind(&before);
+            }
+            last = Some((hash, is_proved));
+        })?;
+        Ok(is_divided)
+    }
+
+    /// The gaps, in order. `behind` is an event that came last and is lost.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn gaps(mut self, length: u64, cut_line: Option<BadLine>, behind: Option<Synced>) -> io::Result<Vec<Gap>> {
+        let in_place = self.in_place();
+        self.unreadable.extend(cut_line);
+        self.unreadable.extend(self.misplaced(&in_place)?);
+        self.unreadable.sort_by_key(|line| line.offset);
+        let mut bad = std::mem::take(&mut self.unreadable).into_iter().peekable();
+        let mut draft = Drafting::default();
+        for step in &self.route.steps {
+            let run = &self.runs[step.run];
+            if !step.follows {
+                draft.lose(run.prev, Some(run.first_seq).filter(|_| run.is_dense));
+            }
+            if in_place.contains(&step.run) {
+                let before = std::iter::from_fn(|| bad.next_if(|line| line.offset < run.bytes.start)).collect();
+                draft.close(run.bytes.start, before, true);
+                draft.gap.start = run.bytes.end;
+            } else {
+                draft.add(run);
+            }
+            (draft.head, draft.last_seq) = (Some(run.last), Some(run.last_seq).filter(|_| run.is_dense));
+        }
+        if let Some(lost) = behind {
+            draft.lose(Some(lost.head), Some(lost.seq + 1));
+        }
+        draft.close(length, bad.collect(), false);
+        Ok(draft.done)
+    }
+
+    /// The steps that stay where they are: of the runs of the log that stand in the order of the chain, the most.
+    fn in_place(&self) -> HashSet<usize> {
+        let own: Vec<&RouteStep> = self
+            .route
+            .steps
+            .iter()
+            .filter(|step| self.runs[step.run].source == 0)
+            .collect();
+        let starts = own.iter().map(|step| self.runs[step.run].bytes.start).collect();
+        let mut heaviest = Heaviest::by(starts);
+        let (mut before, mut last) = (Vec::new(), None);
+        for (number, step) in own.iter().enumerate() {
+            let run = &self.runs[step.run];
+            let best = heaviest.below(run.bytes.start);
+            before.push(best.map(|(_, step)| step));
+            let weight = best.map_or(0, |(weight, _)| weight) + run.events;
+            heaviest.add(run.bytes.start, weight, number);
+            if last.is_none_or(|(known, _)| known < weight) {
+                last = Some((weight, number));
+            }
+        }
+        let mut found = HashSet::new();
+        let mut at = last.map(|(_, step)| step);
+        while let Some(number) = at {
+            found.insert(own[number].run);
+            at = before[number];
+        }
+        found
+    }
+
+    /// The lines of the log that can be read and do not belong where they stand.
+    fn misplaced(&self, in_place: &HashSet<usize>) -> io::Result<Vec<BadLine>> {
+        let steps = self.route.steps.iter();
+        let lasts: HashSet<[u8; 32]> = steps.map(|step| self.runs[step.run].last.raw()).collect();
+        let own = self.runs.iter().enumerate().filter(|(_, run)| run.source == 0);
+        let out: Vec<(usize, &LineRun)> = own.filter(|(number, _)| !in_place.contains(number)).collect();
+        let foreign = || {
+            out.iter()
+                .map(|(_, run)| run)
+                .filter(|run| !lasts.contains(&run.last.raw()))
+        };
+        let ends: HashSet<[u8; 32]> = foreign().map(|run| run.last.raw()).collect();
+        let begins: HashSet<[u8; 32]> = foreign().filter_map(|run| Some(run.prev?.raw())).collect();
+        let mut found = Vec::new();
+        for (number, run) in &out {
+            let is_again = lasts.contains(&run.last.raw());
+            let is_long = run.events > 1
+                || begins.contains(&run.last.raw())
+                || run.prev.is_some_and(|prev| ends.contains(&prev.raw()));
+            // What was synced tells which of two branches is true.
+            let is_branch = !is_again && is_long && !self.route.refuted.contains(number);
+            each_event(self.log, run.bytes.clone(), |offset, line, text, event| {
+                found.push(BadLine {
+                    offset,
+                    text: text.to_vec(),
+                    number: run.number + line,
+                    seq: Some(event.spans.seq),
+                    reason: "the chain does not lead through this line".to_owned(),
+                    is_whole: true,
+                    is_foreign: !is_again,
+                    is_branch,
+                });
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// Gaps, while they are found.
+#[derive(Default)]
+struct Drafting {
+    gap: Gap,
+    done: Vec<Gap>,
+    head: Option<Hex>,
+    /// The seq of the event with that hash, if those before it were counted one by one.
+    last_seq: Option<u64>,
+}
+
+impl Drafting {
+    /// Something is lost here that ended with this hash, before the event with this seq.
+    fn lose(&mut self, last: Option<Hex>, next_seq: Option<u64>) {
+        if self.gap.hole.is_some() {
+            // There is more than one hole between two lines that stand where they should.
+            let start = self.gap.start;
+            let gap = std::mem::take(&mut self.gap);
+            self.done.push(Gap { end: start, ..gap });
+            self.gap.start = start;
+        }
+        self.gap.hole = Some(Neighbours {
+            before: Some(self.head),
+            after: last,
+        });
+        self.gap.seqs = self.last_seq.zip(next_seq);
+    }
+
+    /// A run of the chain that stands elsewhere.
+    fn add(&mut self, run: &LineRun) {
+        let lines = match self.gap.hole {
+            None => &mut self.gap.first,
+            Some(_) => &mut self.gap.then,
+        };
+        lines.push(Elsewhere {
+            source: run.source,
+            bytes: run.bytes.clone(),
+        });
+    }
+
+    /// The chain goes on here, or the log is at its end.
+    fn close(&mut self, end: u64, bad: Vec<BadLine>, goes_on: bool) {
+        let mut gap = std::mem::take(&mut self.gap);
+        (gap.end, gap.bad) = (end, bad);
+        let is_explained = !gap.first.is_empty() || gap.bad.iter().all(|line| line.is_whole && !line.is_branch);
+        if gap.hole.is_none() && !is_explained {
+            // What follows from the line before does not tell what these were.
+            gap.hole = Some(Neighbours {
+                before: Some(self.head),
+                after: self.head.filter(|_| goes_on),
+            });
+        }
+        if gap.hole.is_some() || !gap.first.is_empty() || !gap.bad.is_empty() {
+            self.done.push(gap);
+        }
+    }
+}

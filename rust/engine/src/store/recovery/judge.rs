@@ -1,0 +1,223 @@
+//! Is all of it still true, looked at together?
+//!
+//! Nothing is locked, and others go on: they append, compact, move rows, restore. Each look is at files that belong together
+//! ([`HeldFiles`]), so what it finds was there. What may still deceive is a writer who cuts an unfinished write of another, or
+//! drops a space, during the look; so damage is believed if nobody wrote meanwhile, or if the next look finds the same.
+
+use std::time::Duration;
+
+use crate::chain::Held as Batch;
+use crate::damage::{Damage, Tail};
+use crate::disk::{Disk, Manner};
+use crate::error::{At, Error, Result};
+use crate::event::{Known, stamp};
+use crate::layout::Layout;
+use crate::options::Checking;
+use crate::origin::ALONE;
+use crate::store::Progress;
+use crate::store::Store;
+use crate::store::files::held::{HeldFiles, Need, Prefix};
+use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
+use crate::store::load::loader::Loader;
+use crate::store::load::tails;
+use crate::store::search::text_files::{altered_texts, text_names};
+use crate::store::vectors::{altered_companions, check_rows};
+use crate::verify::{Report, Sink, Walk};
+
+/// How often files that others keep changing are looked at.
+const MOST_LOOKS: usize = 8;
+/// Clocks of processors and of machines that share a store differ by so much without anyone minding.
+const CLOCKS_DIFFER_MICROS: i64 = 2_000_000;
+/// How long a tail is watched by someone who may not ask for the lock, and how often.
+const WATCH: Duration = Duration::from_millis(10);
+const WATCHES: usize = 5;
+
+/// What a look found, and what it would say of the same files again.
+struct Judged {
+    report: Report,
+    is_quiet: bool,
+}
+
+impl Judged {
+    /// Whether there is anything that somebody else could have caused meanwhile.
+    fn is_doubtful(&self) -> bool {
+        let Report {
+            damage, altered, notes, ..
+        } = &self.report;
+        let is_gone = |note: &String| note.starts_with("history unavailable") && note.ends_with("is not there");
+        let is_clean = damage.is_empty() && altered.is_empty() && !notes.iter().any(is_gone);
+        !(self.is_quiet || is_clean)
+    }
+
+    fn findings(&self) -> (Vec<Damage>, Vec<Damage>, Vec<String>) {
+        let Report {
+            damage, altered, notes, ..
+        } = &self.report;
+        (damage.clone(), altered.clone(), notes.clone())
+    }
+}
+
+/// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn verify_at(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    now: i64,
+    progress: Progress<'_>,
+) -> Result<Report> {
+    disk.guard(layout.folder(), Manner::default());
+    let mut before = None;
+    for look in 1.. {
+        let Some(held) = HeldFiles::gather(disk, layout, Need::Everything).at(layout.log())? else {
+            let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
+            return Ok(lost.unwrap_or_else(nothing));
+        };
+        let judged = judge(&held, layout, threads, now, progress)?;
+        let found = judged.findings();
+        if !judged.is_doubtful() || before.as_ref() == Some(&found) || look == MOST_LOOKS {
+            let mut report = judged.report;
+            // An unfinished write that has gone on since, or is under way, is no interrupted one.
+            if report.tail.is_some() && (is_locked(disk, layout) == Some(true) || !held.is_untouched(layout)) {
+                report.tail = None;
+            }
+            return Ok(report);
+        }
+        before = Some(found);
+    }
+    Ok(nothing())
+}
+
+impl Store {
+    /// Bytes behind the committed end that nobody is writing: somebody was interrupted. What is written just now is no news.
+    ///
+    /// # Errors
+    /// `Io`, `Closed`.
+    pub fn pending_tail(&mut self) -> Result<Option<Tail>> {
+        self.refresh()?;
+        let mut tail = self.log.report.tail.clone();
+        for _ in 0..WATCHES {
+            if tail.is_none() || self.log.is_locked() {
+                return Ok(None);
+            }
+            match is_locked(&*self.site.disk, &self.site.layout) {
+                Some(true) => return Ok(None),
+                Some(false) => {}
+                None => std::thread::sleep(WATCH),
+            }
+            self.refresh()?;
+            if self.log.report.tail == tail {
+                // The same before and after a moment in which nobody held the lock.
+                return Ok(tail);
+            }
+            tail = self.log.report.tail.clone();
+        }
+        Ok(None)
+    }
+}
+
+/// Whether someone holds the lock; `None` for whoever may not ask.
+fn is_locked(disk: &dyn Disk, layout: &Layout) -> Option<bool> {
+    if !disk.exists(layout.lock()) {
+        return Some(false);
+    }
+    let lock = disk.lock_file(layout.lock()).ok()?;
+    let is_free = lock.acquire(Duration::ZERO).ok()?;
+    if is_free {
+        // Closing gives it back too.
+        let _ = lock.release();
+    }
+    Some(!is_free)
+}
+
+fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progress: Progress<'_>) -> Result<Judged> {
+    let look = Look {
+        threads,
+        checking: Checking::Full,
+        archives: true,
+    };
+    // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
+    let is_indexed = !text_names(&held.disk, layout).is_empty();
+    let mut taker = if is_indexed {
+        Loader::loading()
+    } else {
+        Loader::checking_rows()
+    };
+    let log = held.log_then();
+    let found = examine(&held.disk, layout, &log, look, &mut taker, progress)
+        .map_err(|fault| Error::io(&held.refused(layout), fault))?;
+    let Examined {
+        mut report,
+        walk,
+        origin,
+        ..
+    } = found;
+    if let Some(state) = &taker.state {
+        let rows = check_rows(&held.disk, layout, state, threads)?;
+        report.damage.extend(rows.damage);
+        report.notes.extend(rows.notes);
+        report
+            .altered
+            .extend(altered_companions(&held.disk, layout, state, threads));
+        if is_indexed {
+            let log = (&log as &dyn crate::disk::DiskFile, walk.end, &origin);
+            report
+                .altered
+                .extend(altered_texts(&held.disk, layout, log, state, threads));
+        }
+    }
+    report
+        .notes
+        .extend(tails::notes(&held.disk, layout, &log).at(layout.log())?);
+    report.notes.extend(from_the_future(&log, &walk, now).at(layout.log())?);
+    Ok(Judged {
+        report,
+        is_quiet: held.is_untouched(layout),
+    })
+}
+
+/// A note about events that say they were written later than now.
+fn from_the_future(log: &Prefix, walk: &Walk, now: i64) -> std::io::Result<Option<String>> {
+    let limit = now.saturating_add(CLOCKS_DIFFER_MICROS);
+    if walk.latest <= limit {
+        return Ok(None);
+    }
+    let mut future = Future {
+        limit,
+        ..Future::default()
+    };
+    Walk::new(None).go(log, walk.end, ALONE, &mut future, &mut |_, _| {})?;
+    Ok(future.first.map(|(seq, ts)| {
+        format!(
+            "{} events carry a time later than the clock of this machine, the first is seq {seq}, {}: stamps never go \
+             back, so every later event carries it too until the clock has passed it; as_of(seq) tells them apart",
+            future.count,
+            stamp::spell(ts)
+        )
+    }))
+}
+
+/// Counts events later than a moment.
+#[derive(Default)]
+struct Future {
+    limit: i64,
+    count: u64,
+    first: Option<(u64, i64)>,
+}
+
+impl Sink for Future {
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        if ts > self.limit {
+            self.count += 1;
+            self.first.get_or_insert((known.seq, ts));
+        }
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Batch) {}
+}

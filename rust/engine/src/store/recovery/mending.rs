@@ -1,0 +1,182 @@
+//! What has to be done to the files of the past, so that a repair leaves them whole?
+//!
+//! A copy takes the place of an altered base or archive; one without a copy is taken away, once it is kept elsewhere: a
+//! missing one is history that is unavailable, an altered one is damage for ever. All of it is found out first and done only
+//! when the log stands that tells of the repair: whoever is interrupted leaves the damage as it was, or a store that says
+//! that it was repaired.
+
+use std::sync::Arc;
+
+use crate::archive;
+use crate::digest::Hex;
+use crate::disk::{Access, Bytes, Disk, DiskFile, read_whole};
+use crate::error::{At, Result};
+use crate::event::mend::{Budget, mend_bytes};
+use crate::layout::{Layout, base_name};
+use crate::log::Site;
+use crate::log::files::{copy_range, is_ours};
+use crate::origin::{Origin, Sentinel, origin_of};
+use crate::snapshot;
+
+use crate::store::archives::check::Past;
+use crate::store::files::overlay::Overlay;
+use crate::store::files::proofs::{copy_of_archive, copy_of_base};
+
+/// So much may be hashed in search of the byte that an archive has lost.
+const MENDING_BLOCKS: u64 = 20_000_000;
+/// How often the history is looked through while altered files are taken out of it.
+const MOST_LOOKS: usize = 1000;
+
+/// One file, named from the store's folder on, and what is to be in its place.
+struct MendingStep {
+    name: String,
+    /// `None` if it is to be taken away.
+    instead: Option<Arc<dyn DiskFile>>,
+}
+
+/// What is to be done, in order.
+#[derive(Default)]
+pub(in crate::store) struct Mending {
+    steps: Vec<MendingStep>,
+    /// The files that are missing afterwards.
+    pub gone: Vec<String>,
+}
+
+impl Mending {
+    /// The files that are replaced or taken away, from the store's folder on.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.steps.iter().map(|step| step.name.clone())
+    }
+}
+
+/// Finds out what is to be done, on a disk where it is done already.
+struct Plan<'a> {
+    disk: &'a dyn Disk,
+    layout: &'a Layout,
+    after: Overlay<'a>,
+    mending: Mending,
+}
+
+impl Plan<'_> {
+    fn put(&mut self, name: &str, file: Arc<dyn DiskFile>) {
+        self.after.show(self.layout.inside(name), Arc::clone(&file));
+        self.mending.steps.push(MendingStep {
+            name: name.to_owned(),
+            instead: Some(file),
+        });
+    }
+
+    fn take_away(&mut self, name: &str) {
+        self.after.hide(self.layout.inside(name));
+        self.mending.steps.push(MendingStep {
+            name: name.to_owned(),
+            instead: None,
+        });
+    }
+
+    fn has_base(&self, sha256: &Hex) -> Option<bool> {
+        let own = self.after.open(&self.layout.base(sha256.text()), Access::Read).ok();
+        own.map(|file| snapshot::digest(&*file).is_ok_and(|found| found == *sha256))
+    }
+
+    /// Copies in the place of what is altered or gone, as far back as archives lead.
+    fn put_copies(&mut self, mut sentinel: Sentinel) {
+        loop {
+            if let Some(sha256) = &sentinel.base_sha256
+                && self.has_base(sha256) != Some(true)
+                && let Some((_, copy)) = copy_of_base(self.disk, self.layout, sha256)
+            {
+                self.put(&base_name(sha256.text()), copy);
+            }
+            let Some((name, digest)) = sentinel.safe_archive() else {
+                return;
+            };
+            let path = self.layout.inside(name);
+            let is_right = |archive: &archive::Archive| {
+                snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
+            };
+            if !archive::open(&self.after, &path).is_ok_and(|archive| is_right(&archive)) {
+                let copy = copy_of_archive(self.disk, self.layout, name, digest).map(|(_, archive)| archive.packed);
+                let Some(copy) = copy.or_else(|| self.mended(name, digest)) else {
+                    return;
+                };
+                self.put(name, copy);
+            }
+            let origin =
+                archive::open(&self.after, &path).and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
+            match origin {
+                Ok(Origin::Ours(earlier)) => sentinel = earlier,
+                _ => return,
+            }
+        }
+    }
+
+    /// A small file that lost a byte, brought back; `None` if that is not what happened to it.
+    fn mended(&self, name: &str, digest: &str) -> Option<Arc<dyn DiskFile>> {
+        let bytes = read_whole(self.disk, &self.layout.inside(name)).ok().flatten()?;
+        let wanted = Hex::read(digest.as_bytes())?;
+        let mended = mend_bytes(&bytes, &wanted, &mut Budget::of(MENDING_BLOCKS))?;
+        Some(Arc::new(Bytes(mended)))
+    }
+}
+
+impl Mending {
+    /// What makes the history of a log whole, or `None` if it cannot be made so. Nothing is changed.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn plan(site: &Site, origin: &Origin, threads: usize) -> Result<Option<Self>> {
+        let Origin::Ours(sentinel) = origin else {
+            return Ok(Some(Self::default()));
+        };
+        let mut plan = Plan {
+            disk: &*site.disk,
+            layout: &site.layout,
+            after: Overlay::of(&*site.disk),
+            mending: Self::default(),
+        };
+        plan.put_copies(sentinel.clone());
+        // The base of the log itself: from now on that of an archived one.
+        if let Some(sha256) = &sentinel.base_sha256
+            && plan.has_base(sha256) == Some(false)
+        {
+            plan.take_away(&base_name(sha256.text()));
+        }
+        for _ in 0..MOST_LOOKS {
+            let archives = site.layout.archives();
+            let past = Past::follow(&plan.after, &site.layout, sentinel, threads).at(&archives)?;
+            if past.damage.is_empty() {
+                return Ok(Some(plan.mending));
+            }
+            for damage in past.damage {
+                if !is_ours(&*site.disk, &site.layout.inside(&damage.path)) {
+                    return Ok(None);
+                }
+                plan.take_away(&damage.path);
+                plan.mending.gone.push(damage.path);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does what was planned, one file after the other; whatever is replaced is kept already.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn carry_out(&self, site: &Site) -> Result<()> {
+        for step in &self.steps {
+            let path = site.layout.inside(&step.name);
+            match &step.instead {
+                Some(file) => {
+                    let length = file.length().at(&path)?;
+                    copy_range(&*site.disk, &**file, 0..length, &path, None)?;
+                }
+                None => site.disk.remove(&path).at(&path)?,
+            }
+            if let Some(folder) = path.parent() {
+                site.disk.sync_dir(folder).at(folder)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! How does a damaged store become whole again?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod judge;
+
+pub(in crate::store) mod runs;
+
+pub(in crate::store) mod heaviest;
+
+pub(in crate::store) mod route;
+
+pub(in crate::store) mod gaps;
+
+pub(in crate::store) mod seeming;
+
+pub(in crate::store) mod losses;
+
+pub(in crate::store) mod batches;
+
+pub(in crate::store) mod on_hold;
+
+pub(in crate::store) mod heal;
+
+pub(in crate::store) mod mending;
+
+pub(in crate::store) mod cure;
+
+pub(in crate::store) mod repair;
+
+pub(in crate::store) mod restore;
+
+pub(in crate::store) mod take_back;

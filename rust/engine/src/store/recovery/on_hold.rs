@@ -1,0 +1,266 @@
+//! Which records may be other than they seem, now that events are lost?
+//!
+//! A record is put on hold if a lost event names it and no later one has written it whole. Of an event that does not say any
+//! more what it was of, the rest of its batch may: whatever its good events mention is put on hold too, for those who write
+//! several records at once mostly tell of one in the other. To doubt too much does no harm here, to be silent does.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use crate::disk::DiskFile;
+use crate::event::Op;
+use crate::event::faces::{SEARCH, VECTORS, face_of, prefixes_beside};
+use crate::json::Value;
+use crate::state::{Frozen, State, parsed, unspelled};
+
+use super::batches::{LossPlace, Stretch, stretches};
+use super::losses::Lost;
+use super::runs::each_event;
+use super::seeming;
+use crate::store::load::unproven::put_on_hold;
+
+/// How many steps are gone from record to record in search of one that may be meant.
+const MOST_STEPS: usize = 4;
+
+/// What later events did to a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    /// Nothing, or part of it was changed.
+    Open,
+    /// It was deleted. What it says is what it was before.
+    Deleted,
+    /// It was written whole.
+    Settled,
+}
+
+/// A log that was read, and what it came to.
+pub(in crate::store) struct ReadLog<'a> {
+    /// The log.
+    pub file: &'a dyn DiskFile,
+    /// Behind its last line that counts.
+    pub end: u64,
+    /// What it came to.
+    pub state: &'a mut State,
+    /// The records that are on hold now.
+    pub held: BTreeSet<String>,
+}
+
+impl ReadLog<'_> {
+    /// Puts on hold what lost events may have spoken of, and lets them say so. Embeddings are no belief: what a lost event
+    /// said of them is told, and hides no record.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn hold_lost(&mut self, lost: &mut [Lost]) -> io::Result<()> {
+        for event in lost.iter().filter(|event| !event.is_of_embeddings) {
+            let reason = event.tell();
+            for id in &event.ids {
+                self.hold(id, event.healed_offset, &reason)?;
+            }
+        }
+        self.hold_meant(lost)
+    }
+
+    /// Puts records on hold that a batch speaks of of which nobody can tell whether it ever was whole.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn hold_dropped(&mut self, dropped: &[(u64, String)]) -> io::Result<()> {
+        let reason = "a batch that speaks of it is damaged, and nothing tells that it was whole once";
+        for (offset, id) in dropped {
+            if face_of(id.as_bytes()) != Some(VECTORS) {
+                self.hold(id, *offset, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, id: &str, place: u64, reason: &str) -> io::Result<()> {
+        let since = self.since(id, place)?;
+        if since != Since::Settled && put_on_hold(self.state, id, reason, since == Since::Deleted) {
+            self.held.insert(id.to_owned());
+        }
+        Ok(())
+    }
+
+    /// What events behind a place did to a record: a deletion or a patch does not tell what it was before.
+    fn since(&self, id: &str, place: u64) -> io::Result<Since> {
+        let (mut since, timeline) = (Since::Open, self.state.timeline());
+        for index in self.state.history(id).into_iter().rev() {
+            let Some(offset) = timeline.offset(index as usize).filter(|offset| *offset >= place) else {
+                break;
+            };
+            let next = timeline.offset(index as usize + 1).unwrap_or(self.end);
+            let mut op = Op::Other;
+            each_event(self.file, offset..next.max(offset + 1), |at, _, _, event| {
+                if at == offset {
+                    op = event.op;
+                }
+            })?;
+            match op {
+                Op::Upsert | Op::Migrate => return Ok(Since::Settled),
+                Op::Delete => since = Since::Deleted,
+                _ => {}
+            }
+        }
+        Ok(since)
+    }
+
+    /// The same for events that do not say what they were of.
+    fn hold_meant(&mut self, lost: &mut [Lost]) -> io::Result<()> {
+        let unread: Vec<usize> = (0..lost.len()).filter(|number| lost[*number].unread > 0).collect();
+        let places = unread.iter().map(|&number| LossPlace {
+            number,
+            offset: lost[number].healed_offset,
+            may_be_several: lost[number].may_be_several,
+        });
+        let batches = stretches(self.file, self.end, places.collect())?;
+        for &number in &unread {
+            let texts = seeming::texts(&lost[number].remains);
+            let own: BTreeSet<String> = texts.flat_map(|text| self.meant_by(&text, &[])).collect();
+            let batch = batches.iter().find(|batch| batch.lost.contains(&number));
+            let place = lost[number].healed_offset;
+            let mut meant = self.unsettled(own, place)?;
+            if let Some(batch) = batch {
+                let events = batch.lost.iter().map(|number| lost[*number].unread).sum();
+                meant.extend(self.meant_in(batch, place, events)?);
+            }
+            let event = &mut lost[number];
+            meant.retain(|id| !event.ids.contains(id));
+            event.doubt = Some(doubt(event, batch.is_some(), meant.len()));
+            let reason = event.tell();
+            for id in meant {
+                self.hold(&id, place, &reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The records that a text may name; `prefixes` stand before ids of the face that says it.
+    fn meant_by(&self, text: &str, prefixes: &[&str]) -> Vec<String> {
+        let whole = std::iter::once(text.to_owned());
+        let all = whole.chain(prefixes.iter().map(|prefix| format!("{prefix}:{text}")));
+        // What is said about embeddings is checked row by row, and what is searched is nobody's belief.
+        let is_belief = |id: &String| !matches!(face_of(id.as_bytes()), Some(VECTORS | SEARCH));
+        all.filter(|id| is_belief(id) && self.state.get(id).is_some()).collect()
+    }
+
+    fn mentioned(&self, record: &Value, id: &str) -> BTreeSet<String> {
+        let (mut texts, prefixes) = (Vec::new(), prefixes_beside(id.as_bytes()));
+        texts_of(record, &mut texts);
+        texts.iter().flat_map(|text| self.meant_by(text, prefixes)).collect()
+    }
+
+    fn unsettled(&self, ids: BTreeSet<String>, place: u64) -> io::Result<BTreeSet<String>> {
+        let mut open = BTreeSet::new();
+        for id in ids {
+            if self.since(&id, place)? != Since::Settled {
+                open.insert(id);
+            }
+        }
+        Ok(open)
+    }
+
+    /// The records that lost events of a batch may have spoken of: those that its good events mention, and if these are
+    /// fewer than the events that are lost, those that are connected with them.
+    fn meant_in(&mut self, batch: &Stretch, place: u64, events: u64) -> io::Result<BTreeSet<String>> {
+        let (mut written, mut said) = (BTreeSet::new(), Vec::new());
+        each_event(self.file, batch.bytes.clone(), |_, _, text, event| {
+            let id = unspelled(event.record_id(text));
+            // A record of a face may have been patched once more.
+            if face_of(id.as_bytes()).is_none() {
+                written.insert(id.clone());
+            }
+            said.push((parsed(event.record(text)), id));
+        })?;
+        let mut mentioned = BTreeSet::new();
+        for (record, id) in &said {
+            mentioned.extend(self.mentioned(record, id));
+            mentioned.extend(self.meant_by(id, &[]));
+        }
+        let mut reached: BTreeSet<String> = mentioned.union(&written).cloned().collect();
+        let is_meant = |ids: &BTreeSet<String>| -> BTreeSet<String> { ids.difference(&written).cloned().collect() };
+        let mut meant = self.unsettled(is_meant(&mentioned), place)?;
+        for _ in 0..MOST_STEPS {
+            if meant.len() as u64 >= events {
+                break;
+            }
+            let records = self.state.freeze().map_err(io::Error::from)?;
+            let wider = self.connected(&records, &reached);
+            if wider == reached {
+                break;
+            }
+            meant = self.unsettled(is_meant(&wider), place)?;
+            reached = wider;
+        }
+        let faces = said.iter().filter_map(|(_, id)| face_of(id.as_bytes()));
+        let faces: BTreeSet<&str> = faces.filter(|face| !matches!(*face, VECTORS | SEARCH)).collect();
+        if !faces.is_empty() {
+            let records = self.state.freeze().map_err(io::Error::from)?;
+            let tied = self.tied(&records, &mentioned, &faces);
+            meant.extend(self.unsettled(is_meant(&tied), place)?);
+        }
+        Ok(meant)
+    }
+
+    /// The records of faces that mention one of these: in a face a mark takes nothing away, and what ties its records
+    /// together is written along with them.
+    fn tied(&self, records: &Frozen, ids: &BTreeSet<String>, faces: &BTreeSet<&str>) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for record in records.records().map(parsed) {
+            let id = record.get("id").and_then(Value::as_str).unwrap_or_default();
+            let is_of_them = face_of(id.as_bytes()).is_some_and(|face| faces.contains(face));
+            if is_of_them && !self.mentioned(&record, id).is_disjoint(ids) {
+                found.insert(id.to_owned());
+            }
+        }
+        found
+    }
+
+    /// These records, those that mention one of them, and those that are mentioned in the same place.
+    fn connected(&self, records: &Frozen, ids: &BTreeSet<String>) -> BTreeSet<String> {
+        let mut found = ids.clone();
+        for record in records.records().map(parsed) {
+            let Some(id) = record.get("id").and_then(Value::as_str) else {
+                continue;
+            };
+            if matches!(face_of(id.as_bytes()), Some(VECTORS | SEARCH)) {
+                continue;
+            }
+            // It mentions itself: its id is one of its texts.
+            let mentioned = self.mentioned(&record, id);
+            if !mentioned.is_disjoint(ids) {
+                found.extend(mentioned);
+            }
+        }
+        found
+    }
+}
+
+fn texts_of<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Str(text) => found.push(text),
+        Value::Array(values) => values.iter().for_each(|value| texts_of(value, found)),
+        Value::Object(pairs) => {
+            for (key, value) in pairs {
+                found.push(key);
+                texts_of(value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn doubt(event: &Lost, is_in_batch: bool, meant: usize) -> String {
+    let unknown = match (event.ids.is_empty(), event.unread) {
+        (false, _) => "its name may be damaged too".to_owned(),
+        (true, 1) => "it is not known which record it spoke of".to_owned(),
+        (true, _) => "it is not known which records they spoke of".to_owned(),
+    };
+    let whose = if is_in_batch { "its batch" } else { "what is left of it" };
+    match meant {
+        0 => unknown,
+        1 => format!("{unknown}, and the record that {whose} mentions is on hold"),
+        _ => format!("{unknown}, and the {meant} records that {whose} mentions are on hold"),
+    }
+}

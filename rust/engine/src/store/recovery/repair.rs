@@ -1,0 +1,279 @@
+//! How does a damaged store become whole again, without hiding that it was not?
+//!
+//! First everything is brought back that something in the folder proves: lines by the hashes of their neighbours, the base
+//! by a copy or by the archives before it. Then a new log begins that names the state and says what was found. If the old
+//! log is whole again, it becomes an archive like any other, and history goes on; if not, it is set aside as it was, with
+//! all that it stands on. What cannot be proved is named, by id where there is one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::damage::{Damage, DamageKind};
+use crate::error::{At, Result};
+use crate::event::stamp;
+use crate::json::Value;
+use crate::log::OpenLog;
+use crate::origin::Repair;
+
+use super::cure::{Cure, CureSearch, lost_end};
+use super::mending::Mending;
+use crate::store::archives::archive_index::ArchiveCache;
+use crate::store::archives::packing::archive_of;
+use crate::store::care::{Turns, take_care};
+use crate::store::files::set_aside::Aside;
+use crate::store::files::snapshots::remove_indexes;
+use crate::store::upkeep::compact::write_snapshot;
+use crate::store::upkeep::history_files::clear_out;
+use crate::store::upkeep::retire::{Retirement, write_base};
+use crate::store::vectors::changes::damaged::DamagedRows;
+use crate::store::vectors::changes::regain::RowPlan;
+use crate::store::{Progress, Store};
+
+/// How many findings the event names; the damaged log is kept whole.
+const MOST_FINDINGS: usize = 100;
+
+/// What a repair did.
+#[derive(Clone, Debug)]
+pub struct Repaired {
+    /// What was wrong.
+    pub damage: Vec<Damage>,
+    /// Where the damaged files are kept, relative to the store's folder; `None` if there was nothing left of them to keep.
+    pub kept: Option<String>,
+    /// How many records the store has now.
+    pub records: u64,
+    /// How many damaged places were brought back: of the log, proved by the chain, and rows of embeddings, by their digests.
+    pub healed: u64,
+    /// Whether the events before the repair are still part of the store's history.
+    pub history_kept: bool,
+    /// The ids of the records that are other now than before the repair.
+    pub changed: Vec<String>,
+    /// Events and embeddings that could not be brought back.
+    pub lost: Vec<String>,
+    /// The ids of the records that a lost event spoke of: they are on hold.
+    pub unsettled: Vec<String>,
+    /// The ids of the records that come from bytes which nothing proves.
+    pub unproven: Vec<String>,
+}
+
+impl Repaired {
+    /// Nothing was damaged.
+    pub(in crate::store) fn nothing(records: u64) -> Self {
+        Self {
+            damage: Vec::new(),
+            kept: None,
+            records,
+            healed: 0,
+            history_kept: true,
+            changed: Vec::new(),
+            lost: Vec::new(),
+            unsettled: Vec::new(),
+            unproven: Vec::new(),
+        }
+    }
+}
+
+/// What was done, and the files that may go because they are kept elsewhere.
+pub(in crate::store) type Treated = (Repaired, BTreeSet<String>);
+
+impl Store {
+    pub(in crate::store) fn repair_now(
+        &mut self,
+        unproven: bool,
+        now: i64,
+        progress: Progress<'_>,
+    ) -> Result<Option<Treated>> {
+        self.with_lock_regardless(now, |store| {
+            // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
+            store.sync_quietly()?;
+            let mut damage =
+                Self::verify(&*store.site.disk, &store.site.layout, store.options.threads, progress)?.damage;
+            store.reload(&mut |_, _| {})?;
+            damage.extend(lost_end(&store.log).filter(|_| damage.is_empty()));
+            if damage.is_empty() {
+                return Ok(None);
+            }
+            let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
+            if is_of_rows {
+                // If there is nothing else to do, and they cannot be read, nothing is changed.
+                DamagedRows::find(&store.vectors, &store.state, !store.log.report.damage.is_empty())?.check()?;
+            }
+            let search = CureSearch {
+                site: &store.site,
+                log: &store.log,
+                threads: store.options.threads,
+            };
+            let cure = search.find(unproven)?;
+            let outcome = store.administer(cure, damage, now, progress);
+            if outcome.is_err() {
+                // The memory may be ahead of the files.
+                store.log.forget();
+            }
+            outcome.map(Some)
+        })
+    }
+
+    /// Keeps what is damaged and begins a new log from what was found.
+    fn administer(&mut self, mut cure: Cure, damage: Vec<Damage>, now: i64, progress: Progress<'_>) -> Result<Treated> {
+        let aside = Aside::begin(&self.site, "damaged", now)?;
+        let mut replaced = BTreeSet::new();
+        for name in damaged_files(&damage) {
+            aside.keep(&name)?;
+        }
+        let (file, mut walk, origin) = cure.source;
+        let mending = match cure.is_whole {
+            true => Mending::plan(&self.site, &origin, self.options.threads)?,
+            false => None,
+        };
+        let is_whole = mending.is_some();
+        let mending = mending.unwrap_or_default();
+        let unavailable = mending
+            .gone
+            .iter()
+            .map(|name| format!("{name}: it was altered, and is set aside"));
+        cure.lost.extend(unavailable);
+        if !is_whole {
+            replaced.extend(aside.keep_everything()?);
+        }
+        let changed = self.state.differences(&cure.state);
+        self.state = cure.state;
+        self.vectors.forget();
+        self.archives = ArchiveCache::default();
+        let mut rows = RowPlan::find(&self.vectors, &self.state, !self.log.report.damage.is_empty())?;
+        cure.lost.append(&mut rows.lost);
+        for name in mending.names().chain(rows.files()) {
+            aside.keep(&name)?;
+        }
+        aside.sync()?;
+        let kept = aside.name_if_used()?;
+        let archive = match is_whole {
+            true => Some(archive_of(&self.site, &file, &walk, self.options.threads)?),
+            false => None,
+        };
+        let history_kept = archive.is_some() && mending.gone.is_empty();
+        let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
+        let retirement = Retirement {
+            label: format!("Repaired at seq={}", cure.last_seq),
+            archive,
+            more: told(&damage, kept.as_deref(), &cure.lost, &cure.unsettled),
+            repair: Some(Repair {
+                seq: cure.last_seq + 1,
+                ts: stamp::spell(now.max(walk.latest)),
+                findings: damage.len() as u64,
+                open,
+            }),
+        };
+        // The log that is retired is the one that the state was read from.
+        walk.follower.mark.last_seq = cure.last_seq;
+        let retired = OpenLog::reading(file, walk, origin).at(self.site.log())?;
+        self.log.go_over(retired);
+        let base = write_base(&self.site, &self.log, &mut self.state, progress)?;
+        self.retire(retirement, base, now)?;
+        // The new log tells of the repair: from here on nothing that is put right can be silent about it.
+        drop(cure.healed.take());
+        mending.carry_out(&self.site)?;
+        let brought_back = rows.put_back(&mut self.vectors)?;
+        self.take_back_rows(&damage, now)?;
+        let repaired = Repaired {
+            damage,
+            kept,
+            records: self.state.len() as u64,
+            healed: cure.filled + brought_back,
+            history_kept,
+            changed,
+            lost: cure.lost,
+            unsettled: cure.unsettled,
+            unproven: cure.unproven,
+        };
+        Ok((repaired, replaced))
+    }
+
+    /// Rows that are still not what the log says are taken back by events of the new log.
+    fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
+        // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
+        // whole, and what it says of rows may be trusted.
+        self.log.report.damage = damage
+            .iter()
+            .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
+            .cloned()
+            .collect();
+        let damaged = DamagedRows::find(&self.vectors, &self.state, !self.log.report.damage.is_empty());
+        let depth = self.options.recursion_depth;
+        let draft = damaged.and_then(|rows| rows.take_back(&mut self.vectors, &mut self.log, depth, now));
+        let taken_back = match draft {
+            Ok(Some(draft)) => self.write(&[&draft], now).map(|_| ()),
+            Ok(None) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        self.log.report.damage.clear();
+        taken_back?;
+        self.sync_log()
+    }
+}
+
+/// The files that findings speak of, the log among them; those of rows are looked for on their own.
+fn damaged_files(damage: &[Damage]) -> BTreeSet<String> {
+    let of_files = damage.iter().filter(|damage| !damage.kind.is_of_row());
+    of_files.map(|damage| damage.path.clone()).collect()
+}
+
+/// What the sentinel says of a repair.
+fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
+    let texts = |all: Vec<String>| {
+        let more = all.len().saturating_sub(MOST_FINDINGS);
+        let mut some: Vec<Value> = all.into_iter().take(MOST_FINDINGS).map(Value::Str).collect();
+        if more > 0 {
+            some.push(Value::Str(format!("and {more} more")));
+        }
+        Value::Array(some)
+    };
+    vec![
+        (
+            "repaired".to_owned(),
+            texts(damage.iter().map(ToString::to_string).collect()),
+        ),
+        (
+            "kept".to_owned(),
+            kept.map_or(Value::Null, |kept| Value::Str(kept.to_owned())),
+        ),
+        ("lost".to_owned(), texts(lost.to_vec())),
+        ("unsettled".to_owned(), texts(unsettled.to_vec())),
+    ]
+}
+
+/// The same for whoever looks after the store already, and whatever nothing proves: it is about to be set aside.
+pub(in crate::store) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
+    let treated = turns.turn(|store| store.repair_now(true, now(), &mut |_, _| {}))?;
+    match treated {
+        Some((_, replaced)) => clear_out(turns, &replaced, now()),
+        None => Ok(()),
+    }
+}
+
+/// Makes a store whole again that others use. They wait: what is damaged should not be built upon meanwhile.
+///
+/// # Errors
+/// As [`Store::repair`].
+pub fn repair(
+    turns: &impl Turns,
+    unproven: bool,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<Option<Repaired>> {
+    // First of all: whoever prepares a change moves a tail aside.
+    turns.turn(|store| store.spare_tail())?;
+    let _care = take_care(turns, now())?;
+    // An index that hides something is believed by its own digest; to make all of them again costs little.
+    turns.turn(|store| {
+        remove_indexes(&store.site)?;
+        store.text = Arc::default();
+        store.vectors.forget();
+        store.archives = ArchiveCache::default();
+        Ok(())
+    })?;
+    let Some((repaired, replaced)) = turns.turn(|store| store.repair_now(unproven, now(), progress))? else {
+        return Ok(None);
+    };
+    write_snapshot(turns)?;
+    clear_out(turns, &replaced, now())?;
+    Ok(Some(repaired))
+}

@@ -1,0 +1,230 @@
+//! How is a copy brought back, while others go on until it is there?
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::damage::{Damage, DamageKind};
+use crate::disk::{Access, Disk};
+use crate::error::{At, Error, Result};
+use crate::hint::{Hint, hint_for, read_hint};
+use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
+use crate::log::files::{Scratch, copy_bytes, copy_names, is_folder, is_same};
+use crate::remembered;
+use crate::verify::finding;
+use crate::wal::synced::Synced;
+
+use super::repair::repair_in_turn;
+use crate::store::care::{Turns, take_care};
+use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::files::set_aside::Aside;
+use crate::store::follow::lost::has_remains;
+use crate::store::upkeep::compact::{sync, write_snapshot};
+use crate::store::upkeep::compact_rows::make_way;
+use crate::store::upkeep::history_files::clear_out;
+use crate::store::{Progress, Store};
+
+/// What the system calls a missing file.
+const NO_SUCH_FILE: i32 = 2;
+
+/// A copy that lies ready to take the place of the log.
+struct Restored {
+    log: Scratch,
+    head: Option<Synced>,
+    snapshot: Option<Scratch>,
+}
+
+impl Restored {
+    /// Copies everything into the store's folder under names that nobody looks at, except bases and archives: their names
+    /// are their digests, and no log names them yet.
+    fn fetch(disk: &Arc<dyn Disk>, here: &Layout, source: &Layout, end: u64, progress: Progress<'_>) -> Result<Self> {
+        let folder = here.folder();
+        let archives = here.archives();
+        disk.create_dir(&archives).at(&archives)?;
+        disk.sync_dir(folder).at(folder)?;
+        let fetch = |path: &Path, name: &str, end: Option<u64>, progress: Option<Progress<'_>>| -> Result<Scratch> {
+            let file = disk.open(path, Access::Read).at(path)?;
+            let end = match end {
+                Some(end) => end,
+                None => file.length().at(path)?,
+            };
+            let scratch = Scratch::at(disk, archives.join(name));
+            copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
+            Ok(scratch)
+        };
+        // First of all: it tells whoever finds the files that come next, and no log, that a restore was not done.
+        let log = fetch(source.log(), RESTORED_LOG, Some(end), Some(progress))?;
+        disk.sync_dir(&archives).at(&archives)?;
+        for name in IMMUTABLE {
+            let from = source.inside(name);
+            let names = immutable_names(&**disk, source, name)?;
+            copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
+        }
+        let snapshot = source.snapshot();
+        let snapshot = if disk.status(&snapshot).is_ok() {
+            Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?)
+        } else {
+            None
+        };
+        let file = disk.open(log.path(), Access::Read).at(log.path())?;
+        let head = remembered::head_of(&*file, end).at(log.path())?;
+        Ok(Self { log, head, snapshot })
+    }
+}
+
+impl Store {
+    /// Swaps the logs; gives the names of the files that are kept elsewhere now.
+    fn install(&mut self, restored: Restored, now: i64) -> Result<Vec<String>> {
+        self.with_lock_regardless(now, |store| {
+            let mut kept = Vec::new();
+            if store.log.open().is_some() {
+                // The present log must not lose its only base to the snapshot that comes along.
+                store.anchor(now)?;
+                (kept, _) = Aside::before_restore(&store.site, now)?;
+            }
+            // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
+            if let Some(snapshot) = restored.snapshot {
+                snapshot.name(&store.site.layout.snapshot())?;
+            }
+            store.log.head.announce(restored.head)?;
+            restored.log.name(store.site.layout.log())?;
+            store.reload(&mut |_, _| {})?;
+            // The hint about the last sync spoke of the log that was there before.
+            store.log.report.cut = None;
+            store.make_ready()?;
+            store.sync_log()?;
+            store.accept_present_head()?;
+            Ok(kept)
+        })
+    }
+}
+
+/// Brings a copy back into a store that others use.
+///
+/// # Errors
+/// As [`Store::restore`].
+pub fn restore(
+    turns: &impl Turns,
+    source: &Layout,
+    damaged: bool,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<()> {
+    let (disk, layout, threads) = turns.turn(|store| {
+        store.check_open()?;
+        Ok((
+            Arc::clone(&store.site.disk),
+            store.site.layout.clone(),
+            store.options.threads,
+        ))
+    })?;
+    let report = Store::verify(&*disk, source, threads, progress)?;
+    if report.events == 0 {
+        return Err(nothing_in(&*disk, source));
+    }
+    // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
+    if !damaged {
+        if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
+            return Err(Error::Corrupted(Box::new(damage.clone())));
+        }
+        check_end(&*disk, source)?;
+    }
+    for inner in IMMUTABLE.into_iter().chain([VECTORS]) {
+        // A link in the place of a folder would be passed over, and what should lie there be missing.
+        let inner = source.inside(inner);
+        disk.list(&inner).at(&inner)?;
+    }
+    let _care = take_care(turns, now())?;
+    // What a lost log left becomes a store again, so that it can be set aside as one.
+    if turns.turn(|store| store.with_lock_regardless(now(), |store| has_remains(&store.site, &store.log)))? {
+        repair_in_turn(turns, now)?;
+    }
+    fetch_rows(turns, &disk, &layout, source, now)?;
+    let restored = Restored::fetch(&disk, &layout, source, report.committed_end, progress)?;
+    sync(turns)?;
+    let kept: BTreeSet<String> = turns
+        .turn(|store| store.install(restored, now()))?
+        .into_iter()
+        .collect();
+    clear_out(turns, &kept, now())?;
+    write_snapshot(turns)
+}
+
+/// Why there is nothing to bring back.
+fn nothing_in(disk: &dyn Disk, source: &Layout) -> Error {
+    let is_here = |folder: &Path| is_folder(disk, folder) && disk.list(folder).is_ok_and(|names| !names.is_empty());
+    let reason = if disk.status(source.log()).is_ok_and(|log| log.length > 0) {
+        "no line of its log is a whole event, so that there is no state in it to go back to"
+    } else if is_here(source.folder()) {
+        "it holds no log, only files that were replaced or left over, so that there is no state in it to go back to"
+    } else {
+        return Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE));
+    };
+    Error::Refused {
+        path: source.folder().display().to_string(),
+        reason: reason.to_owned(),
+        instead:
+            "Leave it where it is: repair() looks there for what it can prove. restore() takes a backup, or another \
+                  folder of quarantine/ that has a log."
+                .to_owned(),
+    }
+}
+
+/// A chain does not tell that it went on. The hint beside a copy does: it says where the copied log ended.
+fn check_end(disk: &dyn Disk, source: &Layout) -> Result<()> {
+    let path = source.log();
+    let hint = read_hint(disk, source).at(path)?;
+    let Ok(log) = disk.open(path, Access::Read) else {
+        return Ok(());
+    };
+    let length = log.length().at(path)?;
+    match hint_for(hint, &*log, length).at(path)? {
+        Hint::Contradicted(whole) if whole.offset > length => {
+            let reason = format!(
+                "the copy was cut off: it had {} bytes and seq {}",
+                whole.offset, whole.seq
+            );
+            Err(Error::Corrupted(Box::new(Damage {
+                offset: length,
+                ..finding(LOG, DamageKind::Unreadable, reason)
+            })))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Copies the rows of a copy. Where the present log names a file of the same name that holds anything else, its rows move
+/// out of the way first: until the logs are swapped, both must find theirs.
+fn fetch_rows(
+    turns: &impl Turns,
+    disk: &Arc<dyn Disk>,
+    here: &Layout,
+    source: &Layout,
+    now: &dyn Fn() -> i64,
+) -> Result<()> {
+    let (from, to) = (source.vectors(), here.vectors());
+    let mut names = Vec::new();
+    let present = turns.turn(|store| {
+        store.refresh()?;
+        Ok(store.vectors.named_rows(&store.state))
+    })?;
+    let there = if is_folder(&**disk, &from) {
+        disk.list(&from).at(&from)?
+    } else {
+        Vec::new()
+    };
+    for name in there.into_iter().filter(|name| is_rows_file(name)) {
+        let Ok(status) = disk.status(&from.join(&name)) else {
+            // Something else than a file: these rows are missing there, and will be here.
+            continue;
+        };
+        let length = status.length;
+        let named = present.iter().find(|(other, _)| *other == name);
+        if named.is_none_or(|(_, bytes)| *bytes != length) || !is_same(&**disk, &from.join(&name), &to.join(&name))? {
+            names.push(name);
+        }
+    }
+    make_way(turns, now, &names)?;
+    copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
+}

@@ -1,0 +1,208 @@
+//! Which runs lead from the first event of a log to its last?
+//!
+//! A hash proves what came before: so the way is found from its end. The end is the event that the last sync knew, and what
+//! follows from it; where that event is nowhere to be had, the end that most events lead to. From a run whose predecessor is
+//! lost the way goes on to the run before the hole that most events lead to. An event in the place that a lost one had, by
+//! its seq, was put there. Copies are only taken where a hash leads to them: what they hold beyond that may be of another
+//! history.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::digest::Hex;
+
+use super::heaviest::Heaviest;
+use super::runs::LineRun;
+
+/// One run of the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct RouteStep {
+    /// Its number.
+    pub run: usize,
+    /// Whether it follows from the step before, or nothing came before it; otherwise something is lost.
+    pub follows: bool,
+}
+
+/// The way from the first event to the last.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Route {
+    /// Its runs, in order.
+    pub steps: Vec<RouteStep>,
+    /// The run that ends with the event that was synced last.
+    pub anchor: Option<usize>,
+    /// The runs that cannot be part of the chain if that event is.
+    pub refuted: HashSet<usize>,
+}
+
+/// What leads where.
+struct Map<'a> {
+    runs: &'a [LineRun],
+    /// The run that a run follows.
+    before: Vec<Option<usize>>,
+    /// The run that it leads back to.
+    root: Vec<usize>,
+    /// How many events lead from there to its end.
+    events: Vec<u64>,
+    anchor: Option<Anchor>,
+    /// The first run of the way to the anchor that a run leads back through, itself perhaps.
+    meets: Vec<Option<usize>>,
+}
+
+/// The event that was synced last, and what leads to it.
+struct Anchor {
+    run: usize,
+    /// The seq of the first event that is proved by it.
+    from: u64,
+}
+
+impl Route {
+    /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log.
+    pub fn find(runs: &[LineRun], head: Option<Hex>) -> Self {
+        let map = Map::of(runs, head);
+        let (hops, last) = map.hops();
+        let mut steps = Vec::new();
+        let mut at = last;
+        while let Some(run) = at {
+            let before = map.before[run];
+            steps.push(RouteStep {
+                run,
+                follows: before.is_some() || runs[run].prev.is_none(),
+            });
+            at = before.or(hops[run]);
+        }
+        steps.reverse();
+        Self {
+            steps,
+            refuted: (0..runs.len()).filter(|run| map.is_refuted(*run)).collect(),
+            anchor: map.anchor.map(|anchor| anchor.run),
+        }
+    }
+
+    /// Whether something is lost on the way.
+    pub fn is_broken(&self) -> bool {
+        self.steps.iter().any(|step| !step.follows)
+    }
+}
+
+impl<'a> Map<'a> {
+    fn of(runs: &'a [LineRun], head: Option<Hex>) -> Self {
+        let mut by_last: HashMap<[u8; 32], usize> = HashMap::new();
+        for (number, run) in runs.iter().enumerate() {
+            by_last.entry(run.last.raw()).or_insert(number);
+        }
+        let find = |hash: &Hex| by_last.get(&hash.raw()).copied();
+        let before: Vec<Option<usize>> = runs.iter().map(|run| run.prev.as_ref().and_then(find)).collect();
+        let anchor = head.as_ref().and_then(find);
+        let mut is_proved = vec![false; runs.len()];
+        let (mut at, mut from) = (anchor, 0);
+        while let Some(run) = at {
+            is_proved[run] = true;
+            from = runs[run].first_seq;
+            at = before[run];
+        }
+        let mut map = Self {
+            runs,
+            root: vec![usize::MAX; runs.len()],
+            events: vec![0; runs.len()],
+            meets: vec![None; runs.len()],
+            anchor: anchor.map(|run| Anchor { run, from }),
+            before,
+        };
+        for run in 0..runs.len() {
+            map.settle(run, &is_proved);
+        }
+        map
+    }
+
+    /// Finds out where a run leads back to, for it and for all on the way there.
+    fn settle(&mut self, run: usize, is_proved: &[bool]) {
+        let (mut way, mut at) = (Vec::new(), Some(run));
+        while let Some(run) = at.filter(|run| self.root[*run] == usize::MAX) {
+            way.push(run);
+            at = self.before[run];
+        }
+        for run in way.into_iter().rev() {
+            let before = self.before[run];
+            self.root[run] = before.map_or(run, |before| self.root[before]);
+            self.events[run] = self.runs[run].events + before.map_or(0, |before| self.events[before]);
+            self.meets[run] = match is_proved[run] {
+                true => Some(run),
+                false => before.and_then(|before| self.meets[before]),
+            };
+        }
+    }
+
+    /// Whether a run comes behind the anchor, or is the one that ends with it.
+    fn is_behind(&self, run: usize) -> bool {
+        self.anchor.as_ref().is_some_and(|anchor| match self.meets[run] {
+            Some(met) => met == anchor.run,
+            None => self.runs[self.root[run]].first_seq > self.runs[anchor.run].last_seq + 1,
+        })
+    }
+
+    /// Whether the anchor shows that a run is not part of the chain.
+    fn is_refuted(&self, run: usize) -> bool {
+        self.anchor.as_ref().is_some_and(|anchor| {
+            let comes_before = self.meets[run].is_none() && self.runs[run].last_seq < anchor.from;
+            self.meets[run] != Some(run) && !comes_before && !self.is_behind(run)
+        })
+    }
+
+    /// From where the way goes on where something is lost, and the run that it ends with.
+    fn hops(&self) -> (Vec<Option<usize>>, Option<usize>) {
+        let mut roots: Vec<usize> = (0..self.runs.len()).filter(|run| self.root[*run] == *run).collect();
+        roots.sort_by_key(|root| (self.runs[*root].first_seq, self.runs[*root].bytes.start));
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.runs.len()];
+        for (run, root) in self.root.iter().enumerate() {
+            members[*root].push(run);
+        }
+        let keys = || self.runs.iter().map(|run| run.last_seq).collect();
+        let (mut earlier, mut behind) = (Heaviest::by(keys()), Heaviest::by(keys()));
+        let mut hops = vec![None; self.runs.len()];
+        let mut total = self.events.clone();
+        let mut is_done = vec![false; self.runs.len()];
+        for root in roots {
+            let run = &self.runs[root];
+            if run.source == 0 && run.prev.is_some() {
+                let is_new = self.meets[root].is_none() && self.is_behind(root);
+                let known = if is_new { &behind } else { &earlier };
+                let by_seq = known.below(run.first_seq.saturating_sub(1)).map(|(_, run)| run);
+                // Other tools may count otherwise: then what stands before it is all there is to go by.
+                hops[root] = by_seq.or_else(|| self.standing_before(root).filter(|before| is_done[*before]));
+            }
+            let carried = hops[root].map_or(0, |before: usize| total[before]);
+            for &member in &members[root] {
+                total[member] += carried;
+                is_done[member] = true;
+                let is_anchor = self.anchor.as_ref().is_some_and(|anchor| anchor.run == member);
+                if self.is_refuted(member) || self.runs[member].source != 0 && !is_anchor {
+                    continue;
+                }
+                let known = if self.is_behind(member) {
+                    &mut behind
+                } else {
+                    &mut earlier
+                };
+                known.add(self.runs[member].last_seq, total[member], member);
+            }
+        }
+        (hops, self.last(&total))
+    }
+
+    /// The run of the log that stands directly before another, unless the anchor has something to say of either.
+    fn standing_before(&self, root: usize) -> Option<usize> {
+        let before = root.checked_sub(1)?;
+        (self.anchor.is_none() && self.runs[before].last_seq >= self.runs[root].first_seq).then_some(before)
+    }
+
+    /// The run that most events lead to, behind the anchor if there is one. Of two, the one that stands first.
+    fn last(&self, total: &[u64]) -> Option<usize> {
+        let mut last = self.anchor.as_ref().map(|anchor| anchor.run);
+        for run in 0..self.runs.len() {
+            let may_be = self.runs[run].source == 0 && (self.anchor.is_none() || self.is_behind(run));
+            if may_be && last.is_none_or(|last| total[last] < total[run]) {
+                last = Some(run);
+            }
+        }
+        last
+    }
+}

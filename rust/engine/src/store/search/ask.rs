@@ -1,0 +1,122 @@
+//! How does a search see every write before it, and keep nobody waiting?
+//!
+//! It brings the index up to date, takes from the store what it needs, and then works without it; only for the records
+//! themselves it comes back for a moment. So a writer never waits for a search.
+
+use super::live_text::{catch_up, check_room};
+use super::moments::edge_at;
+use super::rank::{Asker, Hit, Search, rank};
+use crate::disk::DiskFile;
+use crate::error::{Error, Result};
+use crate::layout::LOG;
+use crate::state::State;
+use crate::store::View;
+use crate::store::archives::faults::OrDamage;
+use crate::store::shared::Shared;
+use crate::store::vectors::no_past;
+use crate::text::{CHOICE_ID, Fields, Filter, Index};
+
+/// A search whose records change while it runs begins anew so many times.
+const MOST_TRIES: u32 = 8;
+
+/// The best records for a search, as of every write before it.
+///
+/// # Errors
+/// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
+pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
+    check(search)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let live = catch_up(shared)?;
+        let (filter, life, nearby) = shared.read(|store| {
+            let log = store.log.open().map(|log| (&*log.file, log.walk.end));
+            let filter = filter_of(search, log, &store.state)?;
+            let changes = store.state.changes();
+            let nearby = match search.vector.as_deref() {
+                Some(vector) => {
+                    let nearby = store
+                        .vectors
+                        .start_nearby(store.live(), search.space.as_deref(), vector)?;
+                    let recent = live.narrowed.recent(&nearby, &filter, changes);
+                    Some((nearby, recent))
+                }
+                None => None,
+            };
+            Ok((filter, changes.life().same(), nearby))
+        })?;
+        let near = match nearby.map(|(nearby, recent)| live.nearest(nearby, &recent, &filter, &life, search.pool())) {
+            Some(found) => match found? {
+                Some(near) if shared.still_has(near.nearby())? => Some(near),
+                _ => continue,
+            },
+            None => None,
+        };
+        let kept = live.kept();
+        let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
+            continue;
+        };
+        let ask = |look: &mut dyn FnMut(&State)| {
+            let store = shared.looking();
+            store.state.changes().life().is(&kept.life).then(|| look(&store.state))
+        };
+        let asker = Asker {
+            ask: &ask,
+            begins_anew: tries < MOST_TRIES,
+        };
+        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &asker) {
+            return Ok(hits);
+        }
+    }
+}
+
+fn check(search: &Search) -> Result<()> {
+    if search.text.is_none() && search.vector.is_none() {
+        return Err(Error::argument("text", "a search needs a text or a vector"));
+    }
+    Ok(())
+}
+
+/// The filter of a search, with the events that stand for its moments.
+fn filter_of(search: &Search, log: Option<(&dyn DiskFile, u64)>, state: &State) -> Result<Filter> {
+    let edge = |micros: Option<i64>| match (micros, log) {
+        (Some(micros), Some((file, length))) => {
+            edge_at(file, length, state.timeline(), micros).map(Some).or_damage(LOG)
+        }
+        _ => Ok(None),
+    };
+    Ok(Filter {
+        since: edge(search.since)?,
+        until: edge(search.until.map(|micros| micros.saturating_add(1)))?,
+        ..search.filter.clone()
+    })
+}
+
+impl View {
+    /// The best records for a search, as they were.
+    ///
+    /// # Errors
+    /// `Argument` if there is nothing to look for or a vector is, `Io`.
+    pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
+        check(search)?;
+        if search.vector.is_some() {
+            return Err(no_past());
+        }
+        if self.text.get().is_none() {
+            check_room(self.state.slot_count(), self.state.bytes())?;
+        }
+        let fields = || Fields::chosen(self.state.get(CHOICE_ID));
+        let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));
+        let log = self.log.as_ref().map(|(file, length)| (&**file, *length));
+        let filter = filter_of(search, log, &self.state)?;
+        let ask = |look: &mut dyn FnMut(&State)| {
+            look(&self.state);
+            Some(())
+        };
+        let asker = Asker {
+            ask: &ask,
+            begins_anew: false,
+        };
+        Ok(rank(index, search, &filter, None, &asker).unwrap_or_default())
+    }
+}

@@ -1,0 +1,21 @@
+//! Which records matter for a question?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod find;
+
+pub(in crate::store) mod moments;
+
+pub(in crate::store) mod rank;
+
+pub(in crate::store) mod text_rows;
+
+pub(in crate::store) mod text_files;
+
+pub(in crate::store) mod live_text;
+
+pub(in crate::store) mod nearest;
+
+pub(in crate::store) mod recall;
+
+pub(in crate::store) mod ask;

@@ -1,0 +1,67 @@
+//! Vector searches and embeddings of a store that threads share, as of every write before the question.
+
+use crate::error::{Error, Result};
+use crate::store::Shared;
+use crate::store::vectors::{Nearby, Neighbour, Question, VectorSearch};
+
+/// How often a search begins anew because the files were replaced under it.
+const MOST_STARTS: usize = 4;
+
+impl Shared {
+    /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending. Nobody
+    /// waits while the search runs.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`.
+    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        let mut search = self.read(|store| store.vectors.start_search(store.live(), question))?;
+        for _ in 0..MOST_STARTS {
+            let found = search.run(queries, dim)?;
+            self.look_again_if_damaged(&search)?;
+            let store = self.looking();
+            if let Some(named) = store.vectors.end_search(&store.state, &search, &found) {
+                return Ok(named);
+            }
+            drop(store);
+            search = self.read(|store| store.vectors.start_search(store.live(), question))?;
+        }
+        Err(Error::busy("the rows keep being replaced by other writers"))
+    }
+
+    /// Rows that are not there, or not right, may have been moved since the log was read: then the log says so by now.
+    ///
+    /// # Errors
+    /// As every look at the log.
+    pub(in crate::store) fn look_again_if_damaged(&self, search: &VectorSearch) -> Result<()> {
+        if search.is_damaged() {
+            return self.read(|_| Ok(()));
+        }
+        Ok(())
+    }
+
+    /// Whether the rows that were taken along are still those of the space.
+    ///
+    /// # Errors
+    /// As every look at the log.
+    pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> Result<bool> {
+        self.look_again_if_damaged(nearby.search())?;
+        let store = self.looking();
+        Ok(store.vectors.has_rows_of(&store.state, nearby.search()))
+    }
+
+    /// As [`Store::embedding`]. A compaction may take the file away between the look at the log and the look at the row, so
+    /// damage is told only if a second look, at the log as it is then, finds the same.
+    ///
+    /// # Errors
+    /// As [`Store::embedding`].
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        let mut seen = None;
+        for _ in 0..MOST_STARTS {
+            match self.read(|store| store.embedding(space, id)) {
+                Err(Error::Corrupted(damage)) if seen.as_ref() != Some(&damage) => seen = Some(damage),
+                outcome => return outcome,
+            }
+        }
+        Err(Error::busy("the rows keep being replaced by other writers"))
+    }
+}

@@ -1,0 +1,333 @@
+//! Which records matter for this question, and why?
+//!
+//! Words and cosines each put a pool of candidates forward; both numbers are known exactly for every candidate. They become
+//! one score, neighbours lift it, and what the state still holds is handed out.
+
+use std::collections::HashMap;
+
+use crate::event::faces::{call_by, call_of};
+use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
+use crate::state::{Row, State, unspelled};
+use crate::store::vectors::Near;
+use crate::text::{Filter, Found, Index, Question, asked, link_key, says_any};
+
+/// A record may be named by thousands; so many of them count as its neighbours.
+const MOST_NEIGHBOURS: usize = 32;
+/// What the kinds of records end with that only join others.
+const JOINING_KIND: &[u8] = b"edge";
+/// One that was taken back joins nothing.
+const ACTIVE: &[u8] = b"active";
+
+/// What a caller looks for.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// Words.
+    pub text: Option<String>,
+    /// A vector, to be compared with the embeddings of a space.
+    pub vector: Option<Vec<f32>>,
+    /// That space, or the one that is asked when none is named.
+    pub space: Option<String>,
+    /// What may be found.
+    pub filter: Filter,
+    /// Not before this moment, in microseconds since 1970.
+    pub since: Option<i64>,
+    /// Not after this moment.
+    pub until: Option<i64>,
+    /// At most so many.
+    pub limit: usize,
+    /// Whether neighbours lift a hit.
+    pub context: bool,
+}
+
+impl Search {
+    /// How many records words and vectors each put forward.
+    pub(in crate::store) fn pool(&self) -> usize {
+        let alone_decides = !self.context && (self.vector.is_none() || self.text.is_none());
+        if alone_decides {
+            self.limit
+        } else {
+            self.limit.max(POOL_RECORDS)
+        }
+    }
+}
+
+/// A record that was found, and why.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// The canonical record.
+    pub record: Vec<u8>,
+    /// What it is ranked by.
+    pub score: f64,
+    /// Before its neighbours were asked.
+    pub alone: f64,
+    /// Its text score, and what each word adds to it.
+    pub text: f64,
+    /// See `text`.
+    pub words: Vec<(String, f64)>,
+    /// Its cosine, if it has one.
+    pub cosine: Option<f64>,
+    /// The share of each in the best of the question, if both were asked.
+    pub shares: Option<(f64, f64)>,
+    /// What its neighbours add.
+    pub lift: Lift,
+    /// The id of the linked record that lifts it.
+    pub linked_by: Option<String>,
+    /// The id of the record of its groups that lifts it: itself, if it is the best of them.
+    pub grouped_by: Option<String>,
+}
+
+/// What may be asked of the state while a search goes on; `None` if it is no longer the state that was indexed.
+pub(in crate::store) type Ask<'a> = &'a dyn Fn(&mut dyn FnMut(&State)) -> Option<()>;
+
+/// Which candidates are linked with which, and which is in which group.
+#[derive(Default)]
+struct Ties {
+    links: Vec<(usize, usize)>,
+    groups: Vec<(usize, u32)>,
+}
+
+struct Candidates<'a> {
+    index: &'a Index,
+    question: Question<'a>,
+    near: Option<&'a Near>,
+    has_text: bool,
+    scale: Scale,
+    docs: Vec<u32>,
+    places: HashMap<u32, usize>,
+}
+
+impl Candidates<'_> {
+    fn add(&mut self, doc: u32) -> usize {
+        *self.places.entry(doc).or_insert_with(|| {
+            self.docs.push(doc);
+            self.docs.len() - 1
+        })
+    }
+
+    fn cosine(&self, doc: u32) -> Option<f64> {
+        self.near?.cosine(self.index.slot_of(doc))
+    }
+
+    fn alone(&self, doc: u32) -> f64 {
+        let text = self.question.score(doc);
+        match (self.has_text, self.near.is_some()) {
+            (true, true) => fused(text, self.cosine(doc), &self.scale),
+            (true, false) => text,
+            _ => self.cosine(doc).unwrap_or(0.0),
+        }
+    }
+}
+
+/// Who asks, and whether it may ask again.
+pub(in crate::store) struct Asker<'a> {
+    pub ask: Ask<'a>,
+    /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
+    /// somebody has to say at last: this is how it is now, and it still answers.
+    pub begins_anew: bool,
+}
+
+/// The best records for a search. `None` if the state was replaced meanwhile, an embedding turned out to be damaged, or
+/// (see [`Asker`]) a record is no longer what was found.
+pub(in crate::store) fn rank(
+    index: &Index,
+    search: &Search,
+    filter: &Filter,
+    near: Option<&Near>,
+    Asker { ask, begins_anew }: &Asker<'_>,
+) -> Option<Vec<Hit>> {
+    let stems = search.text.as_deref().map(asked).unwrap_or_default();
+    let question = index.question(&stems, filter);
+    let by_text = question.best(search.pool());
+    let by_vector = nearest(index, &question, near);
+    let scale = Scale {
+        text_max: by_text.first().map_or(0.0, |best| best.1),
+        cosine_max: by_vector.first().map_or(0.0, |best| best.1),
+        cosine_floor: by_vector
+            .get(..POOL_RECORDS.min(by_vector.len()))
+            .and_then(<[_]>::last)
+            .map_or(0.0, |last| last.1),
+    };
+    let mut candidates = Candidates {
+        index,
+        question,
+        near,
+        has_text: search.text.is_some(),
+        scale,
+        docs: Vec::new(),
+        places: HashMap::new(),
+    };
+    for (doc, _) in by_text.iter().chain(&by_vector) {
+        candidates.add(*doc);
+    }
+    let mut ties = Ties::default();
+    if search.context {
+        ask(&mut |state| ties = neighbours(&mut candidates, state))?;
+    }
+    let alone: Vec<f64> = candidates.docs.iter().map(|&doc| candidates.alone(doc)).collect();
+    let lifts = if search.context {
+        lifted(&alone, &ties.links, &ties.groups)
+    } else {
+        vec![Lift::default(); alone.len()]
+    };
+    let slots: Vec<u32> = candidates.docs.iter().map(|&doc| index.slot_of(doc)).collect();
+    let score = |at: usize| alone[at] + lifts[at].sum();
+    let mut order: Vec<usize> = (0..slots.len()).collect();
+    order.sort_by(|&one, &other| score(other).total_cmp(&score(one)).then(slots[one].cmp(&slots[other])));
+    let (mut hits, mut is_sound) = (Vec::new(), true);
+    ask(&mut |state| {
+        let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id));
+        for &at in &order {
+            if hits.len() == search.limit {
+                break;
+            }
+            // What was deleted while the search went on is not handed out.
+            let Some(row) = state.row(slots[at]).filter(|row| filter.accepts(row)) else {
+                continue;
+            };
+            let doc = candidates.docs[at];
+            let cosine = candidates.cosine(doc);
+            if index.is_older(doc, &row) {
+                if *begins_anew {
+                    is_sound = false;
+                    break;
+                }
+                if cosine.is_none() && !still_says(index, &row, &stems) {
+                    continue;
+                }
+            }
+            if cosine.is_some() && !near.is_some_and(|near| near.check_again(slots[at])) {
+                is_sound = false;
+                break;
+            }
+            let text = candidates.question.score(doc);
+            let both = search.text.is_some() && near.is_some();
+            hits.push(Hit {
+                record: row.record.to_vec(),
+                score: score(at),
+                alone: alone[at],
+                text,
+                words: candidates
+                    .question
+                    .parts_of(doc)
+                    .map(|(word, score)| (word.to_owned(), score))
+                    .collect(),
+                cosine,
+                shares: both.then(|| (scale.text_share(text), scale.vector_share(cosine))),
+                lift: lifts[at],
+                linked_by: name(lifts[at].by_link),
+                grouped_by: name(lifts[at].by_group.filter(|_| lifts[at].grouped > 0.0)),
+            });
+        }
+    })?;
+    is_sound.then_some(hits)
+}
+
+/// Whether a record has one of the words that were asked for.
+fn still_says(index: &Index, row: &Row<'_>, stems: &[String]) -> bool {
+    let mut says = false;
+    index.fields().read(row.record, &mut |found| {
+        if let Found::Text(text, _) = found {
+            says = says || says_any(text, stems);
+        }
+    });
+    says
+}
+
+/// The documents of the highest cosines, best first; the index may have moved on since they were looked for.
+fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(u32, f64)> {
+    let best = near.into_iter().flat_map(|near| &near.best);
+    let known = best.filter_map(|&(slot, cosine)| Some((index.doc_of(slot)?, cosine)));
+    known.filter(|(doc, _)| question.passes(*doc)).collect()
+}
+
+/// Adds the neighbours of all candidates, and says who is linked with whom and who is in which group.
+fn neighbours(candidates: &mut Candidates<'_>, state: &State) -> Ties {
+    let mut links = Vec::new();
+    let index = candidates.index;
+    for at in 0..candidates.docs.len() {
+        let Some(row) = state.row(index.slot_of(candidates.docs[at])) else {
+            continue;
+        };
+        let mut near = named_by(index, state, &row);
+        for other in naming(index, state, &row) {
+            if is_joining(&other) {
+                near.extend(named_by(index, state, &other));
+            } else {
+                near.extend(index.doc_of(other.slot));
+            }
+        }
+        for doc in near {
+            if candidates.question.passes(doc) {
+                links.push((at, candidates.add(doc)));
+            }
+        }
+    }
+    Ties {
+        groups: groups(candidates, state),
+        links,
+    }
+}
+
+fn is_joining(row: &Row<'_>) -> bool {
+    row.class.kind.ends_with(JOINING_KIND)
+}
+
+/// The first records that name this one, without those that join others and were taken back.
+fn naming<'a>(index: &Index, state: &'a State, row: &Row<'_>) -> Vec<Row<'a>> {
+    let id = unspelled(row.id);
+    let slots = |name: &str| {
+        let docs = index.with_key(&link_key(name));
+        docs.into_iter().map(|doc| index.slot_of(doc)).collect::<Vec<_>>()
+    };
+    let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
+    let called = call_of(row.id).and_then(|call| id.strip_prefix(call.of));
+    if let Some(called) = called {
+        found.extend(slots(called).into_iter().map(|slot| (slot, true)));
+    }
+    found.sort_unstable();
+    let counts = |row: &Row<'_>, is_called: bool| {
+        call_by(row.id).is_some() == is_called && (!is_joining(row) || *row.class.status == *ACTIVE)
+    };
+    // Thousands may name it: no more of them are looked at than are needed.
+    let rows = found
+        .into_iter()
+        .filter_map(|(slot, is_called)| state.row(slot).filter(|row| counts(row, is_called)));
+    rows.take(MOST_NEIGHBOURS).collect()
+}
+
+/// The documents that a record names.
+fn named_by(index: &Index, state: &State, row: &Row<'_>) -> Vec<u32> {
+    let prefix = call_by(row.id).map_or("", |call| call.of);
+    let mut named = Vec::new();
+    index.fields().read(row.record, &mut |found| {
+        if let Found::Link(id) = found
+            && named.len() < MOST_NEIGHBOURS
+        {
+            let slot = state.slot_of(&format!("{prefix}{id}"));
+            named.extend(slot.and_then(|slot| index.doc_of(slot)));
+        }
+    });
+    named
+}
+
+/// The group of each candidate that is in one: records that agree in all fields that make a group.
+fn groups(candidates: &Candidates<'_>, state: &State) -> Vec<(usize, u32)> {
+    let mut numbers: HashMap<Vec<(u16, String)>, u32> = HashMap::new();
+    let mut groups = Vec::new();
+    for (at, &doc) in candidates.docs.iter().enumerate() {
+        let mut group = Vec::new();
+        if let Some(row) = state.row(candidates.index.slot_of(doc)) {
+            candidates.index.fields().read(row.record, &mut |found| {
+                if let Found::Group(field, value) = found {
+                    group.push((field, value.to_owned()));
+                }
+            });
+        }
+        if !group.is_empty() {
+            group.sort_unstable();
+            let next = numbers.len() as u32;
+            groups.push((at, *numbers.entry(group).or_insert(next)));
+        }
+    }
+    groups
+}

@@ -1,0 +1,90 @@
+//! Which blocks matter, as of every write before the question?
+//!
+//! A recall has two sources that follow the state, each in its own time: the columns of the blocks and the index of the
+//! text. Both are brought up to date first and then read without the store, so a recall keeps no writer waiting.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::live_text::catch_up;
+use crate::blocks::{Answer, Ask, Columns};
+use crate::error::Result;
+use crate::memory;
+use crate::state::State;
+use crate::store::Store;
+use crate::store::shared::Shared;
+use crate::store::vectors::Vectors;
+use crate::text::{Filter, asked};
+
+/// What the columns take for a block while they are made, and more.
+const BLOCK_BYTES: usize = 1024;
+
+/// Brings the columns of the blocks to where the state is.
+///
+/// # Errors
+/// `Io`, where rows cannot be read; `OutOfMemory`.
+pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, vectors: &Vectors) -> Result<()> {
+    let is_behind = |columns: &Columns| columns.is_behind(state);
+    if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
+        let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
+        if is_behind(&columns) {
+            memory::could_have(columns.lacks(state) * BLOCK_BYTES)?;
+            columns.follow(state);
+            vectors.feed(state, &mut columns)?;
+        }
+    }
+    Ok(())
+}
+
+/// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
+/// log says so by now.
+fn columns_of(shared: &Shared) -> Result<Arc<RwLock<Columns>>> {
+    let columns = shared.read(Store::blocks)?;
+    let lacks = |columns: &RwLock<Columns>| {
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        columns.lacks_embeddings().then(|| columns.embeddings_seen())
+    };
+    let mut seen = lacks(&columns);
+    while seen.is_some() {
+        let again = lacks(&*shared.read(Store::blocks)?);
+        if again == seen {
+            break;
+        }
+        seen = again;
+    }
+    Ok(columns)
+}
+
+/// Answers a question about blocks, by meaning and by words, and hands out the records of those that it found.
+///
+/// # Errors
+/// `Argument` for a question that does not fit the embeddings, `Io`, `Closed`.
+pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
+    if let Some(query) = &ask.query {
+        shared.read(|store| store.vectors.check_fits(&store.state, &ask.space, query.len()))?;
+    }
+    let mut answer = answer(shared, ask)?;
+    answer.look_up(&shared.looking().state);
+    Ok(answer)
+}
+
+fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
+    let text = ask.text.as_deref().filter(|_| ask.query.is_some());
+    let stems = text.map(asked).unwrap_or_default();
+    if stems.is_empty() {
+        let columns = columns_of(shared)?;
+        return Ok(columns.read().unwrap_or_else(PoisonError::into_inner).recall(ask, None));
+    }
+    loop {
+        let live = catch_up(shared)?;
+        let columns = columns_of(shared)?;
+        // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
+        // store with the index in its hands.
+        let kept = live.kept();
+        let Some(kept) = kept.as_ref() else { continue };
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        if columns.is_of_life(&kept.life) {
+            let question = kept.index.question(&stems, &Filter::default());
+            return Ok(columns.recall(ask, Some(&question)));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! How is everything saved elsewhere, while others go on?
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{Access, Disk, DiskFile};
+use crate::error::{At, Result};
+use crate::event::stamp;
+use crate::hint::write_hint;
+use crate::layout::{LOG, Layout, SNAPSHOT};
+use crate::log::files::{copy_names, copy_range, free_name};
+use crate::log::{Log, Site};
+use crate::wal::synced::Synced;
+
+use super::compact::sync;
+use crate::store::Progress;
+use crate::store::care::{Turns, remove_backup, take_care};
+use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::vectors::is_no_file;
+
+/// A copy that is being made while others go on.
+pub struct BackingUp {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    target: PathBuf,
+    draft: PathBuf,
+    /// The log, and how much of it is committed.
+    log: Option<(Arc<dyn DiskFile>, u64)>,
+    /// Where the copied log ends, for the hint beside it.
+    reached: Option<Synced>,
+    snapshot: Option<Arc<dyn DiskFile>>,
+    /// Files of rows, and how many bytes of them the log names.
+    rows: Vec<(String, u64)>,
+    is_complete: bool,
+}
+
+impl BackingUp {
+    /// Under the lock: fixes what is to be copied, all that is committed now. What the log names stays until the copy is made,
+    /// for whoever could remove it waits for the care of the store.
+    fn start(site: &Site, log: &Log, rows: Vec<(String, u64)>, now: i64) -> Result<Self> {
+        let backups = site.layout.backups();
+        site.make_folder(&backups, site.layout.folder())?;
+        let target = free_name(&*site.disk, &backups, &stamp::spell_name(now))?;
+        let mut draft = target.clone().into_os_string();
+        draft.push(".tmp");
+        Ok(Self {
+            disk: Arc::clone(&site.disk),
+            layout: site.layout.clone(),
+            target,
+            draft: draft.into(),
+            log: log.open().map(|log| (Arc::clone(&log.file), log.walk.end)),
+            reached: log.reached(),
+            // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
+            snapshot: site.disk.open(&site.layout.snapshot(), Access::Read).ok(),
+            rows,
+            is_complete: false,
+        })
+    }
+
+    /// Copies everything, and gives the copy its name when all of it is durable; gives the folder.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn run(mut self, progress: Progress<'_>) -> Result<PathBuf> {
+        let (disk, draft) = (Arc::clone(&self.disk), self.draft.clone());
+        disk.create_dir(&draft).at(&draft)?;
+        for folder in IMMUTABLE {
+            let from = self.layout.inside(folder);
+            let names = immutable_names(&*disk, &self.layout, folder)?;
+            copy_names(&*disk, &from, &draft.join(folder), &draft, names.into_iter())?;
+        }
+        self.copy_rows(&disk, &draft)?;
+        if let Some((log, end)) = &self.log {
+            copy_range(&*disk, &**log, 0..*end, &draft.join(LOG), Some(progress))?;
+        }
+        if let Some(reached) = &self.reached {
+            // Without it a log that was cut off would look like one whose end was never synced.
+            let hint = write_hint(&*disk, &Layout::of_folder(draft.clone()), reached)?;
+            hint.sync().at(&draft)?;
+        }
+        if let Some(snapshot) = &self.snapshot {
+            let length = snapshot.length().at(&draft)?;
+            copy_range(&*disk, &**snapshot, 0..length, &draft.join(SNAPSHOT), None)?;
+        }
+        disk.sync_dir(&draft).at(&draft)?;
+        disk.rename(&draft, &self.target).at(&self.target)?;
+        self.is_complete = true;
+        let backups = self.layout.backups();
+        disk.sync_dir(&backups).at(&backups)?;
+        Ok(self.target.clone())
+    }
+
+    /// Copies the rows that the log names. Of a damaged file that is too short there is less to copy.
+    fn copy_rows(&self, disk: &Arc<dyn Disk>, draft: &Path) -> Result<()> {
+        let (from, to) = (self.layout.vectors(), draft.join(VECTORS));
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        disk.create_dir(&to).at(&to)?;
+        disk.sync_dir(draft).at(draft)?;
+        for (name, bytes) in &self.rows {
+            let path = from.join(name);
+            let rows = match disk.open(&path, Access::Read) {
+                // No file, or something else in its place: these rows are missing here, and in the copy.
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound || is_no_file(&fault) => continue,
+                opened => opened.at(&path)?,
+            };
+            let there = rows.length().at(&path)?.min(*bytes);
+            copy_range(&**disk, &*rows, 0..there, &to.join(name), None)?;
+        }
+        disk.sync_dir(&to).at(&to)
+    }
+}
+
+impl Drop for BackingUp {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            // What is left is swept away by whoever looks after the store next.
+            let _ = remove_backup(&*self.disk, &self.draft);
+        }
+    }
+}
+
+/// Copies a store that others go on using; gives the folder.
+///
+/// # Errors
+/// As [`Store::backup`](crate::store::Store::backup).
+pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<PathBuf> {
+    let _care = take_care(turns, now())?;
+    sync(turns)?;
+    let copy = turns.turn(|store| {
+        let now = now();
+        store.with_lock(now, |store| {
+            store.sync_log()?;
+            let rows = store.vectors.named_rows(&store.state);
+            BackingUp::start(&store.site, &store.log, rows, now)
+        })
+    })?;
+    copy.run(progress)
+}

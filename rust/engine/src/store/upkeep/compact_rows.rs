@@ -1,0 +1,202 @@
+//! How do the living rows leave the dead ones behind?
+//!
+//! They are copied into the file of the next generation, beside the writers. Then, under the lock, one batch says that the
+//! space has moved: a commit like any other, so everybody who follows the log moves along. The old file is garbage from then
+//! on, and removed once the log that named it is retired.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::digest::Hex;
+use crate::disk::{DiskFile, PACE_BYTES};
+use crate::error::{At, Result};
+use crate::event::draft::Draft;
+use crate::event::faces::VECTORS;
+use crate::log::Site;
+use crate::log::files::Scratch;
+use crate::state::State;
+use crate::store::care::Turns;
+use crate::store::vectors::Vectors;
+use crate::store::vectors::changes::write::free_generation;
+use crate::store::vectors::records::format::{
+    self, Bound, GROUP_ROWS, write_empty, write_gone, write_groups, write_space,
+};
+use crate::store::vectors::records::index::RowIndex;
+use crate::store::vectors::rows::check::{map_rows, row_bytes};
+
+/// Rows are worth moving when more than one in so many is dead.
+const DEAD_SHARE: u32 = 4;
+/// How much is copied at a time.
+const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// A space that is moving.
+struct Moving {
+    site: Arc<Site>,
+    old: Bound,
+    new: Bound,
+    /// The rows that come along, in order.
+    rows: Vec<u32>,
+    /// Rows up to here were looked at.
+    seen: u32,
+    copied: usize,
+    written: u64,
+    synced: u64,
+    file: Arc<dyn DiskFile>,
+    scratch: Scratch,
+}
+
+impl Moving {
+    /// Under the lock: fixes the rows that come along.
+    fn start(site: &Arc<Site>, is_log_damaged: bool, index: &RowIndex, awaited: &[String]) -> Result<Self> {
+        let folder = site.layout.vectors();
+        site.make_folder(&folder, site.layout.folder())?;
+        let old = &index.bound;
+        let generation = free_generation(site, is_log_damaged, &old.name, old.generation + 1, awaited);
+        let new = old.at(generation);
+        let name = format!("{}.tmp", format::file_name(&new));
+        let scratch = Scratch::at(&site.disk, folder.join(name));
+        Ok(Self {
+            site: Arc::clone(site),
+            old: old.clone(),
+            new,
+            rows: (0..index.rows).filter(|row| index.is_living(*row)).collect(),
+            seen: index.rows,
+            copied: 0,
+            written: 0,
+            synced: 0,
+            file: site.disk.create(scratch.path()).at(scratch.path())?,
+            scratch,
+        })
+    }
+
+    /// Under the lock: adds what was attached meanwhile, and gives the new file its name; gives the changes that say that the
+    /// space has moved, or `None` if it is another one by now.
+    fn end(mut self, vectors: &Vectors, state: &State, depth: i64) -> Result<Option<Draft>> {
+        let mut draft = Draft::default();
+        {
+            let known = vectors.known(state);
+            let index = known.spaces.spaces.get(&self.old.name);
+            let Some(index) = index.filter(|index| index.bound == self.old) else {
+                return Ok(None);
+            };
+            self.rows
+                .extend((self.seen..index.rows).filter(|row| index.is_living(*row)));
+            self.run()?;
+            draft_move(state, depth, &mut draft, index, &self.new, &self.rows)?;
+        }
+        self.scratch
+            .name(&self.site.layout.rows(&self.new.name, self.new.generation))?;
+        Ok(Some(draft))
+    }
+
+    /// Copies the rows that were not copied yet. A damaged row comes along as it is, and stays damaged.
+    fn run(&mut self) -> Result<()> {
+        let path = self.site.layout.rows(&self.old.name, self.old.generation);
+        let rows = map_rows(&*self.site.disk, &self.site.layout, &self.old, u64::MAX).at(&path)?;
+        let missing = vec![0; self.old.stride() as usize];
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES + missing.len());
+        for number in self.copied..self.rows.len() {
+            buffer.extend_from_slice(row_bytes(rows.bytes(), self.rows[number], &self.old).unwrap_or(&missing));
+            if buffer.len() >= BUFFER_BYTES {
+                self.put(&mut buffer)?;
+            }
+        }
+        self.put(&mut buffer)?;
+        self.copied = self.rows.len();
+        self.file.sync().at(self.scratch.path())
+    }
+
+    fn put(&mut self, buffer: &mut Vec<u8>) -> Result<()> {
+        self.file.write_at(buffer, self.written).at(self.scratch.path())?;
+        self.written += buffer.len() as u64;
+        if self.written - self.synced >= PACE_BYTES {
+            self.file.sync().at(self.scratch.path())?;
+            self.synced = self.written;
+        }
+        buffer.clear();
+        Ok(())
+    }
+}
+
+/// Moves every space that has too many dead rows.
+pub(in crate::store) fn compact_rows(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
+    move_spaces(turns, now, &[], |index| {
+        index.rows - index.living > index.rows / DEAD_SHARE
+    })
+}
+
+/// Moves every space whose rows lie in a file of one of these names, within `vectors/`.
+pub(in crate::store) fn make_way(turns: &impl Turns, now: &dyn Fn() -> i64, names: &[String]) -> Result<()> {
+    move_spaces(turns, now, names, |index| {
+        names.contains(&format::file_name(&index.bound))
+    })
+}
+
+/// `awaited` are files that somebody is about to bring: no space moves there.
+fn move_spaces(
+    turns: &impl Turns,
+    now: &dyn Fn() -> i64,
+    awaited: &[String],
+    moves: impl Fn(&RowIndex) -> bool,
+) -> Result<()> {
+    let moving = turns.turn(|store| {
+        if store.state.of_face(VECTORS).next().is_none() {
+            return Ok(Vec::new());
+        }
+        store.with_lock(now(), |store| {
+            let is_log_damaged = !store.log.report.damage.is_empty();
+            let known = store.vectors.known(&store.state);
+            let indexes = known.spaces.spaces.values().filter(|index| moves(index));
+            indexes
+                .map(|index| Moving::start(&store.site, is_log_damaged, index, awaited))
+                .collect()
+        })
+    })?;
+    for mut moving in moving {
+        moving.run()?;
+        turns.turn(|store| {
+            let now = now();
+            store.with_lock(now, |store| {
+                let depth = store.options.recursion_depth;
+                // What was attached meanwhile comes along, and then the log says that the space has moved.
+                match moving.end(&store.vectors, &store.state, depth)? {
+                    None => Ok(()),
+                    Some(draft) => {
+                        store.write(&[&draft], now)?;
+                        store.sync_log()
+                    }
+                }
+            })
+        })?;
+    }
+    Ok(())
+}
+
+fn draft_move(state: &State, depth: i64, draft: &mut Draft, index: &RowIndex, new: &Bound, rows: &[u32]) -> Result<()> {
+    write_space(draft, new, depth)?;
+    let mut first = 0;
+    let mut firsts = BTreeSet::new();
+    for old_rows in rows.chunks(GROUP_ROWS) {
+        let entry = |row: &u32| {
+            let id = index.owner_of(*row).map(|owner| state.spelled_id(owner));
+            let digest = index.digest_of(*row).map(|digest| Hex::spell(&digest));
+            id.zip(digest)
+        };
+        let entries: Vec<(&[u8], Hex)> = old_rows.iter().filter_map(entry).collect();
+        let entries: Vec<(&[u8], &Hex)> = entries.iter().map(|(id, digest)| (*id, digest)).collect();
+        let groups = write_groups(draft, new, first, &entries, depth)?;
+        // Taken back, or replaced by a row that was taken back, while the others were copied.
+        let gone = (first..).zip(old_rows).filter(|(_, row)| !index.is_living(**row));
+        let gone: Vec<u32> = gone.map(|(row, _)| row).collect();
+        let group_of = |row: &u32| groups.iter().rfind(|group| *group <= row);
+        for rows in gone.chunk_by(|a, b| group_of(a) == group_of(b)) {
+            write_gone(draft, new, group_of(&rows[0]).copied().unwrap_or(first), rows)?;
+        }
+        firsts.extend(groups);
+        first += old_rows.len() as u32;
+    }
+    for group in index.groups.keys().filter(|group| !firsts.contains(group)) {
+        write_empty(draft, &new.name, *group)?;
+    }
+    Ok(())
+}

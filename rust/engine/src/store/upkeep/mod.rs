@@ -1,0 +1,13 @@
+//! How is a store kept small, and saved elsewhere?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod history_files;
+
+pub(in crate::store) mod retire;
+
+pub(in crate::store) mod compact_rows;
+
+pub(in crate::store) mod compact;
+
+pub(in crate::store) mod backup;

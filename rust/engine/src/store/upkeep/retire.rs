@@ -1,0 +1,128 @@
+//! How does one log take the place of another?
+//!
+//! Base and archive stand under their final names, synced; then a log of one sentinel that names and hashes them is renamed
+//! over `events.wal`: the only commit point. What no sentinel names is garbage, and removed only under the lock.
+
+use crate::digest::Hex;
+use crate::error::{At, Result};
+use crate::event::draft::Draft;
+use crate::event::{Op, stamp};
+use crate::json::Value;
+use crate::layout::{NEW_BASE, base_name};
+use crate::log::files::Scratch;
+use crate::log::{Log, Site};
+use crate::origin::{Origin, Repair};
+use crate::snapshot;
+use crate::state::State;
+use crate::verify::BaseState;
+use crate::wal::writer::{Lines, Saying};
+
+use crate::store::files::snapshots::header_of;
+use crate::store::write::spell::system_event;
+use crate::store::{Progress, Store};
+
+const SENTINEL_ID: &str = "__compact__";
+
+/// What a sentinel says beside the state that it starts from.
+pub(in crate::store) struct Retirement {
+    /// The sentinel's label.
+    pub label: String,
+    /// The archive's name and digest, if there is one.
+    pub archive: Option<(String, String)>,
+    /// More for its data.
+    pub more: Vec<(String, Value)>,
+    /// The repair that it comes from.
+    pub repair: Option<Repair>,
+}
+
+impl Retirement {
+    /// The line that a new log begins with.
+    fn sentinel(self, log: &Log, base: &str, depth: i64, now: i64) -> Result<Lines> {
+        let mark = log.open().map(|log| *log.mark()).unwrap_or_default();
+        let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
+        let text = |text: &str| Value::Str(text.to_owned());
+        let (archive, archive_sha256) = match &self.archive {
+            Some((name, digest)) => (text(name), text(digest)),
+            None => (Value::Null, Value::Null),
+        };
+        let mut data = vec![
+            ("archive".to_owned(), archive),
+            ("archive_sha256".to_owned(), archive_sha256),
+            ("base".to_owned(), text(&base_name(base))),
+            ("base_sha256".to_owned(), text(base)),
+            ("events".to_owned(), number(mark.events)),
+            ("first_seq".to_owned(), number(mark.first_seq.unwrap_or(0))),
+            ("last_seq".to_owned(), number(mark.last_seq)),
+            ("previous_head".to_owned(), text(&header_of(log).last_hash)),
+        ];
+        data.extend(self.more);
+        let repairs: Vec<Value> = repairs(log).chain(self.repair).map(|repair| repair.value()).collect();
+        if !repairs.is_empty() {
+            data.push(("repairs".to_owned(), Value::Array(repairs)));
+        }
+        let record = Value::object([
+            ("id", text(SENTINEL_ID)),
+            ("label", Value::Str(self.label)),
+            ("data", Value::object(data)),
+        ]);
+        let mut draft = Draft::default();
+        draft.upsert_value(&record, depth, None)?;
+        let mut link = log.link();
+        link.head = None;
+        let mut lines = Lines::after(link);
+        let change = &draft.changes()[0];
+        lines.push(Saying {
+            op: Op::Compact,
+            id: SENTINEL_ID.as_bytes(),
+            record: draft.record(change),
+            ts: &stamp::digits(now.max(log.latest())),
+            depth,
+        });
+        Ok(lines)
+    }
+}
+
+/// The repairs that the present log tells of.
+fn repairs(log: &Log) -> impl Iterator<Item = Repair> {
+    let known = match log.open().map(|log| &log.origin) {
+        Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
+        _ => Vec::new(),
+    };
+    known.into_iter()
+}
+
+/// Writes a state as a base under its final name.
+///
+/// # Errors
+/// `Io`, `OutOfMemory`.
+pub(in crate::store) fn write_base(site: &Site, log: &Log, state: &mut State, progress: Progress<'_>) -> Result<Hex> {
+    let bases = site.layout.bases();
+    site.make_folder(&bases, site.layout.folder())?;
+    let scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
+    let mut writer = snapshot::Writer::base(&*site.disk, scratch.path()).at(scratch.path())?;
+    let frozen = state.freeze()?;
+    writer.add(frozen.records(), progress).at(scratch.path())?;
+    let sha256 = writer.finish_base(&header_of(log)).at(scratch.path())?.sha256;
+    scratch.name(&site.layout.base(sha256.text()))?;
+    Ok(sha256)
+}
+
+impl Store {
+    /// Swaps the log for one sentinel; the base must be there.
+    pub(in crate::store) fn retire(&mut self, retirement: Retirement, base: Hex, now: i64) -> Result<()> {
+        let lines = retirement.sentinel(&self.log, base.text(), self.options.recursion_depth, now)?;
+        self.log.retire(&lines, now)?;
+        // The memory follows the new log: the records stay, the events are those of the sentinel.
+        self.state.forget_events();
+        self.state.note(system_event(0, lines.link.next_seq - 1));
+        self.log.report.base = BaseState::Anchored;
+        self.log.report.damage.clear();
+        self.log.report.cut = None;
+        self.snapshots.read_anew(self.state.len() as u64);
+        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
+        // others would take its word for it.
+        self.make_ready()?;
+        self.log.tell_head();
+        Ok(())
+    }
+}

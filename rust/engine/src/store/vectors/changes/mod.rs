@@ -1,0 +1,15 @@
+//! How do rows come, move, go, and come back?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod named;
+
+pub(in crate::store) mod write;
+
+pub(in crate::store) mod bind;
+
+pub(in crate::store) mod salvage;
+
+pub(in crate::store) mod regain;
+
+pub(in crate::store) mod damaged;

@@ -1,0 +1,270 @@
+//! How do rows reach their file?
+//!
+//! Several threads copy, check, hash and write them, a few at a time while they are in the cache, and spell the groups that
+//! name them. Of a large attachment the first rows are on disk before the last are written, and the rest follow while the
+//! log takes the groups.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope};
+
+use crate::digest::{Hex, sha256_each};
+use crate::disk::{Access, DiskFile};
+use crate::error::{At, Error, Result};
+use crate::event::draft::Draft;
+use crate::layout::rows_name;
+use crate::log::files::{copy_range, is_taken_by_others, with_suffix};
+use crate::log::{Log, Site};
+use crate::ordered::in_order;
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS};
+use crate::store::vectors::records::ids::Attachment;
+
+/// The bits of a float32 that are all set if it is not finite.
+const EXPONENT: u32 = 0x7f80_0000;
+/// A large attachment is synced each time so much was written, while more is written: nobody has to wait for all of it at
+/// the end.
+const AHEAD_BYTES: u64 = 64 * 1024 * 1024;
+/// So much is copied, hashed and written before the next is looked at: it stays in the cache of one core meanwhile.
+const AT_ONCE_BYTES: usize = 192 * 1024;
+
+/// A sync that runs while other work is done: one at a time.
+pub(in crate::store) struct SyncAhead {
+    pub(in crate::store) file: Arc<dyn DiskFile>,
+    wanted: bool,
+    runs: AtomicBool,
+    failed: Mutex<Option<io::Error>>,
+}
+
+impl SyncAhead {
+    /// Of this file; if nobody wants it synced, nothing ever happens.
+    pub(in crate::store) fn of(file: &Arc<dyn DiskFile>, wanted: bool) -> Self {
+        Self {
+            file: Arc::clone(file),
+            wanted,
+            runs: AtomicBool::new(false),
+            failed: Mutex::default(),
+        }
+    }
+
+    /// Begins one, unless one is running.
+    fn begin<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> bool {
+        if !self.wanted || self.runs.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let sync = || {
+            if let Err(fault) = self.file.sync() {
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+            }
+            self.runs.store(false, Ordering::Relaxed);
+        };
+        if Builder::new().spawn_scoped(scope, sync).is_err() {
+            self.runs.store(false, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// What became of those that ended.
+    pub(in crate::store) fn outcome(&self) -> io::Result<()> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// What a thread makes of the rows of one group.
+#[derive(Default)]
+struct RowPiece {
+    floats: Vec<f32>,
+    digests: Vec<[u8; 32]>,
+    group: Draft,
+    refused: Option<Error>,
+}
+
+/// Where rows go.
+struct Target<'a> {
+    file: &'a dyn DiskFile,
+    bound: &'a Bound,
+    first: u32,
+    depth: i64,
+}
+
+impl Target<'_> {
+    /// Writes the rows of one group, and spells it.
+    fn write(&self, attachment: &Attachment<'_>, number: usize, piece: &mut RowPiece) -> io::Result<()> {
+        let dim = self.bound.dim;
+        let start = number * GROUP_ROWS;
+        let end = attachment.ids.len().min(start + GROUP_ROWS);
+        let each = (AT_ONCE_BYTES / (4 * dim)).max(1) * dim;
+        let mut offset = (u64::from(self.first) + start as u64) * self.bound.stride();
+        piece.digests.clear();
+        for floats in attachment.rows[start * dim..end * dim].chunks(each) {
+            // From here on only this copy counts, whatever becomes of the caller's memory.
+            piece.floats.clear();
+            piece.floats.extend_from_slice(floats);
+            if !is_finite(&piece.floats) {
+                let odd = piece.floats.chunks_exact(dim).position(|row| !is_finite(row));
+                let row = start + piece.digests.len() + odd.unwrap_or_default();
+                piece.refused = Some(not_finite(&attachment.ids.shown(row)));
+                return Ok(());
+            }
+            let bytes = as_on_disk(&piece.floats);
+            sha256_each(&bytes, 4 * dim, &mut piece.digests);
+            self.file.write_at(&bytes, offset)?;
+            offset += bytes.len() as u64;
+        }
+        let digests: Vec<Hex> = piece.digests.iter().map(Hex::spell).collect();
+        let rows: Vec<(&[u8], &Hex)> = attachment.ids.spelled(start..end).zip(&digests).collect();
+        let row = self.first + start as u32;
+        piece.refused = format::write_groups(&mut piece.group, self.bound, row, &rows, self.depth).err();
+        Ok(())
+    }
+}
+
+impl Vectors {
+    /// Puts rows behind those that the log names; gives the groups that name them.
+    ///
+    /// # Errors
+    /// `Invalid` for a vector that is not finite; `Io`.
+    pub fn write_rows<'scope>(
+        &self,
+        depth: i64,
+        (bound, first): (&Bound, u32),
+        attachment: &Attachment<'_>,
+        (scope, ahead): (&'scope Scope<'scope, '_>, &'scope SyncAhead),
+    ) -> Result<Vec<Draft>> {
+        let target = Target {
+            file: &*ahead.file,
+            bound,
+            first,
+            depth,
+        };
+        let pieces = attachment.ids.len().div_ceil(GROUP_ROWS);
+        let mut groups = Vec::with_capacity(pieces);
+        let mut refused = None;
+        let mut unsynced = 0;
+        in_order(
+            pieces as u64,
+            self.threads,
+            |number, piece| target.write(attachment, number as usize, piece),
+            |piece: &mut RowPiece| {
+                refused = piece.refused.take();
+                groups.push(std::mem::take(&mut piece.group));
+                unsynced += piece.digests.len() as u64 * bound.stride();
+                if unsynced >= AHEAD_BYTES && ahead.begin(scope) {
+                    unsynced = 0;
+                }
+                Ok::<bool, io::Error>(refused.is_none())
+            },
+        )
+        .at(&self.site.layout.rows(&bound.name, bound.generation))?;
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        if pieces as u64 * GROUP_ROWS as u64 * bound.stride() >= AHEAD_BYTES {
+            ahead.begin(scope);
+        }
+        Ok(groups)
+    }
+
+    /// The file of a space's rows, to be written; its name is durable. Whoever created it may have died before it was.
+    ///
+    /// # Errors
+    /// `Io`; the log is poisoned if a sync fails.
+    pub fn rows_file(&mut self, log: &mut Log, bound: &Bound) -> Result<Arc<dyn DiskFile>> {
+        let path = self.site.layout.rows(&bound.name, bound.generation);
+        let folder = self.site.layout.vectors();
+        let file = match self.site.disk.open(&path, Access::Write) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+                self.site.make_folder(&folder, self.site.layout.folder())?;
+                self.durable_names.remove(&path);
+                self.site.disk.create(&path).at(&path)?
+            }
+            opened => {
+                let file = opened.at(&path)?;
+                if file.is_shared().at(&path)? {
+                    self.keep_to_itself(bound, &*file)?
+                } else {
+                    file
+                }
+            }
+        };
+        if !self.durable_names.contains(&path) {
+            let synced = self.site.disk.sync_dir(&folder);
+            log.hear(synced, &folder)?;
+            self.durable_names.insert(path);
+        }
+        Ok(file)
+    }
+
+    /// Another name leads to the file of a space's rows: what is written here must not be written there.
+    fn keep_to_itself(&mut self, bound: &Bound, shared: &dyn DiskFile) -> Result<Arc<dyn DiskFile>> {
+        let path = self.site.layout.rows(&bound.name, bound.generation);
+        let length = shared.length().at(&path)?;
+        copy_range(&*self.site.disk, shared, 0..length, &path, None)?;
+        self.durable_names.remove(&path);
+        self.site.disk.open(&path, Access::Write).at(&path)
+    }
+}
+
+/// How many rows of a space lie where damaged lines of the log may have named some: as many as its file has.
+pub(in crate::store) fn rows_not_to_touch(site: &Site, is_log_damaged: bool, bound: &Bound) -> Result<u32> {
+    if !is_log_damaged {
+        return Ok(0);
+    }
+    let path = site.layout.rows(&bound.name, bound.generation);
+    match site.disk.status(&path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(0),
+        status => {
+            let rows = status.at(&path)?.length.div_ceil(bound.stride());
+            u32::try_from(rows).map_err(|_| Error::limit(format!("the space {:?} has no rows left", bound.name)))
+        }
+    }
+}
+
+/// The first generation from some on whose file can be written: a folder or a link in its place is somebody else's, and
+/// in a damaged log a file may hold rows that damaged lines named.
+pub(in crate::store) fn free_generation(
+    site: &Site,
+    is_log_damaged: bool,
+    name: &str,
+    from: u64,
+    awaited: &[String],
+) -> u64 {
+    let is_taken = |generation: &u64| {
+        // Somebody is about to bring a file of this name.
+        if awaited
+            .iter()
+            .any(|file| rows_name(name, *generation).ends_with(&format!("/{file}")))
+        {
+            return true;
+        }
+        let path = site.layout.rows(name, *generation);
+        let is_kept = is_log_damaged && site.disk.exists(&path);
+        let is_others = |path: &Path| is_taken_by_others(&*site.disk, path);
+        is_kept || is_others(&path) || is_others(&with_suffix(&path, ".tmp"))
+    };
+    (from..).find(|generation| !is_taken(generation)).unwrap_or(from)
+}
+
+/// Whether every component is a number.
+pub(in crate::store) fn is_finite(row: &[f32]) -> bool {
+    // Without a way out the compiler compares many at a time.
+    let is_odd = |value: &f32| value.to_bits() & EXPONENT == EXPONENT;
+    !row.iter().fold(false, |odd, value| odd | is_odd(value))
+}
+
+fn as_on_disk(floats: &[f32]) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        Cow::Borrowed(bytemuck::cast_slice(floats))
+    } else {
+        floats.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+}
+
+/// A vector that is refused.
+pub(in crate::store) fn not_finite(id: &str) -> Error {
+    Error::invalid("vector", format!("the vector of {id:?} is not finite"))
+}

@@ -1,0 +1,16 @@
+//! What does the log say of embeddings?
+//!
+//! The records of spaces and groups, how they are spelled, and which row is whose by them. A file uses only files above it
+//! in this list.
+
+pub(in crate::store) mod format;
+
+pub(in crate::store) mod read;
+
+pub(in crate::store) mod implied;
+
+pub(in crate::store) mod index;
+
+pub(in crate::store) mod doubt;
+
+pub(in crate::store) mod ids;

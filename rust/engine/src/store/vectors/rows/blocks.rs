@@ -1,0 +1,405 @@
+//! What does a search need of a space in memory?
+//!
+//! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
+//! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there
+//! and sweeps them where they lie. Mapped files have small pages, and codes are all that a search reads from end to end: so
+//! the searches after it bring them into memory, some each, reading each block to its place and checking it there while
+//! the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag behind by a
+//! few rows.
+
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roaring::RoaringBitmap;
+
+use super::check::{are_rows, open_rows};
+use super::codes::{Codes, CodesPlace};
+use super::companions::{Companions, codes_bytes, slot_bytes};
+use super::marks::Marks;
+use crate::disk::{Disk, DiskFile, Mapping};
+use crate::layout::Layout;
+use crate::memory::Room;
+use crate::store::vectors::records::format::Bound;
+use crate::store::vectors::records::index::{BLOCK_ROWS, Block, NONE};
+use crate::vector::companion::{GROUP_ROWS, encode_groups, group_bytes};
+use crate::vector::team::together;
+use crate::vector::{Cpu, Rows};
+
+/// A block that is not whole yet is worth a look when it has grown by so many groups.
+const GROWN_GROUPS: usize = 4;
+/// So many codes are worth to be left in the file at first, and at least so many are brought into memory at once.
+const FEWEST_FILED: usize = 32;
+/// After so many searches all codes are in memory.
+const MOST_STEPS: usize = 32;
+/// So many blocks may lie alone.
+const MOST_SINGLE: usize = 32;
+
+/// What is kept in memory of one generation of a space.
+pub struct Shelves {
+    /// The space.
+    pub bound: Bound,
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    kept: Mutex<KeptParts>,
+}
+
+#[derive(Default)]
+struct KeptParts {
+    rows: Option<(Arc<dyn DiskFile>, Arc<Mapping>)>,
+    marks: Vec<Arc<Marks>>,
+    /// Rows that the log names and the file did not hold.
+    missing: usize,
+    codes: Vec<Codes>,
+    /// How many blocks came one by one, at the end, each in a room of its own.
+    single: usize,
+    /// Codes of the first rows of a block that is not whole yet.
+    last: Option<Last>,
+    /// The file that holds codes which were not brought into memory yet, and of which blocks.
+    filed: Option<Filed>,
+}
+
+struct Filed {
+    file: Arc<dyn DiskFile>,
+    bytes: u64,
+    blocks: Range<usize>,
+}
+
+/// What there is of the last block.
+struct Last {
+    number: usize,
+    codes: Codes,
+}
+
+impl KeptParts {
+    /// Makes room for marks of so many blocks.
+    fn mark_blocks(&mut self, blocks: usize) {
+        if self.marks.len() < blocks {
+            self.marks.resize_with(blocks, Arc::default);
+        }
+    }
+}
+
+/// Everything that one search works with.
+pub struct Ready {
+    /// The rows, as far as the file holds them.
+    pub rows: Arc<Mapping>,
+    /// How many rows that is.
+    pub count: usize,
+    /// How many the log names.
+    named: u32,
+    /// The codes of the first blocks.
+    pub codes: Vec<Codes>,
+    /// What is known of the rows.
+    pub marks: Vec<Arc<Marks>>,
+}
+
+impl Ready {
+    /// The rows that failed their check, or are not there.
+    pub fn failed(&self) -> RoaringBitmap {
+        let failed = (0..).step_by(BLOCK_ROWS).zip(&self.marks);
+        let mut failed: RoaringBitmap = failed
+            .filter(|(_, marks)| !marks.is_empty())
+            .flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32))
+            .collect();
+        failed.insert_range(self.count as u32..self.named);
+        failed
+    }
+}
+
+impl Shelves {
+    /// Nothing is kept yet.
+    pub fn new(disk: &Arc<dyn Disk>, layout: &Layout, bound: &Bound) -> Self {
+        Self {
+            bound: bound.clone(),
+            disk: Arc::clone(disk),
+            layout: layout.clone(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Where the rows lie.
+    pub fn rows_path(&self) -> PathBuf {
+        self.layout.rows(&self.bound.name, self.bound.generation)
+    }
+
+    /// How many rows are known to be damaged, or were not there at the last look.
+    pub fn damaged(&self) -> usize {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.missing + kept.marks.iter().map(|marks| marks.failed().count()).sum::<usize>()
+    }
+
+    /// Whether there are such rows.
+    pub fn is_damaged(&self) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.missing > 0 || kept.marks.iter().any(|marks| !marks.is_empty())
+    }
+
+    /// Hears that a row was found damaged.
+    pub fn fail(&self, row: u32) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
+        kept.mark_blocks(number + 1);
+        kept.marks[number].fail(place);
+    }
+
+    /// Maps the rows and completes the companions.
+    ///
+    /// # Errors
+    /// What the disk says about the rows.
+    pub fn ready(&self, blocks: &[Arc<Block>], rows: u32, threads: usize) -> io::Result<Ready> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let stride = self.bound.stride();
+        let wanted = u64::from(rows) * stride;
+        let map = self.map(&mut kept, wanted)?;
+        kept.mark_blocks(blocks.len());
+        let count = (map.bytes().len() as u64 / stride).min(u64::from(rows)) as usize;
+        // They may come back, so nothing is noted about them.
+        kept.missing = rows as usize - count;
+        self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
+        self.complete_last(&mut kept, &map, blocks, count);
+        let mut codes: Vec<Codes> = kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect();
+        codes.extend(self.last_codes(&kept, count));
+        Ok(Ready {
+            rows: map,
+            count,
+            named: rows,
+            codes,
+            marks: kept.marks.clone(),
+        })
+    }
+
+    /// The rows, mapped as far as the file goes. Whoever reads what was cut off a mapped file dies, so its length is asked
+    /// for each time.
+    fn map(&self, kept: &mut KeptParts, wanted: u64) -> io::Result<Arc<Mapping>> {
+        if let Some((file, map)) = &kept.rows {
+            let mapped = map.bytes().len() as u64;
+            if mapped >= wanted && file.length()? >= mapped {
+                return Ok(Arc::clone(map));
+            }
+        }
+        kept.rows = None;
+        let Some(file) = open_rows(&*self.disk, &self.layout, &self.bound)? else {
+            return Ok(Arc::new(Mapping::nothing()));
+        };
+        let map = Arc::new(file.map(wanted)?);
+        kept.rows = Some((file, Arc::clone(&map)));
+        Ok(map)
+    }
+
+    /// Makes sure of the codes of all these blocks.
+    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+        self.bring_some(kept, rows, blocks, threads);
+        if kept.filed.is_none() && blocks.len() >= kept.codes.len() + FEWEST_FILED {
+            self.find_filed(kept, blocks, threads);
+        }
+        let known = kept.codes.len();
+        if known >= blocks.len() {
+            return;
+        }
+        let made = self.bring(&kept.marks, rows, blocks, known..blocks.len(), threads);
+        kept.single = if made.len() == 1 { kept.single + 1 } else { 0 };
+        kept.codes.extend(made);
+        if kept.single == MOST_SINGLE {
+            self.gather(kept);
+        }
+    }
+
+    /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
+    /// longer than the search that waits for them.
+    fn find_filed(&self, kept: &mut KeptParts, blocks: &[Arc<Block>], threads: usize) {
+        let known = kept.codes.len();
+        let companions = self.companions();
+        let Some((file, slots)) = companions.map(blocks.len()) else {
+            return;
+        };
+        let end = AtomicUsize::new(blocks.len());
+        let next = AtomicUsize::new(known);
+        together(threads, || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= end.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !companions.is_right(slots.bytes(), number, &blocks[number]) {
+                    end.fetch_min(number, Ordering::Relaxed);
+                }
+            }
+        });
+        let found = known..end.into_inner();
+        let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
+        let place = CodesPlace::File(Arc::new(slots));
+        kept.codes
+            .extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
+        kept.filed = (!found.is_empty()).then_some(Filed {
+            file,
+            bytes,
+            blocks: found,
+        });
+    }
+
+    /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
+    /// write to a file.
+    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+        let Some(filed) = kept.filed.take() else {
+            return;
+        };
+        if !filed.file.length().is_ok_and(|length| length >= filed.bytes) {
+            // Somebody cut it: what is gone from a mapped file must not be touched.
+            kept.codes.truncate(filed.blocks.start);
+            return;
+        }
+        let Range { start, end } = filed.blocks;
+        // A search that began before others may know fewer blocks.
+        let until = (start + (end / MOST_STEPS).max(FEWEST_FILED))
+            .min(end)
+            .min(blocks.len());
+        let some = start..until.max(start);
+        let brought = self.bring(&kept.marks, rows, blocks, some, threads);
+        let rest = start + brought.len()..end;
+        for (codes, brought) in kept.codes[start..].iter_mut().zip(brought) {
+            *codes = brought;
+        }
+        kept.filed = (!rest.is_empty()).then_some(Filed { blocks: rest, ..filed });
+    }
+
+    /// Reads or makes the codes of some blocks. They have no gaps: from the first block on that cannot be made, rows are
+    /// scored from their floats.
+    fn bring(
+        &self,
+        marks: &[Arc<Marks>],
+        rows: &Mapping,
+        blocks: &[Arc<Block>],
+        numbers: Range<usize>,
+        threads: usize,
+    ) -> Vec<Codes> {
+        let dim = self.bound.dim;
+        let each = codes_bytes(dim);
+        let companions = self.companions();
+        let Ok(mut room) = Room::new(numbers.len() * each) else {
+            return Vec::new();
+        };
+        let end = AtomicUsize::new(numbers.end);
+        let places = Mutex::new(numbers.clone().zip(room.bytes_mut().chunks_exact_mut(each)));
+        together(threads.min(numbers.len()), || {
+            loop {
+                let next = places.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((number, codes)) = next.filter(|(number, _)| *number < end.load(Ordering::Relaxed)) else {
+                    return;
+                };
+                let block = &blocks[number];
+                if companions.read(number, block, codes) {
+                    continue;
+                }
+                match self.make(&marks[number], rows.bytes(), number, block, 0..BLOCK_ROWS, codes) {
+                    Some(true) => companions.keep(number, block, codes),
+                    Some(false) => {}
+                    None => {
+                        end.fetch_min(number, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        let made = end.into_inner() - numbers.start;
+        Codes::of_blocks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
+    }
+
+    fn companions(&self) -> Companions<'_> {
+        let path = self.layout.companion(&self.bound.name, self.bound.generation);
+        Companions::new(&*self.disk, path, self.bound.dim)
+    }
+
+    /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
+    fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
+        let number = count / BLOCK_ROWS;
+        let before = kept.last.as_ref().filter(|last| last.number == number);
+        let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
+        let each = group_bytes(self.bound.dim);
+        let (old, new) = (before.len() / each, count % BLOCK_ROWS / GROUP_ROWS);
+        if new < old + GROWN_GROUPS || kept.codes.len() != number {
+            return;
+        }
+        let Ok(mut room) = Room::new(new * each) else { return };
+        let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
+        known.copy_from_slice(before);
+        let places = old * GROUP_ROWS..new * GROUP_ROWS;
+        if self
+            .make(
+                &kept.marks[number],
+                rows.bytes(),
+                number,
+                &blocks[number],
+                places,
+                fresh,
+            )
+            .is_some()
+        {
+            let codes = Codes::of_part(room);
+            kept.last = Some(Last { number, codes });
+        }
+    }
+
+    /// The codes of the block that so many rows end in. Others may have seen more of it, and be done with it.
+    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<Codes> {
+        let number = count / BLOCK_ROWS;
+        let last = kept.last.as_ref().filter(|last| last.number == number);
+        let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
+        let codes = kept.codes.get(number).or(last)?;
+        let there = count % BLOCK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
+        Some(codes.first(there))
+    }
+
+    /// Puts blocks that came one by one into one room: small rooms have small pages.
+    fn gather(&self, kept: &mut KeptParts) {
+        let dim = self.bound.dim;
+        let first = kept.codes.len() - kept.single;
+        let Ok(mut room) = Room::new(kept.single * codes_bytes(dim)) else {
+            // They stay where they are.
+            kept.single = 0;
+            return;
+        };
+        for (place, codes) in room
+            .bytes_mut()
+            .chunks_exact_mut(codes_bytes(dim))
+            .zip(&kept.codes[first..])
+        {
+            place.copy_from_slice(codes.bytes());
+        }
+        kept.codes.truncate(first);
+        let place = CodesPlace::Memory(Arc::new(room));
+        kept.codes
+            .extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
+        kept.single = 0;
+    }
+
+    /// Makes the codes of rows of a block, checking each of them; whether all are good, and the codes worth keeping.
+    fn make(
+        &self,
+        marks: &Marks,
+        rows: &[u8],
+        number: usize,
+        block: &Block,
+        places: Range<usize>,
+        codes: &mut [u8],
+    ) -> Option<bool> {
+        let dim = self.bound.dim;
+        let first = number * BLOCK_ROWS;
+        let are_right = are_rows(
+            rows,
+            (first + places.start) as u32,
+            &self.bound,
+            &block.digests[places.clone()],
+        );
+        let mut is_good = true;
+        for (place, is_right) in places.clone().zip(are_right) {
+            // What no group names is nobody's, and no damage.
+            is_good &= marks.admit(place, || is_right || block.owners[place] == NONE);
+        }
+        let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
+        let floats = bytemuck::try_cast_slice(bytes).ok()?;
+        encode_groups(Rows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
+        Some(is_good)
+    }
+}

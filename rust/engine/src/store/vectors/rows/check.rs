@@ -1,0 +1,276 @@
+//! Are the rows those that the log names?
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use crate::damage::{Damage, DamageKind};
+use crate::digest::{sha256, sha256_each};
+use crate::disk::{Access, Disk, DiskFile, Mapping};
+use crate::error::{At, Result};
+use crate::event::faces::VECTORS;
+use crate::layout::{Layout, rows_name};
+use crate::ordered::in_order;
+use crate::state::State;
+use crate::store::vectors::records::format::{self, Bound, generation_in, group_row, shown};
+use crate::store::vectors::records::implied::implied;
+use crate::store::vectors::records::read::{RowGroup, VectorRecord, read};
+
+/// How many rows of a space are reported one by one.
+const MOST_FINDINGS: usize = 100;
+
+/// ELOOP, where we can be.
+const TOO_MANY_LINKS: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
+
+/// What was found in the files of rows.
+#[derive(Default)]
+pub struct RowFindings {
+    /// What is wrong.
+    pub damage: Vec<Damage>,
+    /// What is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// Whether a row has the digest that the log names; one that the file does not hold has not.
+pub fn is_row(rows: &[u8], row: u32, bound: &Bound, digest: &[u8; 32]) -> bool {
+    row_bytes(rows, row, bound).is_some_and(|bytes| sha256(bytes).raw() == *digest)
+}
+
+/// The bytes of a row, if the file holds them.
+pub fn row_bytes<'a>(rows: &'a [u8], row: u32, bound: &Bound) -> Option<&'a [u8]> {
+    let stride = usize::try_from(bound.stride()).ok()?;
+    let start = (row as usize).checked_mul(stride)?;
+    rows.get(start..start.checked_add(stride)?)
+}
+
+/// The rows of a group that are not what the log says, those aside that were taken back.
+pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &RowGroup<'_>) -> Result<Vec<u32>> {
+    let path = layout.rows(&bound.name, bound.generation);
+    let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
+    let rows = map_rows(disk, layout, bound, end).at(&path)?;
+    Ok(bad_among(rows.bytes(), bound, group))
+}
+
+fn bad_among(rows: &[u8], bound: &Bound, group: &RowGroup<'_>) -> Vec<u32> {
+    (group.row..)
+        .zip(are_rows(rows, group.row, bound, &group.digests))
+        .filter(|(row, is_right)| !is_right && !group.gone.contains(row))
+        .map(|(row, _)| row)
+        .collect()
+}
+
+/// Which of the rows from `first` on have the digests that the log names.
+pub fn are_rows(rows: &[u8], first: u32, bound: &Bound, digests: &[[u8; 32]]) -> Vec<bool> {
+    let stride = 4 * bound.dim;
+    let rest = rows.get(first as usize * stride..).unwrap_or_default();
+    let there = (rest.len() / stride).min(digests.len());
+    let mut found = Vec::with_capacity(there);
+    sha256_each(&rest[..there * stride], stride, &mut found);
+    (0..)
+        .zip(digests)
+        .map(|(at, digest)| found.get(at) == Some(digest))
+        .collect()
+}
+
+/// The rows of a space, as far as the file goes; no rows if there is none.
+pub fn map_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, bytes: u64) -> io::Result<Mapping> {
+    open_rows(disk, layout, bound)?.map_or_else(|| Ok(Mapping::nothing()), |file| file.map(bytes))
+}
+
+/// The file of a space's rows, to be read; `None` if there is none.
+pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    match disk.open(&layout.rows(&bound.name, bound.generation), Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// All spaces with the slots of their groups, without a look at those.
+fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
+    let slots: Vec<u32> = state.of_face(VECTORS).collect();
+    let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
+    let mut dropped: HashMap<&str, u64> = HashMap::new();
+    for slot in &slots {
+        let group = format::group_space(state.spelled_id(*slot));
+        match group {
+            Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
+            None => {
+                if let Some(VectorRecord::Space(bound)) = word_in(state, *slot) {
+                    let name = bound.name.clone();
+                    spaces.entry(name).or_insert_with(nowhere).0 = bound;
+                } else if let Some(name) = format::space_name(state.spelled_id(*slot)) {
+                    dropped.extend(generation_in(state.record_in(*slot)).map(|last| (name, last)));
+                }
+            }
+        }
+    }
+    let known = |name: &str| {
+        let bound = spaces.get(name).map(|(bound, _)| bound).filter(|bound| bound.dim > 0);
+        bound
+            .map(|bound| bound.generation)
+            .or_else(|| dropped.get(name).copied())
+    };
+    for (name, bound) in implied(state, slots.iter(), known) {
+        spaces.entry(name.to_owned()).or_insert_with(nowhere).0 = bound;
+    }
+    spaces
+}
+
+/// Files that end before rows which a state names. A glance shows as much; whether rows are right takes a check.
+pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, (bound, mut groups)) in spaces_in(state) {
+        // The last group nearly always names a row that counts.
+        groups.sort_unstable_by_key(|slot| Reverse(group_row(state.spelled_id(*slot))));
+        let last_of = |slot: &u32| match word_in(state, *slot) {
+            Some(VectorRecord::Group(group)) if group.generation == bound.generation => group.living().last(),
+            _ => None,
+        };
+        let Some(last) = groups.iter().find_map(last_of) else {
+            continue;
+        };
+        let file = rows_name(&name, bound.generation);
+        match disk.status(&layout.rows(&name, bound.generation)) {
+            Err(fault) => found.push(format!("{file} cannot be read ({fault}), and the log names row {last}")),
+            Ok(status) => {
+                let there = status.length / bound.stride().max(1);
+                if there <= u64::from(last) {
+                    found.push(format!("{file} ends before row {there}, and the log names row {last}"));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Checks every row that a state names.
+///
+/// # Errors
+/// `Io`. Damage is no error.
+pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> Result<RowFindings> {
+    let spaces = spaces_in(state);
+    let mut findings = RowFindings::default();
+    let mut names: Vec<&String> = spaces.keys().collect();
+    names.sort();
+    for name in names {
+        let (bound, groups) = &spaces[name];
+        if bound.dim == 0 {
+            continue;
+        }
+        let (rows, unread) = match map_rows(disk, layout, bound, u64::MAX) {
+            Err(fault) if is_of_this_file(&fault) => (Mapping::nothing(), Some(fault)),
+            mapped => (mapped.at(&layout.rows(name, bound.generation))?, None),
+        };
+        let mut found = 0;
+        let work = |index: u64, bad: &mut Option<(RowGroup<'a>, Vec<u32>)>| {
+            *bad = match word_in(state, groups[index as usize]) {
+                Some(VectorRecord::Group(group)) if group.generation == bound.generation => {
+                    let rows = bad_among(rows.bytes(), bound, &group);
+                    (!rows.is_empty()).then_some((group, rows))
+                }
+                Some(VectorRecord::Group(group)) if group.generation < bound.generation => {
+                    let rows = group.living().collect();
+                    Some((group, rows))
+                }
+                _ => None,
+            };
+            Ok(())
+        };
+        in_order(
+            groups.len() as u64,
+            threads,
+            work,
+            |bad: &mut Option<(RowGroup<'a>, Vec<u32>)>| {
+                let Some((group, rows_of_group)) = bad.take() else {
+                    return Ok::<bool, io::Error>(true);
+                };
+                for row in rows_of_group {
+                    found += 1;
+                    if found <= MOST_FINDINGS {
+                        let id = &group.ids[(row - group.row) as usize];
+                        if group.generation < bound.generation {
+                            findings.damage.push(left_behind(bound, &group, row, id));
+                            continue;
+                        }
+                        let is_there = row_bytes(rows.bytes(), row, bound).is_some();
+                        let mut damage = row_damage(bound, row, id, is_there);
+                        if let Some(fault) = &unread {
+                            damage.reason += &format!(" ({fault})");
+                        }
+                        findings.damage.push(damage);
+                    }
+                }
+                Ok(true)
+            },
+        )
+        .at(&layout.rows(name, bound.generation))?;
+        if found > MOST_FINDINGS {
+            let more = found - MOST_FINDINGS;
+            findings.notes.push(format!("{more} more rows of {name} are damaged"));
+        }
+    }
+    Ok(findings)
+}
+
+/// Whether there is something else than a file.
+pub fn is_no_file(fault: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory};
+    // Links that lead to each other: the kind of that is not stable yet.
+    matches!(fault.kind(), InvalidInput | IsADirectory | NotADirectory) || fault.raw_os_error() == Some(TOO_MANY_LINKS)
+}
+
+/// Whether it is this file that cannot be read, and not the disk that is in trouble.
+pub fn is_of_this_file(fault: &io::Error) -> bool {
+    is_no_file(fault) || fault.kind() == io::ErrorKind::PermissionDenied
+}
+
+fn word_in(state: &State, slot: u32) -> Option<VectorRecord<'_>> {
+    read(state.spelled_id(slot), state.record_in(slot))
+}
+
+fn nowhere() -> (Bound, Vec<u32>) {
+    let bound = Bound {
+        name: String::new(),
+        model: String::new(),
+        dim: 0,
+        generation: 0,
+    };
+    (bound, Vec::new())
+}
+
+/// A row of an earlier generation: the line is lost that took it along, or took it back.
+fn left_behind(bound: &Bound, group: &RowGroup<'_>, row: u32, id: &[u8]) -> Damage {
+    let old = bound.at(group.generation);
+    let reason = format!(
+        "row {row}, the embedding of {:?}: its space has moved on without it",
+        shown(id)
+    );
+    Damage {
+        reason,
+        ..row_damage(&old, row, id, false)
+    }
+}
+
+/// A row that is not what the log says.
+pub fn row_damage(bound: &Bound, row: u32, id: &[u8], is_there: bool) -> Damage {
+    let what = if is_there {
+        "its SHA-256 is another"
+    } else {
+        "the file ends before it"
+    };
+    Damage {
+        path: rows_name(&bound.name, bound.generation),
+        offset: u64::from(row) * bound.stride(),
+        line: 0,
+        seq: None,
+        kind: if is_there {
+            DamageKind::RowAltered
+        } else {
+            DamageKind::RowMissing
+        },
+        reason: format!("row {row}, the embedding of {:?}: {what}", shown(id)),
+    }
+}

@@ -1,0 +1,66 @@
+//! Where do the codes of a block lie?
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::companions::codes_bytes;
+use crate::disk::Mapping;
+use crate::memory::Room;
+
+/// Codes of a block, wherever they lie.
+#[derive(Clone, Debug)]
+pub struct Codes {
+    place: CodesPlace,
+    start: usize,
+    length: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum CodesPlace {
+    /// In a room that many blocks share.
+    Memory(Arc<Room>),
+    /// Still in the file.
+    File(Arc<Mapping>),
+}
+
+impl Codes {
+    /// The codes.
+    pub fn bytes(&self) -> &[u8] {
+        let bytes = match &self.place {
+            CodesPlace::Memory(room) => room.bytes(),
+            CodesPlace::File(slots) => slots.bytes(),
+        };
+        &bytes[self.start..][..self.length]
+    }
+
+    /// The codes of some of the blocks that lie in one place, so far from each other.
+    pub fn of_blocks(
+        place: &CodesPlace,
+        blocks: Range<usize>,
+        stride: usize,
+        dim: usize,
+    ) -> impl Iterator<Item = Self> {
+        blocks.map(move |number| Self {
+            place: place.clone(),
+            start: number * stride,
+            length: codes_bytes(dim),
+        })
+    }
+
+    /// The codes of a block that is not whole yet: all that lies in a room.
+    pub fn of_part(room: Room) -> Self {
+        Self {
+            start: 0,
+            length: room.len(),
+            place: CodesPlace::Memory(Arc::new(room)),
+        }
+    }
+
+    /// The first of them, so many bytes at most.
+    pub fn first(&self, bytes: usize) -> Self {
+        Self {
+            length: self.length.min(bytes),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Are the companions on disk those of their rows?
+//!
+//! Their checksums guard against accidents. Whoever forges codes forges those too, and codes decide which rows are scored:
+//! so they are made again from the rows and compared.
+
+use std::io;
+
+use super::check::{are_rows, map_rows};
+use super::companions::{Companions, codes_bytes, slot_bytes};
+use crate::damage::{Damage, DamageKind};
+use crate::disk::Disk;
+use crate::layout::{Layout, index_name};
+use crate::ordered::in_order;
+use crate::state::State;
+use crate::store::vectors::records::format::Bound;
+use crate::store::vectors::records::index::{BLOCK_ROWS, Block, Spaces};
+use crate::vector::companion::encode_groups;
+use crate::vector::{Cpu, Rows};
+use crate::verify::finding;
+
+/// Finds companions that would be believed and are not those of the rows that the log names. A block with a damaged row is
+/// passed over: that row is a finding of its own, and what was made of it when it was whole is right.
+pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threads: usize) -> Vec<Damage> {
+    let mut known = Spaces::default();
+    known.follow(state, threads);
+    let mut found = Vec::new();
+    for index in known.spaces.values() {
+        let bound = &index.bound;
+        let path = layout.companion(&bound.name, bound.generation);
+        if !disk.exists(&path) {
+            continue;
+        }
+        let companions = Companions::new(disk, path.clone(), bound.dim);
+        let whole = index
+            .blocks
+            .iter()
+            .take_while(|block| block.digests.len() == BLOCK_ROWS);
+        let Some((_, slots)) = companions.map(whole.count()) else {
+            continue;
+        };
+        // Rows that cannot be mapped are findings of their own.
+        let Ok(rows) = map_rows(disk, layout, bound, u64::MAX) else {
+            continue;
+        };
+        let each = slot_bytes(bound.dim);
+        let compare = |number: u64, is_forged: &mut bool| {
+            let number = number as usize;
+            let (block, codes) = (&index.blocks[number], &slots.bytes()[number * each..]);
+            let codes = &codes[..codes_bytes(bound.dim)];
+            *is_forged = companions.is_right(slots.bytes(), number, block)
+                && made_of(rows.bytes(), bound, number, block).is_some_and(|right| right != codes);
+            Ok(())
+        };
+        let mut forged = None;
+        let mut number = 0;
+        let blocks = (slots.bytes().len() / each) as u64;
+        let outcome = in_order(blocks, threads, compare, |is_forged: &mut bool| {
+            forged = is_forged.then_some(number);
+            number += 1;
+            Ok::<_, io::Error>(forged.is_none())
+        });
+        // INVARIANT: nothing here can fail.
+        debug_assert!(outcome.is_ok());
+        if let Some(number) = forged {
+            let first = number * BLOCK_ROWS;
+            let reason = format!(
+                "the codes of rows {first} to {} are not those of the rows",
+                first + BLOCK_ROWS - 1
+            );
+            found.push(Damage {
+                offset: (number * each) as u64,
+                ..finding(&index_name(&path), DamageKind::IndexAltered, reason)
+            });
+        }
+    }
+    found
+}
+
+/// The codes of a block; `None` if one of its rows is not what the log says.
+fn made_of(rows: &[u8], bound: &Bound, number: usize, block: &Block) -> Option<Vec<u8>> {
+    let first = number * BLOCK_ROWS;
+    let are_right = are_rows(rows, first as u32, bound, &block.digests);
+    // What no group names has no digest, is nobody's, and no damage.
+    let mut rows_of_block = are_right.iter().zip(&block.digests);
+    if !rows_of_block.all(|(is_right, digest)| *is_right || *digest == [0; 32]) {
+        return None;
+    }
+    let stride = 4 * bound.dim;
+    let floats = bytemuck::try_cast_slice(rows.get(first * stride..(first + BLOCK_ROWS) * stride)?).ok()?;
+    let mut codes = vec![0; codes_bytes(bound.dim)];
+    encode_groups(Rows::packed(floats, bound.dim).ok()?, 0, &mut codes, Cpu::best()).ok()?;
+    Some(codes)
+}

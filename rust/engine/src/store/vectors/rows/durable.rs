@@ -1,0 +1,127 @@
+//! When is a row safe from a power failure?
+//!
+//! Before the log is: whoever syncs the log first syncs the files of all rows that the log has come to name since, also of
+//! those that another process wrote. In mode `full` a row is even synced before its event is written. In the others a power
+//! failure may keep an event that nobody has synced and lose its row: then the record stays, and its embedding is missing.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::check::is_of_this_file;
+use crate::disk::{Access, Disk};
+use crate::error::{At, Result};
+use crate::event::faces::VECTORS;
+use crate::log::{Barrier, Site};
+use crate::state::{State, Watermark};
+use crate::store::vectors::records::format::{self};
+
+/// Files of rows that the disk may not have yet.
+pub struct DirtyRows {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+    /// So much of the state is covered, as the log was read that time.
+    reached: Watermark,
+    reading: u64,
+}
+
+impl DirtyRows {
+    /// Waits until the disk has them.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn sync(&self) -> Result<()> {
+        for path in &self.files {
+            match self.disk.open(path, Access::Read) {
+                // A compaction moved these rows, and synced them.
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+                // Nobody can read them: they are missing, and verify says so. Nothing is wrong with the log.
+                Err(fault) if is_of_this_file(&fault) => {}
+                opened => opened.and_then(|file| file.sync()).at(path)?,
+            }
+        }
+        if self.files.is_empty() {
+            Ok(())
+        } else {
+            match self.disk.sync_dir(&self.folder) {
+                Err(fault) if is_of_this_file(&fault) => Ok(()),
+                synced => synced.at(&self.folder),
+            }
+        }
+    }
+}
+
+/// How far the disk has the rows that the log names.
+#[derive(Default)]
+pub(in crate::store) struct RowsOnDisk {
+    /// So much of the state has its rows on disk.
+    mark: Watermark,
+    /// How often the log was read anew: what was synced before then says nothing.
+    reading: u64,
+}
+
+impl RowsOnDisk {
+    /// The log was read anew: so much of the state is known to have its rows.
+    pub fn read_anew(&mut self, mark: Watermark) {
+        self.mark = mark;
+        self.reading += 1;
+    }
+
+    /// Rows were synced before the log named them: whatever came between these places has its rows.
+    pub fn go_on(&mut self, from: &Watermark, to: Watermark) {
+        if self.mark.is(from) {
+            self.mark = to;
+        }
+    }
+
+    /// Hears that rows were synced.
+    pub fn note(&mut self, rows: &DirtyRows) {
+        if rows.reading == self.reading && self.mark.is_before(&rows.reached) {
+            self.mark = rows.reached.same();
+        }
+    }
+
+    /// The files that the disk may not have yet; `None` if nothing changed since it had all.
+    pub fn dirty(&self, site: &Site, state: &State) -> Option<DirtyRows> {
+        if !self.mark.is_behind(state.changes()) {
+            return None;
+        }
+        let fresh = state.of_face_since(VECTORS, &self.mark);
+        let names: BTreeSet<(&str, u64)> = fresh
+            .iter()
+            .filter_map(|slot| format::file_of(state.spelled_id(*slot), state.record_in(*slot)))
+            .collect();
+        let files = names
+            .iter()
+            .map(|(space, generation)| site.layout.rows(space, *generation));
+        Some(DirtyRows {
+            disk: Arc::clone(&site.disk),
+            folder: site.layout.vectors(),
+            files: files.collect(),
+            reached: state.changes().watermark(),
+            reading: self.reading,
+        })
+    }
+}
+
+/// The rows that must be on disk before the log may be.
+pub(in crate::store) struct RowBarrier<'a> {
+    /// Where they are.
+    pub site: &'a Site,
+    /// What names them.
+    pub state: &'a State,
+    /// How many are there.
+    pub on_disk: &'a mut RowsOnDisk,
+}
+
+impl Barrier for RowBarrier<'_> {
+    fn sync(&mut self) -> Result<()> {
+        if let Some(rows) = self.on_disk.dirty(self.site, self.state) {
+            rows.sync()?;
+            self.on_disk.note(&rows);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Which rows does a question leave?
+//!
+//! Asking every record again for each search would cost more than the search. So the rows of a question are kept, and only
+//! records that changed since are asked again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use roaring::RoaringBitmap;
+
+use crate::error::Result;
+use crate::event::Op;
+use crate::event::line::{Event, Trust};
+use crate::state::{Query, Sieve};
+use crate::store::live_log::LiveLog;
+use crate::store::vectors::records::format;
+use crate::store::vectors::records::index::RowIndex;
+use crate::vector::Masks;
+
+/// So many changes are followed; more are as much work as asking everyone.
+const MOST_CHANGES: u64 = 2048;
+/// How many questions are remembered.
+const MOST_FILTERS: usize = 16;
+
+/// The rows of one question.
+#[derive(Clone, Debug, Default)]
+pub struct RowFilter {
+    /// The rows.
+    pub rows: RoaringBitmap,
+    /// Whether these are all rows there are.
+    pub is_all: bool,
+    masks: OnceLock<Masks>,
+    seq: u64,
+    died: usize,
+}
+
+impl RowFilter {
+    /// Some rows that are asked for once.
+    pub fn of(rows: RoaringBitmap) -> Self {
+        Self {
+            rows,
+            ..Self::default()
+        }
+    }
+
+    /// The masks of so many groups; more may come later, those are made on the spot.
+    pub fn masks(&self, groups: usize) -> &Masks {
+        self.masks.get_or_init(|| Masks::of(&self.rows, groups))
+    }
+}
+
+/// What was asked: the file of the rows, kind, status, confidence.
+type Key = (String, Option<String>, Option<String>, u64);
+
+/// Rows of earlier questions.
+#[derive(Default)]
+pub struct Filters(HashMap<Key, Arc<RowFilter>>);
+
+impl Filters {
+    /// The rows of a space whose records a query asks for.
+    pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<RowFilter>> {
+        let key = (
+            format::file_name(&index.bound),
+            query.kind.clone(),
+            query.status.clone(),
+            query.min_confidence.to_bits(),
+        );
+        let seq = live.last_seq();
+        let known = self.0.get(&key);
+        if let Some(filter) = known.filter(|filter| filter.seq == seq) {
+            return Ok(Arc::clone(filter));
+        }
+        let sieve = live.state.sieve(query);
+        let mut filter = match known {
+            Some(filter) if filter.died <= index.died.len() => follow(live, index, &sieve, filter)?,
+            _ => None,
+        }
+        .unwrap_or_else(|| RowFilter::of(all_rows(live, index, &sieve)));
+        filter.seq = seq;
+        filter.died = index.died.len();
+        filter.is_all = filter.rows.len() == u64::from(index.rows);
+        if self.0.len() >= MOST_FILTERS {
+            self.0.clear();
+        }
+        let filter = Arc::new(filter);
+        self.0.insert(key, Arc::clone(&filter));
+        Ok(filter)
+    }
+}
+
+fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {
+    let mut rows = RoaringBitmap::new();
+    // Mostly all of them are wanted: runs are quicker to put in than rows.
+    let mut run = 0..0;
+    for (row, owner) in index.living_rows() {
+        if !live.state.passes(sieve, owner) {
+            continue;
+        }
+        if run.end != row {
+            rows.insert_range(run);
+            run = row..row;
+        }
+        run.end = row + 1;
+    }
+    rows.insert_range(run);
+    rows
+}
+
+fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, row: u32) -> bool {
+    let owner = index.owner_of(row).filter(|_| index.is_living(row));
+    owner.is_some_and(|owner| live.state.passes(sieve, owner))
+}
+
+/// The rows of an earlier question, put right; `None` if too much happened, or it cannot be told what.
+fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &RowFilter) -> Result<Option<RowFilter>> {
+    let since = live.state.timeline().since(before.seq + 1);
+    let events: u64 = since.iter().map(|range| range.len() as u64).sum();
+    // A log that was compacted since does not tell all.
+    if events > MOST_CHANGES || events != live.last_seq().saturating_sub(before.seq) {
+        return Ok(None);
+    }
+    let mut rows = before.rows.clone();
+    for row in &index.died[before.died..] {
+        rows.remove(*row);
+    }
+    let mut touched = RoaringBitmap::new();
+    for range in since {
+        live.each_line(range, |line| {
+            let Ok(event) = Event::read(line, Trust::Hashes) else {
+                return;
+            };
+            if !matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch | Op::Delete) {
+                return;
+            }
+            let id = event.record_id(line);
+            if let Some(slot) = live.state.slot_spelled(id) {
+                touched.extend(index.row_of(slot));
+                if format::group_space(id) == Some(&index.bound.name)
+                    && let Some(first) = format::group_row(id)
+                {
+                    let length = index.groups.get(&first).copied().unwrap_or(0);
+                    touched.insert_range(first..first + length);
+                }
+            }
+        })?;
+    }
+    for row in touched {
+        if is_wanted(live, index, sieve, row) {
+            rows.insert(row);
+        } else {
+            rows.remove(row);
+        }
+    }
+    Ok(Some(RowFilter::of(rows)))
+}

@@ -1,0 +1,54 @@
+//! Which rows were checked against their digests, and which of them failed?
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::store::vectors::records::index::BLOCK_ROWS;
+
+const WORDS: usize = BLOCK_ROWS / 64;
+
+/// What this process knows of the rows of a block. A row that passed once is scored without another check, but checked
+/// again before it is handed out; one that failed stays so.
+#[derive(Debug, Default)]
+pub struct Marks {
+    good: [AtomicU64; WORDS],
+    bad: [AtomicU64; WORDS],
+}
+
+impl Marks {
+    /// Whether a row may be believed, asking `check` if nobody has yet.
+    #[inline]
+    pub fn admit(&self, place: usize, check: impl FnOnce() -> bool) -> bool {
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        // Each bit stands for itself, and nothing is published by it.
+        if self.bad[word].load(Ordering::Relaxed) & bit != 0 {
+            return false;
+        }
+        if self.good[word].load(Ordering::Relaxed) & bit != 0 {
+            return true;
+        }
+        let is_good = check();
+        let marks = if is_good { &self.good } else { &self.bad };
+        marks[word].fetch_or(bit, Ordering::Relaxed);
+        is_good
+    }
+
+    /// Hears that a row failed, whatever was known of it.
+    pub fn fail(&self, place: usize) {
+        self.bad[place / 64].fetch_or(1 << (place % 64), Ordering::Relaxed);
+    }
+
+    /// The places of rows that failed.
+    pub fn failed(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bad.iter().enumerate().flat_map(|(word, bits)| {
+            let bits = bits.load(Ordering::Relaxed);
+            (0..64)
+                .filter(move |bit| bits >> bit & 1 == 1)
+                .map(move |bit| word * 64 + bit)
+        })
+    }
+
+    /// Whether no row failed.
+    pub fn is_empty(&self) -> bool {
+        self.bad.iter().all(|bits| bits.load(Ordering::Relaxed) == 0)
+    }
+}

@@ -1,0 +1,19 @@
+//! Where do rows lie, and are they those that the log names?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod check;
+
+pub(in crate::store) mod marks;
+
+pub(in crate::store) mod companions;
+
+pub(in crate::store) mod codes;
+
+pub(in crate::store) mod blocks;
+
+pub(in crate::store) mod compare;
+
+pub(in crate::store) mod durable;
+
+pub(in crate::store) mod filter;

@@ -1,0 +1,154 @@
+//! What may be asked about embeddings, apart from which are near?
+
+use std::path::PathBuf;
+
+use crate::damage::{Damage, DamageKind};
+use crate::disk::{Access, read_upto};
+use crate::error::{At, Error, Result};
+use crate::layout::rows_name;
+use crate::state::{State, unspelled};
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::format::Bound;
+use crate::store::vectors::records::index::RowIndex;
+use crate::store::vectors::rows::check::{is_row, row_damage};
+
+/// What there is to say about a space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpaceReport {
+    /// Its name.
+    pub name: String,
+    /// The model that it is bound to.
+    pub model: String,
+    /// How many components its rows have.
+    pub dim: usize,
+    /// Which file holds them.
+    pub generation: u64,
+    /// How many rows the log names.
+    pub rows: u32,
+    /// How many of them are the embedding of a record.
+    pub living: u32,
+    /// How many bytes the rows take.
+    pub bytes: u64,
+    /// How many rows this process has found damaged so far.
+    pub damaged: usize,
+    /// Whether it is asked when no space is named.
+    pub is_default: bool,
+}
+
+/// Where the rows of a space lie.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// The file.
+    pub path: PathBuf,
+    /// How many rows there are.
+    pub rows: u32,
+    /// How many components each has.
+    pub dim: usize,
+    /// The record of each row; none where a row is nobody's embedding any more.
+    pub ids: Vec<Option<String>>,
+}
+
+impl Vectors {
+    /// Whether a question of so many numbers can be compared with a space; nobody minds if there is none of that name.
+    ///
+    /// # Errors
+    /// `Argument` if it cannot.
+    pub fn check_fits(&self, state: &State, space: &str, numbers: usize) -> Result<()> {
+        let known = self.known(state);
+        let Some(bound) = known.spaces.spaces.get(space).map(|index| &index.bound) else {
+            return Ok(());
+        };
+        if bound.dim == numbers {
+            return Ok(());
+        }
+        let (dim, model) = (bound.dim, &bound.model);
+        let reason = format!("{numbers} numbers for a query do not fit {dim} of '{model}'");
+        Err(Error::argument("embedding", reason))
+    }
+
+    /// All spaces, by name.
+    pub fn spaces(&self, state: &State) -> Vec<SpaceReport> {
+        let known = self.known(state);
+        let report = |index: &RowIndex| SpaceReport {
+            name: index.bound.name.clone(),
+            model: index.bound.model.clone(),
+            dim: index.bound.dim,
+            generation: index.bound.generation,
+            rows: index.rows,
+            living: index.living,
+            bytes: u64::from(index.rows) * index.bound.stride(),
+            damaged: known
+                .shelves
+                .get(&index.bound.name)
+                .map_or(0, |shelves| shelves.damaged()),
+            is_default: known.spaces.choice() == index.bound.name,
+        };
+        known.spaces.spaces.values().map(report).collect()
+    }
+
+    /// The embedding of a record as bytes, little-endian; `None` if it has none.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
+    pub fn embedding(&self, state: &State, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        let mut known = self.known(state);
+        let index = known.find(space)?;
+        let Some(row) = state.slot_of(id).and_then(|slot| index.row_of(slot)) else {
+            return Ok(None);
+        };
+        let bound = &index.bound;
+        let path = self.site.layout.rows(&bound.name, bound.generation);
+        let mut bytes = Vec::new();
+        match self.site.disk.open(&path, Access::Read) {
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => 0,
+            opened => {
+                let offset = u64::from(row) * bound.stride();
+                read_upto(&*opened.at(&path)?, &mut bytes, offset, bound.stride() as usize).at(&path)?
+            }
+        };
+        if is_row(&bytes, 0, bound, &index.digest_of(row).unwrap_or_default()) {
+            return Ok(Some(bytes));
+        }
+        let is_there = bytes.len() as u64 == bound.stride();
+        let damage = row_damage(bound, row, &crate::state::spelled(id), is_there);
+        if is_there {
+            let bound = bound.clone();
+            self.shelves_of(&mut known, &bound).fail(row);
+        }
+        Err(Error::Corrupted(Box::new(damage)))
+    }
+
+    /// Hears what was found damaged: such rows are passed over from now on.
+    pub fn note_damage(&self, state: &State, found: &[Damage]) {
+        let mut known = self.known(state);
+        for damage in found.iter().filter(|damage| damage.kind == DamageKind::RowAltered) {
+            let bounds = known.spaces.spaces.values().map(|index| &index.bound);
+            let of_file = |bound: &&Bound| rows_name(&bound.name, bound.generation) == damage.path;
+            let Some(bound) = bounds.into_iter().find(of_file).cloned() else {
+                continue;
+            };
+            if let Ok(row) = u32::try_from(damage.offset / bound.stride()) {
+                self.shelves_of(&mut known, &bound).fail(row);
+            }
+        }
+    }
+
+    /// Where the rows of a space lie, and whose they are.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub fn matrix(&self, state: &State, space: Option<&str>) -> Result<Matrix> {
+        let known = self.known(state);
+        let index = known.find(space)?;
+        let name = |row: u32| {
+            let owner = index.owner_of(row).filter(|_| index.is_living(row))?;
+            Some(unspelled(state.spelled_id(owner)))
+        };
+        Ok(Matrix {
+            path: self.site.layout.rows(&index.bound.name, index.bound.generation),
+            rows: index.rows,
+            dim: index.bound.dim,
+            ids: (0..index.rows).map(name).collect(),
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! Which rows are near, and what else may be asked about them?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod query;
+
+pub(in crate::store) mod nearby;
+
+pub(in crate::store) mod ask;
+
+pub(in crate::store) mod feed;

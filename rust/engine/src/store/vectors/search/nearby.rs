@@ -1,0 +1,244 @@
+//! How near are the records that a search may find?
+//!
+//! The store knows whose a row is, the index of words which records pass. So a search takes the living rows along, narrows
+//! them without the store, and asks for the best of those. What words or neighbours put forward is scored one by one.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roaring::RoaringBitmap;
+
+use super::query::{Question, VectorSearch, floats};
+use crate::error::{At, Error, Result};
+use crate::state::{Changes, Query};
+use crate::store::live_log::LiveLog;
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::index::BLOCK_ROWS;
+use crate::store::vectors::rows::blocks::{Ready, Shelves};
+use crate::store::vectors::rows::check::is_row;
+use crate::store::vectors::rows::filter::RowFilter;
+use crate::text;
+use crate::vector::score::Scorer;
+use crate::vector::{Cpu, Rows};
+
+/// How many filters are remembered.
+const MOST_NARROWED: usize = 8;
+/// So many changes are followed.
+const MOST_CHANGES: usize = 4096;
+
+/// All living rows of a space, taken along for one search.
+pub(in crate::store) struct Nearby {
+    search: VectorSearch,
+    living: Arc<RowFilter>,
+    vector: Vec<f32>,
+}
+
+/// The cosines of a search.
+pub(in crate::store) struct Near {
+    /// The slots of the nearest records that pass, and their cosines, best first.
+    pub best: Vec<(u32, f64)>,
+    nearby: Nearby,
+    ready: Ready,
+    scorer: Scorer,
+}
+
+impl Vectors {
+    /// Takes along what is needed to say how near records are.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub(in crate::store) fn start_nearby(
+        &self,
+        live: LiveLog<'_>,
+        space: Option<&str>,
+        vector: &[f32],
+    ) -> Result<Nearby> {
+        let everyone = Query {
+            min_confidence: f64::NEG_INFINITY,
+            faces: true,
+            ..Query::default()
+        };
+        let search = self.start_search(
+            live,
+            &Question {
+                space,
+                query: everyone,
+                ..Question::default()
+            },
+        )?;
+        Ok(Nearby {
+            living: Arc::clone(&search.filter),
+            vector: vector.to_vec(),
+            search,
+        })
+    }
+}
+
+impl Nearby {
+    /// The search that it is.
+    pub fn search(&self) -> &VectorSearch {
+        &self.search
+    }
+
+    /// The nearest of the rows that are left.
+    ///
+    /// # Errors
+    /// `Argument` for a vector of another dimension or that is not finite, `Io`.
+    pub fn run(mut self, pool: usize) -> Result<Near> {
+        self.search.k = pool.min(self.search.rows as usize);
+        let found = self.search.run(&self.vector, self.vector.len())?;
+        let owner = |row: u32| self.search.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
+        let best = found.iter().flatten();
+        let best = best.map(|hit| (owner(hit.row), f64::from(hit.score))).collect();
+        let path = self.search.shelves.rows_path();
+        let ready = self.search.ready().at(&path)?;
+        Ok(Near {
+            best,
+            scorer: Scorer::new(&self.vector, Cpu::best()),
+            nearby: self,
+            ready,
+        })
+    }
+}
+
+impl Near {
+    /// The rows that it was made of.
+    pub fn nearby(&self) -> &Nearby {
+        &self.nearby
+    }
+
+    /// Whether the embedding of a record that has a cosine is still what the log says.
+    pub fn check_again(&self, slot: u32) -> bool {
+        let row = self.nearby.search.rows_by_slot.get(slot as usize);
+        row.is_some_and(|row| self.nearby.search.check_again(&self.ready, *row))
+    }
+
+    /// The cosine of a record, whether it is among the best or not; none without an embedding that can be believed.
+    pub fn cosine(&self, slot: u32) -> Option<f64> {
+        let Nearby { search, living, .. } = &self.nearby;
+        let row = *search.rows_by_slot.get(slot as usize)?;
+        if !living.rows.contains(row) || row as usize >= self.ready.count {
+            return None;
+        }
+        let bound = &search.shelves.bound;
+        let bytes = &self.ready.rows.bytes()[..self.ready.count * 4 * bound.dim];
+        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
+        let check = || is_row(bytes, row, bound, &search.blocks[number].digests[place]);
+        if !self.ready.marks[number].admit(place, check) {
+            return None;
+        }
+        let rows = Rows::packed(floats(bytes).ok()?, bound.dim).ok()?;
+        Some(f64::from(self.scorer.score(rows.row(row))))
+    }
+}
+
+/// The rows of earlier searches. To ask every record again after each write would cost more than the search.
+/// INVARIANT: all of them are of one index; when another one is made, they are forgotten.
+#[derive(Default)]
+pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<NarrowedRows>>>);
+
+struct NarrowedRows {
+    shelves: Arc<Shelves>,
+    living: Arc<RowFilter>,
+    changes: usize,
+    wanted: text::Filter,
+    rows: Arc<RowFilter>,
+}
+
+/// The slots that changed between two counts of changes.
+#[derive(Default)]
+pub(in crate::store) struct Recent {
+    pub from: usize,
+    pub until: usize,
+    pub slots: Vec<u32>,
+}
+
+impl Narrowed {
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<NarrowedRows>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all.
+    pub fn forget(&self) {
+        self.known().clear();
+    }
+
+    fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<NarrowedRows>> {
+        let is_same = |one: &&Arc<NarrowedRows>| one.is_for(&nearby.search.shelves, wanted);
+        self.known().iter().find(is_same).cloned()
+    }
+
+    /// What changed since this was asked before; nothing if that is too much to follow.
+    pub fn recent(&self, nearby: &Nearby, wanted: &text::Filter, changes: &Changes) -> Recent {
+        let before = self.before(nearby, wanted).map(|known| known.changes);
+        let slots =
+            |from: usize| Some((from, changes.since_count(from)?)).filter(|(_, slots)| slots.len() <= MOST_CHANGES);
+        before
+            .and_then(slots)
+            .map_or_else(Recent::default, |(from, slots)| Recent {
+                from,
+                until: changes.count(),
+                slots: slots.to_vec(),
+            })
+    }
+
+    /// Leaves the rows of those records that an index lets pass, which knows so many changes.
+    pub fn narrow(
+        &self,
+        nearby: &mut Nearby,
+        index: &text::Index,
+        changes: usize,
+        wanted: &text::Filter,
+        recent: &Recent,
+    ) {
+        let question = index.question(&[], wanted);
+        let passes = |row: &u32| {
+            let block = &nearby.search.blocks[*row as usize / BLOCK_ROWS];
+            let doc = index.doc_of(block.owners[*row as usize % BLOCK_ROWS]);
+            doc.is_some_and(|doc| question.passes(doc))
+        };
+        let rows = match self.before(nearby, wanted) {
+            Some(before) if before.changes == changes && Arc::ptr_eq(&before.living, &nearby.living) => {
+                nearby.search.filter = Arc::clone(&before.rows);
+                return;
+            }
+            Some(before) if before.changes == recent.from && (recent.from..=recent.until).contains(&changes) => {
+                let mut touched = &before.living.rows ^ &nearby.living.rows;
+                let by_slot = &nearby.search.rows_by_slot;
+                touched.extend(recent.slots.iter().filter_map(|slot| by_slot.get(*slot as usize)));
+                let kept = &before.rows.rows - &touched;
+                touched &= &nearby.living.rows;
+                kept | touched.iter().filter(passes).collect::<RoaringBitmap>()
+            }
+            _ => nearby.living.rows.iter().filter(passes).collect(),
+        };
+        let mut rows = RowFilter::of(rows);
+        rows.is_all = rows.rows.len() == u64::from(nearby.search.rows);
+        nearby.search.filter = Arc::new(rows);
+        let mut known = self.known();
+        known.retain(|one| !one.is_for(&nearby.search.shelves, wanted));
+        if known.len() == MOST_NARROWED {
+            known.remove(0);
+        }
+        known.push(Arc::new(NarrowedRows {
+            shelves: Arc::clone(&nearby.search.shelves),
+            living: Arc::clone(&nearby.living),
+            changes,
+            wanted: wanted.clone(),
+            rows: Arc::clone(&nearby.search.filter),
+        }));
+    }
+}
+
+impl NarrowedRows {
+    fn is_for(&self, shelves: &Arc<Shelves>, wanted: &text::Filter) -> bool {
+        Arc::ptr_eq(&self.shelves, shelves) && self.wanted == *wanted
+    }
+}
+
+/// Says that embeddings are those of now.
+pub(in crate::store) fn no_past() -> Error {
+    Error::argument(
+        "as_of",
+        "embeddings are kept as they are now, so a vector cannot be asked about the past; leave out one of the two",
+    )
+}

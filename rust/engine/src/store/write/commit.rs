@@ -1,0 +1,201 @@
+//! How does a change become part of the log?
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::event::draft::Draft;
+use crate::options::Durability;
+
+use super::spell::{Committed, check_patches};
+use crate::store::ahead::Ahead;
+use crate::store::{Store, Syncing};
+
+/// Commits that are written and wait for their common sync.
+pub struct Group {
+    outcomes: Vec<Result<Committed>>,
+    syncing: Option<Syncing>,
+    rushed: bool,
+}
+
+impl Group {
+    /// Waits for the disk, if this group asks for it.
+    ///
+    /// # Errors
+    /// What the disk says; [`Store::end_group`] must hear of it.
+    pub fn run(&self) -> Result<()> {
+        self.syncing.as_ref().map_or(Ok(()), Syncing::run)
+    }
+}
+
+impl Store {
+    /// Writes a draft as one atomic batch. `now` is in microseconds since 1970.
+    ///
+    /// # Errors
+    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
+    pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+        self.with_lock(now, |store| {
+            let committed = store.check_and_write(draft, now)?;
+            store.sync_if_due(now)?;
+            Ok(committed)
+        })
+    }
+
+    /// Writes a draft, but leaves a sync that is due in mode `normal` to the caller, who can wait for it while others go on.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub fn commit_unsynced(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+        self.with_lock(now, |store| {
+            let committed = store.check_and_write(draft, now)?;
+            store.sync_if_promised(now)?;
+            Ok(committed)
+        })
+    }
+
+    /// The same for several drafts that are one atomic batch, with the lines that were spelled ahead if they still fit.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
+        self.with_lock(now, |store| {
+            check_patches(&store.state, parts)?;
+            let committed = store.write_ahead(parts, ahead, now)?;
+            store.sync_if_promised(now)?;
+            Ok(committed)
+        })
+    }
+
+    fn sync_if_promised(&mut self, now: i64) -> Result<()> {
+        if self.syncs_every_commit() {
+            self.sync_if_due(now)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a draft only if none of its records is there yet; `None` if one is.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub fn commit_new(&mut self, draft: &Draft, now: i64) -> Result<Option<Committed>> {
+        self.with_lock(now, |store| {
+            let mut ids = draft.changes().iter().map(|change| draft.id(change));
+            if ids.any(|id| store.state.length_of(id).is_some()) {
+                return Ok(None);
+            }
+            let committed = store.write(&[draft], now)?;
+            store.sync_if_due(now)?;
+            Ok(Some(committed))
+        })
+    }
+
+    /// Writes several drafts, each an atomic batch of its own, under one lock and in mode `full` with one sync for all.
+    /// That sync is the caller's to run, without the store, and then to end with [`Store::end_group`].
+    ///
+    /// # Errors
+    /// As `commit`, for all of them.
+    pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
+        let rushed = self.begin(now)?;
+        if let Err(fault) = self.log.check_is_there() {
+            self.log.rest(now, false);
+            return Err(fault);
+        }
+        let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
+        if !outcomes.iter().all(Result::is_ok) {
+            self.log.doubt();
+        }
+        let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
+        Ok(Group {
+            outcomes,
+            syncing,
+            rushed,
+        })
+    }
+
+    /// Whether nothing is acknowledged before it is on disk.
+    pub fn syncs_every_commit(&self) -> bool {
+        self.options.durability == Durability::Full
+    }
+
+    /// Whether what is acknowledged is synced soon, by whoever looks after the store.
+    pub(in crate::store) fn syncs_later(&self) -> bool {
+        self.options.durability == Durability::Normal
+    }
+
+    /// Hears how the sync of a group went, and lets go.
+    ///
+    /// # Errors
+    /// What the sync said: none of the group is acknowledged then.
+    pub fn end_group(&mut self, group: Group, synced: Result<()>, now: i64) -> Result<Vec<Result<Committed>>> {
+        let told = match &group.syncing {
+            Some(syncing) => self.end_sync(syncing, synced),
+            None => Ok(()),
+        };
+        if told.is_err() {
+            self.log.forget();
+            self.log.doubt();
+        }
+        self.log.rest(now, group.rushed && told.is_ok());
+        told.map(|()| group.outcomes)
+    }
+
+    /// Runs a change under the lock, on the newest state.
+    pub(in crate::store) fn with_lock<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_regardless(now, |store| {
+            store.log.check_is_there()?;
+            change(store)
+        })
+    }
+
+    /// The same, also if the log is lost: for those who bring it back.
+    pub(in crate::store) fn with_lock_regardless<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let rushed = self.begin(now)?;
+        let outcome = change(self);
+        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
+        // nobody to end a lease.
+        if outcome.is_err() {
+            self.log.doubt();
+        }
+        self.log.rest(now, rushed && outcome.is_ok());
+        outcome
+    }
+
+    /// Runs something short under the lock, whether this store has it already or not.
+    pub(in crate::store) fn with_lock_for_a_moment<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.log.is_locked() {
+            return act(self);
+        }
+        self.log.hold_lock()?;
+        let outcome = act(self);
+        self.log.let_go();
+        outcome
+    }
+
+    /// Takes the lock and the newest state; says whether the last change is only just over.
+    fn begin(&mut self, now: i64) -> Result<bool> {
+        self.check_open()?;
+        self.log.check_poison()?;
+        let rushed = self.log.take_lock(now)?;
+        if let Err(fault) = self.prepare(now) {
+            self.log.doubt();
+            self.log.rest(now, false);
+            return Err(fault);
+        }
+        Ok(rushed)
+    }
+
+    fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+        check_patches(&self.state, &[draft])?;
+        self.write(&[draft], now)
+    }
+}

@@ -1,0 +1,17 @@
+//! How does a change become part of the log?
+//!
+//! A file uses only files above it in this list.
+
+pub(in crate::store) mod adopt;
+
+pub(in crate::store) mod spell;
+
+pub(in crate::store) mod pending;
+
+pub(in crate::store) mod commit;
+
+pub(in crate::store) mod optimistic;
+
+pub(in crate::store) mod attach;
+
+pub(in crate::store) mod ingest;

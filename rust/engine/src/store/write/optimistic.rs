@@ -1,0 +1,108 @@
+//! How does a change come in that was made from what somebody has read?
+//!
+//! Whoever reads notes where the log ended: the head, and the place behind it. A change made from that is written only if
+//! the log still goes on from this head and no event behind it speaks of what was read. A seq would not do: after a restore
+//! other events have the same ones.
+
+use super::spell::check_patches;
+use crate::error::Result;
+use crate::event::draft::Draft;
+use crate::event::line::{Event, Trust};
+use crate::origin::Origin;
+use crate::store::live_log::LiveLog;
+use crate::store::vectors::Attachment;
+use crate::store::vectors::changes::bind::check_attachment;
+use crate::store::{Committed, Store};
+
+/// Where a log ended when somebody read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bookmark {
+    /// The hash of the last event, or nothing.
+    pub head: String,
+    /// The place behind it.
+    pub end: u64,
+}
+
+/// What is written as one atomic batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The changes.
+    pub draft: &'a Draft,
+    /// Embeddings, of records that are there or come with the changes.
+    pub attachments: &'a [Attachment<'a>],
+    /// Where the log ended when it was read, and the ids that were.
+    pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
+}
+
+impl Store {
+    /// Where the log ends now; what is read afterwards is at least as new.
+    pub fn bookmark(&self) -> Bookmark {
+        Bookmark {
+            head: self.head(),
+            end: self.log.open().map_or(0, |log| log.walk.end),
+        }
+    }
+
+    /// Writes changes and embeddings as one atomic batch: a record and its embedding are born together or not at all. With
+    /// a reading nothing is written, and `None` given, if an event behind its bookmark speaks of one of the ids that were
+    /// read, or nobody can say what came after it. Whoever reads anew has a bookmark that can be told.
+    ///
+    /// # Errors
+    /// As `commit` and `attach`.
+    pub fn commit_change(&mut self, change: &Change<'_>, now: i64) -> Result<Option<Committed>> {
+        for attachment in change.attachments {
+            check_attachment(attachment)?;
+        }
+        self.with_lock(now, |store| {
+            if let Some((since, read)) = change.unless_changed {
+                let Some(first) = first_behind(store.live(), since)? else {
+                    return Ok(None);
+                };
+                if read.iter().any(|id| store.state.is_spoken_of_from(id, first)) {
+                    return Ok(None);
+                }
+            }
+            check_patches(&store.state, &[change.draft])?;
+            let committed = match change.attachments {
+                [] => store.write(&[change.draft], now)?,
+                attachments => store.write_with(change.draft, attachments, now)?,
+            };
+            store.sync_if_due(now)?;
+            Ok(Some(committed))
+        })
+    }
+}
+
+/// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
+/// log is another one, or was compacted and began anew somewhere behind it.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Result<Option<u32>> {
+    let Some(log) = live.open else {
+        return Ok((since.head.is_empty()).then_some(0));
+    };
+    let timeline = live.state.timeline();
+    if log.walk.mark().head.is_some_and(|head| head.text() == since.head) {
+        return Ok(Some(timeline.len() as u32));
+    }
+    match &log.origin {
+        // A log that begins with a compaction began before its first event.
+        Origin::Ours(_) | Origin::Foreign if since.head.is_empty() => return Ok(None),
+        // What the compaction started from is what was read. A repair may have started from less.
+        Origin::Ours(sentinel) if !sentinel.repaired && sentinel.previous_head == since.head => {
+            return Ok(Some(0));
+        }
+        _ => {}
+    }
+    let next = timeline.index_from(since.end);
+    if timeline.offset(next as usize) != Some(since.end) {
+        return Ok(None);
+    }
+    let mut goes_on = false;
+    live.each_line(next as usize..next as usize + 1, |line| {
+        let event = Event::read(line, Trust::Hashes);
+        goes_on = event.is_ok_and(|event| event.prev_hash(line) == since.head.as_bytes());
+    })?;
+    Ok(goes_on.then_some(next))
+}

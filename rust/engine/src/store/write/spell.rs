@@ -1,0 +1,239 @@
+//! What does a change look like in the log, and what does the state make of it?
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::event::draft::{Change, Draft};
+use crate::event::{Coming, Known, Op};
+use crate::json::RecordSpans;
+use crate::log::Log;
+use crate::origin::ADOPT_ID;
+use crate::state::State;
+use crate::verify::BaseState;
+use crate::wal::writer::{Lines, Saying};
+
+use super::adopt::adopt;
+use crate::store::Store;
+use crate::store::ahead::Ahead;
+
+/// What a record may grow to by patches, with room for the rest of its line.
+const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
+
+/// What a commit wrote.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// The seq of the first change; a batch's `begin` stands before it.
+    pub first_seq: u64,
+    /// The seq after the last change.
+    pub next_seq: u64,
+    /// The line of the last change, without its newline.
+    pub last_line: Vec<u8>,
+}
+
+/// An event of the log's own, as far as the state is concerned: it only has a place.
+pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
+    Known {
+        op: Op::Other,
+        id: b"",
+        record: b"{}",
+        fields: RecordSpans::default(),
+        hash: b"",
+        offset,
+        seq,
+    }
+}
+
+/// Where the lines of a batch stand in the log.
+pub(in crate::store) struct WrittenAt<'a> {
+    pub(in crate::store) base: u64,
+    /// Where each of them begins, from `base` on.
+    pub(in crate::store) starts: &'a [usize],
+    pub(in crate::store) next_seq: u64,
+}
+
+/// Shows the state what was written.
+pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
+    let WrittenAt { base, starts, next_seq } = place;
+    let (system, written) = starts.split_at(starts.len() - count(parts));
+    let mut seq = next_seq - starts.len() as u64;
+    for start in system {
+        state.note(system_event(base + *start as u64, seq));
+        seq += 1;
+    }
+    for ((draft, change), start) in changes(parts).zip(written) {
+        state.apply(Known {
+            op: change.op,
+            id: draft.id(change),
+            record: draft.record(change),
+            fields: change.fields,
+            hash: b"",
+            offset: base + *start as u64,
+            seq,
+        });
+        seq += 1;
+    }
+}
+
+/// How many changes the parts of a batch have.
+fn count(parts: &[impl Borrow<Draft>]) -> usize {
+    parts.iter().map(|part| part.borrow().changes().len()).sum()
+}
+
+/// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
+fn coming(parts: &[impl Borrow<Draft>]) -> Coming {
+    let own = Coming {
+        events: 2,
+        ..Coming::default()
+    };
+    parts.iter().fold(own, |sum, part| sum.and(part.borrow().coming()))
+}
+
+/// The changes of all parts, each with the draft that holds it.
+fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Change)> {
+    let drafts = parts.iter().map(Borrow::borrow);
+    drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
+}
+
+/// A patch needs a record to change, and the result must fit into a line.
+pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    if !parts.iter().any(|part| part.borrow().has_patches()) {
+        return Ok(());
+    }
+    let mut born = std::collections::HashMap::new();
+    for (draft, change) in changes(parts) {
+        let (id, record) = (draft.id(change), draft.record(change));
+        match change.op {
+            Op::Upsert => {
+                born.insert(id, record.len());
+            }
+            Op::Patch => {
+                let shown = || String::from_utf8_lossy(id).into_owned();
+                let known = born.get(id).copied().or_else(|| state.length_of(id));
+                let Some(length) = known else {
+                    return Err(Error::invalid(
+                        "id",
+                        format!("there is no record \"{}\" to patch", shown()),
+                    ));
+                };
+                if length + record.len() + id.len() > PATCHED_LIMIT_BYTES {
+                    return Err(Error::too_large(
+                        "patch",
+                        format!("\"{}\" would outgrow 16 MiB", shown()),
+                    ));
+                }
+                born.insert(id, length + record.len());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Says what was written, and keeps the memory of the lines for the next ones.
+fn put_away(log: &mut Log, lines: Lines, changes: usize) -> Committed {
+    let last = lines.starts.len().checked_sub(1);
+    let committed = Committed {
+        first_seq: lines.link.next_seq - changes as u64,
+        next_seq: lines.link.next_seq,
+        last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+    };
+    log.keep_memory(lines);
+    committed
+}
+
+/// Makes the lines of a batch.
+fn spell(
+    log: &mut Log,
+    depth: i64,
+    parts: &[impl Borrow<Draft>],
+    coming: Coming,
+    adoption: Option<String>,
+    now: i64,
+) -> Result<Lines> {
+    let ts = log.stamp(now);
+    let mut lines = log.fresh_lines();
+    if let Some(record) = adoption {
+        lines.push(Saying {
+            op: Op::Adopt,
+            id: ADOPT_ID,
+            record: record.as_bytes(),
+            ts: &ts,
+            depth,
+        });
+    }
+    lines.make_room(coming)?;
+    lines.begin(count(parts), &ts, depth);
+    for part in parts {
+        lines.add(part.borrow(), &ts, depth);
+    }
+    Ok(lines)
+}
+
+impl Store {
+    /// Gives a foreign base its anchor, if it has none yet.
+    pub(in crate::store) fn anchor(&mut self, now: i64) -> Result<()> {
+        match self.log.report.base {
+            BaseState::Unanchored => self.write(&[], now).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Under the lock: makes one batch of the parts, puts it behind the log and shows it to the state.
+    pub(in crate::store) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
+        let (lines, base) = self.put(parts, None, now)?;
+        let place = WrittenAt {
+            base,
+            starts: &lines.starts,
+            next_seq: lines.link.next_seq,
+        };
+        take_in(&mut self.state, parts, place);
+        self.write_due_snapshot();
+        Ok(put_away(&mut self.log, lines, count(parts)))
+    }
+
+    /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
+    pub(in crate::store) fn write_ahead(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
+        let (lines, base) = self.put(parts, Some(ahead), now)?;
+        self.pending.take_in_later(&mut self.state, parts, &lines, base);
+        self.write_due_snapshot();
+        Ok(put_away(&mut self.log, lines, count(parts)))
+    }
+
+    /// Puts a batch behind the log; gives its lines and where they stand.
+    fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64)> {
+        if count(parts) > 0 {
+            self.log.check_end_is_known()?;
+        }
+        let coming = coming(parts);
+        let adoption = adopt(&self.site, self.log.report.base)?;
+        let adopts = adoption.is_some();
+        let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
+        let lines = match ahead.filter(fits) {
+            Some(ahead) => ahead.lines,
+            None => spell(
+                &mut self.log,
+                self.options.recursion_depth,
+                parts,
+                coming,
+                adoption,
+                now,
+            )?,
+        };
+        // Whatever the state will need is had before anything is written.
+        self.settle();
+        self.state.make_room(coming)?;
+        let base = self.append(&lines, now)?;
+        if adopts {
+            self.log.report.base = BaseState::Adopted;
+        }
+        Ok((lines, base))
+    }
+
+    /// Writes a snapshot that is due, unless somebody looks after the store.
+    fn write_due_snapshot(&mut self) {
+        if self.snapshots.is_due(&self.log) && !self.options.attended {
+            self.write_wanted_snapshot();
+        }
+    }
+}
