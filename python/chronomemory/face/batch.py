@@ -52,6 +52,7 @@ class Connection:
         self._writable = writable
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
+        self._acts: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
         self._since = bookmark(store.engine) if writable else ("", 0)
         self._watched: set[str] = set()
@@ -97,7 +98,8 @@ class Connection:
 
     def events(self) -> int:
         """Return how many events the batch will be; several are announced by one more."""
-        return len(self._changes) + (len(self._changes) > 1)
+        written = len(self._changes) + len(self._acts)
+        return written + (written > 1)
 
     def pending(self, kind: str) -> Iterator[ChronoRecord]:
         """Yield the records of a kind that this batch has touched, deleted ones too."""
@@ -135,6 +137,15 @@ class Connection:
             self._seen[record_id] = replace(known, status="tombstone")
             self._attachments.drop(record_id)
 
+    def act(self, said: dict[str, Any]) -> None:
+        """Say what happened to several records; what follows from it is the engine's to tell.
+
+        It happens when the batch ends, after everything else in it: nothing that the batch reads knows of it,
+        and what others write meanwhile is no conflict with it.
+        """
+        self._check_writable()
+        self._acts.append(("act", said))
+
     def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
         """Give a record that this batch writes an embedding, when it is written."""
         self._check_writable()
@@ -151,12 +162,12 @@ class Connection:
 
     def commit(self) -> None:
         """Write everything as one batch, unless another writer changed what this batch has looked at."""
-        if not self._changes:
+        changes, face = [*self._changes, *self._acts], self._face
+        if not changes:
             return
         if self._attachments:
             self._attachments.check(self.store)
         watched, attachments = list(self._watched), self._attachments.by_space()
-        changes, face = self._changes, self._face
         engine, since = self.store.engine, self._since
         if write_unless_changed(engine, changes, face.name, since, watched, attachments) is None:
             raise face.conflict(
@@ -167,7 +178,7 @@ class Connection:
             log = logging.getLogger(f"chronomemory.{face.name}")
             for verb, what in changes:
                 log.info("%s %s", verb, what)
-        self._changes, self._seen, self._attachments = [], {}, Attachments()
+        self._changes, self._acts, self._seen, self._attachments = [], [], {}, Attachments()
 
     def _check_writable(self) -> None:
         if not self._writable:

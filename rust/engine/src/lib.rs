@@ -13,6 +13,8 @@ pub mod ordered;
 pub mod digest;
 pub mod json;
 // 2 sentence: what happened, and does it follow from what came before?
+pub mod acts;
+
 pub mod event;
 
 pub mod chain;

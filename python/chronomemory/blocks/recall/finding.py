@@ -10,13 +10,12 @@ from typing import Any
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.life.asking import TokenCounter
-from chronomemory.blocks.life.linking import note_together
 from chronomemory.blocks.recall.explain import explained
 from chronomemory.blocks.recall.frames import Frame, define_frame, load_frame
 from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
-from chronomemory.blocks.storage.blocks import reinforce_blocks
+from chronomemory.blocks.storage.acts import note_shown
 from chronomemory.blocks.storage.config import MOST_RESULTS
 from chronomemory.blocks.storage.frames import checked_budget
 from chronomemory.blocks.types import FrameResult, ScoredBlock
@@ -122,7 +121,7 @@ class Finding(Settled):
             question = self._question(conn, vector, query, top_k)
             result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
-        written = self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0
+        written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else 0
         after = self._head_after(head, seq, written)
         if after is not None:
             self._kept.follow(head, after)
@@ -150,11 +149,10 @@ class Finding(Settled):
             return result
         return replace(result, explanation=explained(result.blocks, result.weights))
 
-    def _reinforce(self, conn: Connection, shown: list[str]) -> int:
+    def _reinforce(self, conn: Connection, shown: list[str], frame: str = "") -> int:
         """Take note of what was shown, and return how many events that is."""
-        hours = self._clock.tick(conn)
-        reinforce_blocks(conn, shown, hours)
-        note_together(conn, shown, self._session, hours=hours)
+        passed = self._clock.passing(conn)
+        note_shown(conn, shown, frame=frame, session_id=self._session, passed=passed)
         return conn.events()
 
     def _vector(self, query: str | None) -> Vector | None:

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::disk::read_upto;
 use crate::error::{At, Error, Result};
+use crate::event::Op;
+use crate::event::act::Act;
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::origin::{Origin, Sentinel};
@@ -16,6 +18,35 @@ use super::shelf::Volume;
 /// How much is read at once when neighbouring events are asked for.
 const WINDOW_BYTES: usize = 256 * 1024;
 
+/// The lines that speak of a record, in order.
+struct Told<'a> {
+    id: &'a str,
+    spelled: &'a [u8],
+    /// Whether it may be there already.
+    is_known: bool,
+    lines: Vec<Vec<u8>>,
+}
+
+impl Told<'_> {
+    /// Keeps a line if it speaks of the record: the hash of another id may be the same, and an act may have taken a record away
+    /// that it does not name, or name one that it would have touched if it had been there.
+    fn take(&mut self, event: &Event, line: Vec<u8>) {
+        let always = if event.op == Op::Act {
+            let act = Act::read(event.record_id(&line), event.record(&line));
+            let all = act.iter().flat_map(Act::mentions);
+            all.into_iter()
+                .find(|mention| mention.id == self.id)
+                .map(|mention| mention.always)
+        } else {
+            (event.record_id(&line) == self.spelled).then_some(true)
+        };
+        if always.is_some_and(|always| always || self.is_known) {
+            self.is_known = true;
+            self.lines.push(line);
+        }
+    }
+}
+
 impl Store {
     /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
     /// live log has an index in memory, each archive one beside it.
@@ -24,25 +55,34 @@ impl Store {
     /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
         self.log.check_is_there()?;
-        let mut lines = Vec::new();
         let spelled = spelled(id);
-        for volume in self.volumes()?.iter().rev() {
+        let volumes = self.volumes()?;
+        let oldest = volumes.last().map(|volume| &volume.beginning.origin);
+        let is_whole = oldest.or(self.log.open().map(|log| &log.origin)) == Some(&Origin::Nothing);
+        let mut told = Told {
+            id,
+            spelled: &spelled,
+            is_known: !is_whole,
+            lines: Vec::new(),
+        };
+        for volume in volumes.iter().rev() {
             let places = volume.places(&*self.disk, &self.layout, self.options.threads, &spelled)?;
             for place in places {
                 let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
                 match Event::read(&line, Trust::Nothing) {
-                    // The hash of another id may be the same.
-                    Ok(event) if event.record_id(&line) != spelled => {}
-                    Ok(_) => lines.push(line),
+                    Ok(event) => told.take(&event, line),
                     Err(fault) => return Err(archive_altered(&volume.name, fault.reason)),
                 }
             }
             volume.archive.rest();
         }
         for index in self.state.history(id) {
-            lines.push(self.line_at(index as usize)?);
+            let line = self.line_at(index as usize)?;
+            if let Ok(event) = Event::read(&line, Trust::Hashes) {
+                told.take(&event, line);
+            }
         }
-        Ok(lines)
+        Ok(told.lines)
     }
 
     /// The archives that were kept, newest first.

@@ -51,7 +51,8 @@ impl Store {
             check(attachment)?;
         }
         self.with_lock(now, |store| {
-            if let Some((since, read)) = change.unless_changed {
+            // Who has read nothing minds nothing: an act says what happened, whatever else did.
+            if let Some((since, read)) = change.unless_changed.filter(|(_, read)| !read.is_empty()) {
                 let Some(first) = store.first_behind(since)? else {
                     return Ok(None);
                 };

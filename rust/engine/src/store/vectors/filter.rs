@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use super::index::RowIndex;
 use super::words;
 use crate::error::Result;
-use crate::event::Op;
+use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::state::{Query, Sieve};
 use crate::store::Store;
@@ -129,19 +129,17 @@ fn follow(store: &Store, index: &RowIndex, sieve: &Sieve, before: &Filter) -> Re
             let Ok(event) = Event::read(line, Trust::Hashes) else {
                 return;
             };
-            if !matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch | Op::Delete) {
-                return;
-            }
-            let id = event.record_id(line);
-            if let Some(slot) = store.state.slot_spelled(id) {
-                touched.extend(index.row_of(slot));
-                if words::group_space(id) == Some(&index.bound.name)
-                    && let Some(first) = words::group_row(id)
-                {
-                    let length = index.groups.get(&first).copied().unwrap_or(0);
-                    touched.insert_range(first..first + length);
+            each_subject(event.op, event.record_id(line), event.record(line), |id| {
+                if let Some(slot) = store.state.slot_spelled(id) {
+                    touched.extend(index.row_of(slot));
+                    if words::group_space(id) == Some(&index.bound.name)
+                        && let Some(first) = words::group_row(id)
+                    {
+                        let length = index.groups.get(&first).copied().unwrap_or(0);
+                        touched.insert_range(first..first + length);
+                    }
                 }
-            }
+            });
         })?;
     }
     for row in touched {
