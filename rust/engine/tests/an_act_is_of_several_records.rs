@@ -7,7 +7,8 @@ use chronomemory::event::draft::Draft;
 use chronomemory::json::{self, Value};
 use chronomemory::options::Durability;
 use chronomemory::store::{Bookmark, Change, Moment, Store};
-use scenario::{START, block, contents, fresh_disk, layout, open, shown};
+use scenario::acting::{block, shown};
+use scenario::{START, contents, fresh_disk, layout, open};
 
 const FACE: &str = "blocks";
 const NAMES: [&str; 25] = [
@@ -20,7 +21,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end
     }
 
@@ -79,7 +83,8 @@ fn settled(disk: &CrashDisk) -> Store {
 
 fn histories(store: &Store) -> Vec<(String, Vec<Vec<u8>>)> {
     let ids = contents(store).into_keys();
-    ids.map(|id| (id.clone(), store.history(&id).expect("a history"))).collect()
+    ids.map(|id| (id.clone(), store.history(&id).expect("a history")))
+        .collect()
 }
 
 #[test]
@@ -102,7 +107,9 @@ fn all_who_read_the_log_come_to_the_same() {
         if step % 50 == 0 {
             let told = histories(writer);
             assert_eq!(told, histories(reader), "step {step}");
-            writer.compact(true, START + step, &mut |_, _| {}).expect("a compaction");
+            writer
+                .compact(true, START + step, &mut |_, _| {})
+                .expect("a compaction");
             assert_eq!(told, histories(writer), "step {step}, from the archives");
         }
         if step % 40 == 0 {
@@ -118,7 +125,9 @@ fn all_who_read_the_log_come_to_the_same() {
     for (seq, then) in moments.iter().step_by(9) {
         let view = one.as_of(Moment::Seq(*seq)).expect("a view");
         let found = view.query(&everything).expect("memory").into_iter();
-        let found: Vec<String> = found.map(|record| String::from_utf8_lossy(record).into_owned()).collect();
+        let found: Vec<String> = found
+            .map(|record| String::from_utf8_lossy(record).into_owned())
+            .collect();
         let mut wanted: Vec<String> = then.values().cloned().collect();
         let mut sorted = found.clone();
         (wanted.sort(), sorted.sort());
@@ -138,7 +147,9 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
     for id in ["block:a", "block:b", "bedge:a:b", "config:total_active_hours"] {
         let lines = store.history(id).expect("a history");
         let wanted = format!("\"seq\":{seq},");
-        let told = lines.iter().filter(|line| memchr::memmem::find(line, wanted.as_bytes()).is_some());
+        let told = lines
+            .iter()
+            .filter(|line| memchr::memmem::find(line, wanted.as_bytes()).is_some());
         assert_eq!(told.count(), 1, "{id}");
         let mut draft = Draft::default();
         draft.upsert_value(&block("z"), 0, Some(FACE)).expect("a block");
@@ -148,12 +159,18 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
             attachments: &[],
             unless_changed: Some((&before, &read)),
         };
-        assert!(store.commit_change(&change, START + 2).expect("a look").is_none(), "{id}");
+        assert!(
+            store.commit_change(&change, START + 2).expect("a look").is_none(),
+            "{id}"
+        );
     }
     assert!(store.history("act:blocks").expect("a history").is_empty());
     let mut changed = store.changed_since(seq, true).expect("a look");
     changed.sort();
-    assert_eq!(changed, ["bedge:a:b", "block:a", "block:b", "config:total_active_hours"]);
+    assert_eq!(
+        changed,
+        ["bedge:a:b", "block:a", "block:b", "config:total_active_hours"]
+    );
     assert!(store.changed_since(seq, false).expect("a look").is_empty());
     // Another act minds nothing, so nothing is in its way.
     let again = acting(&said);
@@ -185,7 +202,11 @@ fn what_nobody_knows_changes_nothing() {
     let mut draft = Draft::default();
     assert!(draft.act("pages", &shown(&["a"], None, 0.0), 0).is_err());
     assert!(draft.act(FACE, &Value::Null, 0).is_err());
-    assert!(draft.upsert_value(&scenario::record("act:blocks", ""), 0, Some(FACE)).is_err());
+    assert!(
+        draft
+            .upsert_value(&scenario::record("act:blocks", ""), 0, Some(FACE))
+            .is_err()
+    );
     assert!(draft.upsert_value(&scenario::record("act:other", ""), 0, None).is_err());
     let fresh = open(&disk, Durability::Normal).expect("open");
     assert_eq!(contents(&fresh), before);
@@ -195,12 +216,17 @@ fn what_nobody_knows_changes_nothing() {
 
 #[test]
 fn one_that_is_lost_names_its_records() {
-    for (garbled, is_certain) in [(&b"\"op\":\"act\",\"prev_hash\""[..], true), (&b"\"ids\":[\"a\""[..], false)] {
+    for (garbled, is_certain) in [
+        (&b"\"op\":\"act\",\"prev_hash\""[..], true),
+        (&b"\"ids\":[\"a\""[..], false),
+    ] {
         let disk = fresh_disk();
         let mut store = settled(&disk);
         let said = shown(&["a", "b", "c"], Some("s"), 0.5);
         store.commit(&acting(&said), START + 1).expect("an act");
-        store.commit(&acting(&shown(&["d"], None, 0.0)), START + 2).expect("an act");
+        store
+            .commit(&acting(&shown(&["d"], None, 0.0)), START + 2)
+            .expect("an act");
         store.sync().expect("a sync");
         store.close().expect("closed");
         let log = disk.open(layout().log(), Access::Write).expect("the log");
@@ -208,9 +234,13 @@ fn one_that_is_lost_names_its_records() {
         log.read_at(&mut bytes, 0).expect("a read");
         let acts: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\"op\":\"act\"").collect();
         let place = acts[0] + memchr::memmem::find(&bytes[acts[0]..], garbled).expect("it is there");
-        log.write_at(&vec![b'#'; garbled.len() - 4], place as u64 + 2).expect("damage");
+        log.write_at(&vec![b'#'; garbled.len() - 4], place as u64 + 2)
+            .expect("damage");
         let mut store = open(&disk, Durability::Normal).expect("open");
-        let repaired = store.repair(false, START + 3, &mut |_, _| {}).expect("a repair").expect("damage");
+        let repaired = store
+            .repair(false, START + 3, &mut |_, _| {})
+            .expect("a repair")
+            .expect("damage");
         let (lost, held) = (repaired.lost.join("; "), repaired.unsettled);
         assert!(held.contains(&"block:b".to_owned()), "{held:?}: {lost}");
         assert!(held.contains(&"block:c".to_owned()), "{held:?}: {lost}");

@@ -18,25 +18,26 @@ pub type Read<'a> = dyn Fn(&str) -> Option<Value> + 'a;
 pub struct Rules {
     /// The records that an act changes, each once, whole as it is afterwards, in the order in which the rule came to them.
     pub effects: fn(&Value, &Read<'_>) -> Vec<(String, Value)>,
-    /// The records that an act speaks of, told by the act alone. A rule may take a record away that it does not mention.
+    /// The records that an act is about, told by the act alone. A rule may take a record away that it does not mention.
     pub mentions: fn(&Value) -> Vec<Mention>,
     /// How many records an act that names so many ids may touch at most.
     pub most_touched: fn(usize) -> usize,
 }
 
-/// A record that an act speaks of.
+/// A record that an act is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// Its id.
     pub id: String,
-    /// Whether it is spoken of even if it is not there: the act names it, or may bring it about.
-    pub always: bool,
+    /// Whether the act speaks of it, so that it stands in its history: it names the record, or may bring it about. Of others
+    /// it only changes those that are there, and which these are it does not tell.
+    pub is_told: bool,
 }
 
 impl Mention {
-    /// A record that is spoken of whether it is there or not.
-    pub fn always(id: String) -> Self {
-        Self { id, always: true }
+    /// A record that the act speaks of.
+    pub fn told(id: String) -> Self {
+        Self { id, is_told: true }
     }
 }
 

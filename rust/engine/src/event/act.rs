@@ -28,9 +28,15 @@ impl Act {
         (self.rules.effects)(&self.payload, read)
     }
 
-    /// The records that it speaks of.
+    /// The records that it is about, those included of which it does not tell whether they are there.
     pub fn mentions(&self) -> Vec<Mention> {
         (self.rules.mentions)(&self.payload)
+    }
+
+    /// The ids of the records that it speaks of.
+    pub fn subjects(&self) -> impl Iterator<Item = String> {
+        let told = self.mentions().into_iter().filter(|mention| mention.is_told);
+        told.map(|mention| mention.id)
     }
 }
 
@@ -44,9 +50,19 @@ pub fn each_subject(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8]
     if is_of_one(op) {
         show(id);
     } else if op == Op::Act {
-        for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
-            show(&quoted(&mention.id));
+        for subject in Act::read(id, record).iter().flat_map(Act::subjects) {
+            show(&quoted(&subject));
         }
+    }
+}
+
+/// The same, and of those too that an act changes if they are there.
+pub fn each_concerned(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8])) {
+    if op != Op::Act {
+        return each_subject(op, id, record, show);
+    }
+    for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
+        show(&quoted(&mention.id));
     }
 }
 
@@ -78,7 +94,7 @@ mod tests {
 
     fn subjects(op: Op, id: &str, record: &str) -> Vec<String> {
         let mut found = Vec::new();
-        each_subject(op, id.as_bytes(), record.as_bytes(), |id| {
+        each_concerned(op, id.as_bytes(), record.as_bytes(), |id| {
             found.push(String::from_utf8_lossy(id).into_owned());
         });
         found
@@ -89,6 +105,9 @@ mod tests {
         let shown = r#"{"act":"shown/1","at":"t","ids":["b","a\"x"]}"#;
         let all = ["block:b", r#"block:a\"x"#, r#"bedge:a\"x:b"#];
         assert_eq!(subjects(Op::Act, "act:blocks", shown), all);
+        let mut told = 0;
+        each_subject(Op::Act, b"act:blocks", shown.as_bytes(), |_| told += 1);
+        assert_eq!(told, 2, "it does not tell whether there is a link");
         assert_eq!(subjects(Op::Patch, "block:b", "{}"), ["block:b"]);
         for (op, id, record) in [
             (Op::Act, "act:pages", shown),

@@ -1,7 +1,7 @@
 //! How does the state take in what happened to several records?
 //!
 //! The rule of the act says what each record is afterwards. One event of the log speaks of all of them: of those that it
-//! changed, and of those that it mentions. The latter is told by the act alone, so that whoever has only the log comes to the
+//! changed, and of those that it tells of. The latter is told by the act alone, so that whoever has only the log comes to the
 //! same; of the former the state knows more.
 
 use super::records::State;
@@ -35,10 +35,9 @@ impl State {
     }
 
     fn speak_of(&mut self, act: &Act, mut slots: Vec<u32>, known: Known<'_>) {
-        for mention in act.mentions() {
-            let id = spelled(&mention.id);
-            let found = self.find(&id);
-            slots.extend(found.or_else(|| mention.always.then(|| self.mention(&id))));
+        for id in act.subjects() {
+            let id = spelled(&id);
+            slots.push(self.find(&id).unwrap_or_else(|| self.mention(&id)));
         }
         slots.sort_unstable();
         slots.dedup();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::chain::Held;
 use crate::error::Result;
-use crate::event::act::each_subject;
+use crate::event::act::each_concerned;
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
@@ -100,7 +100,7 @@ impl Changed {
         if !is_change || seq < self.since {
             return;
         }
-        each_subject(op, id, record, |id| {
+        each_concerned(op, id, record, |id| {
             if !self.faces && face_of(id).is_some() {
                 return;
             }

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::chain::Held;
 use crate::disk::DiskFile;
-use crate::event::act::each_subject;
+use crate::event::act::each_concerned;
 use crate::event::faces::{VECTORS, face_of};
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
@@ -253,7 +253,7 @@ impl Sink for Loader {
             holding.release(|known, _| {
                 if known.op == Op::Act {
                     let drop = |id: &[u8]| self.dropped.push((known.offset, unspelled(id)));
-                    each_subject(known.op, known.id, known.record, drop);
+                    each_concerned(known.op, known.id, known.record, drop);
                 } else {
                     self.dropped.push((known.offset, unspelled(known.id)));
                 }

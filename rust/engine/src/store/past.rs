@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::disk::read_upto;
 use crate::error::{At, Error, Result};
-use crate::event::Op;
-use crate::event::act::Act;
+use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::origin::{Origin, Sentinel};
@@ -18,33 +17,12 @@ use super::shelf::Volume;
 /// How much is read at once when neighbouring events are asked for.
 const WINDOW_BYTES: usize = 256 * 1024;
 
-/// The lines that speak of a record, in order.
-struct Told<'a> {
-    id: &'a str,
-    spelled: &'a [u8],
-    /// Whether it may be there already.
-    is_known: bool,
-    lines: Vec<Vec<u8>>,
-}
-
-impl Told<'_> {
-    /// Keeps a line if it speaks of the record: the hash of another id may be the same, and an act may have taken a record away
-    /// that it does not name, or name one that it would have touched if it had been there.
-    fn take(&mut self, event: &Event, line: Vec<u8>) {
-        let always = if event.op == Op::Act {
-            let act = Act::read(event.record_id(&line), event.record(&line));
-            let all = act.iter().flat_map(Act::mentions);
-            all.into_iter()
-                .find(|mention| mention.id == self.id)
-                .map(|mention| mention.always)
-        } else {
-            (event.record_id(&line) == self.spelled).then_some(true)
-        };
-        if always.is_some_and(|always| always || self.is_known) {
-            self.is_known = true;
-            self.lines.push(line);
-        }
-    }
+fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
+    let mut is_one = false;
+    each_subject(event.op, event.record_id(line), event.record(line), |subject| {
+        is_one |= subject == id;
+    });
+    is_one
 }
 
 impl Store {
@@ -56,21 +34,15 @@ impl Store {
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
         self.log.check_is_there()?;
         let spelled = spelled(id);
-        let volumes = self.volumes()?;
-        let oldest = volumes.last().map(|volume| &volume.beginning.origin);
-        let is_whole = oldest.or(self.log.open().map(|log| &log.origin)) == Some(&Origin::Nothing);
-        let mut told = Told {
-            id,
-            spelled: &spelled,
-            is_known: !is_whole,
-            lines: Vec::new(),
-        };
-        for volume in volumes.iter().rev() {
+        let mut lines = Vec::new();
+        for volume in self.volumes()?.iter().rev() {
             let places = volume.places(&*self.disk, &self.layout, self.options.threads, &spelled)?;
             for place in places {
                 let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
                 match Event::read(&line, Trust::Nothing) {
-                    Ok(event) => told.take(&event, line),
+                    // The hash of another id may be the same.
+                    Ok(event) if !speaks_of(&event, &line, &spelled) => {}
+                    Ok(_) => lines.push(line),
                     Err(fault) => return Err(archive_altered(&volume.name, fault.reason)),
                 }
             }
@@ -78,11 +50,12 @@ impl Store {
         }
         for index in self.state.history(id) {
             let line = self.line_at(index as usize)?;
-            if let Ok(event) = Event::read(&line, Trust::Hashes) {
-                told.take(&event, line);
+            // An act may have touched a record of which it does not speak.
+            if Event::read(&line, Trust::Hashes).is_ok_and(|event| speaks_of(&event, &line, &spelled)) {
+                lines.push(line);
             }
         }
-        Ok(told.lines)
+        Ok(lines)
     }
 
     /// The archives that were kept, newest first.

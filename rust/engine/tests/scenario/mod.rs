@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod acting;
 pub mod allowed;
 pub mod chance;
 pub mod embedded;
@@ -20,6 +21,7 @@ use chronomemory::options::{Durability, Options};
 use chronomemory::state::Query;
 use chronomemory::store::{self, Store, Turns};
 
+use acting::act;
 use embedded::{attach, bear, ids_of};
 
 pub const START: i64 = 1_779_105_600_000_000;
@@ -97,33 +99,6 @@ pub fn record(id: &str, label: &str) -> Value {
     Value::object([("id", text(id)), ("label", text(label))])
 }
 
-/// A block as its face writes it.
-pub fn block(id: &str) -> Value {
-    let text = |text: &str| Value::Str(text.to_owned());
-    let data = ["category", "content", "created_at", "source"].map(|name| (name, text(id)));
-    Value::object([
-        ("confidence", Value::Float(0.5)),
-        ("data", Value::object(data)),
-        ("id", text(&format!("block:{id}"))),
-        ("kind", text("block")),
-    ])
-}
-
-/// Blocks were shown together.
-pub fn shown(ids: &[&str], session: Option<&str>, passed: f64) -> Value {
-    let ids = ids.iter().map(|id| Value::from(*id)).collect();
-    let mut said = Value::object([
-        ("act", Value::from("shown/1")),
-        ("at", Value::from("2026-11-16T00:00:00+00:00")),
-        ("ids", Value::Array(ids)),
-        ("passed", Value::Float(passed)),
-    ]);
-    if let Some(session) = session {
-        said.set("session", Value::from(session));
-    }
-    said
-}
-
 /// One thing that a caller does.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -183,16 +158,7 @@ pub fn draft(action: &Action) -> Draft {
         Action::Put(n) => put(&mut draft, *n),
         Action::Batch(n) => (0..5).for_each(|i| put(&mut draft, n + i)),
         Action::Delete(n) => draft.delete(&format!("R{}", n % 7), None).expect("an id"),
-        Action::Act(n) => {
-            let ids = ["a", "b", "c"];
-            if *n == 0 {
-                for id in ids {
-                    draft.upsert_value(&block(id), 0, Some("blocks")).expect("a block");
-                }
-            }
-            let shown = shown(&ids, Some(&format!("session {n}")), 0.5);
-            draft.act("blocks", &shown, 0).expect("an act");
-        }
+        Action::Act(n) => act(&mut draft, *n),
         _ => {}
     }
     draft
@@ -254,7 +220,9 @@ fn latest_backup(disk: &CrashDisk) -> Layout {
 
 pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -> Result<()> {
     match action {
-        Action::Put(_) | Action::Batch(_) | Action::Delete(_) | Action::Act(_) => store.commit(&draft(action), now).map(|_| ()),
+        Action::Put(_) | Action::Batch(_) | Action::Delete(_) | Action::Act(_) => {
+            store.commit(&draft(action), now).map(|_| ())
+        }
         Action::Compact(keep) => store.compact(*keep, now, &mut |_, _| {}).map(|_| ()),
         Action::Backup => store.backup(now, &mut |_, _| {}).map(|_| ()),
         Action::Restore => store.restore(&latest_backup(disk), false, now, &mut |_, _| {}),

@@ -48,9 +48,9 @@ fn mentions(payload: &Value) -> Vec<Mention> {
     let Some(payload) = Payload::of(payload) else {
         return Vec::new();
     };
-    let mut found: Vec<Mention> = payload.ids.iter().map(|id| Mention::always(ids::block(id))).collect();
+    let mut found: Vec<Mention> = payload.ids.iter().map(|id| Mention::told(ids::block(id))).collect();
     if payload.passed > 0.0 {
-        found.push(Mention::always(ids::CLOCK.to_owned()));
+        found.push(Mention::told(ids::CLOCK.to_owned()));
     }
     let makes_links = match payload.said {
         Said::Shown { session } => session.is_some(),
@@ -60,7 +60,7 @@ fn mentions(payload: &Value) -> Vec<Mention> {
     let linked = payload.linked();
     found.extend(ids::pairs(linked).map(|(one, other)| Mention {
         id: ids::edge(one, other),
-        always: makes_links,
+        is_told: makes_links,
     }));
     found
 }
@@ -83,7 +83,7 @@ mod tests {
 
     fn mentioned(text: &str) -> Vec<(String, bool)> {
         let all = mentions(&parsed(text)).into_iter();
-        all.map(|mention| (mention.id, mention.always)).collect()
+        all.map(|mention| (mention.id, mention.is_told)).collect()
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             names,
             ["block:b", "block:a:x", "config:total_active_hours", "bedge:a%3Ax:b"]
         );
-        assert!(told.iter().all(|(_, always)| *always));
+        assert!(told.iter().all(|(_, is_told)| *is_told));
         // Without a session no link comes about; one that is there is used.
         let told = mentioned(r#"{"act":"shown/1","at":"t","ids":["b","a"]}"#);
         assert_eq!(told.last(), Some(&("bedge:a:b".to_owned(), false)));
