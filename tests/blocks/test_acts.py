@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from living import Time
 #: More than a frame links, and with names that have to be escaped in the name of a link.
 IDS = [f"{'%:x'[number % 3]}{number:02}" for number in range(26)]
 SESSIONS = ["one", "two", "three", "four", "five"]
+ACTS = Path(__file__).parent / "data" / "acts"
 MEMORY_FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -58,11 +61,15 @@ def told(record: ChronoRecord) -> dict[str, Any]:
 
 def records(store: ChronoStore) -> list[dict[str, Any]]:
     kinds = ("block", "bedge", "config", "session")
-    return [told(record) for kind in kinds for record in store.engine.query(kind=kind)]
+    return [told(record) for kind in kinds for record in store.engine.query(kind=kind, status=None)]
 
 
 def exactly(store: Any) -> list[dict[str, Any]]:
-    return [record.to_dict() for kind in ("block", "bedge", "config") for record in store.query(kind=kind)]
+    return [
+        record.to_dict()
+        for kind in ("block", "bedge", "config")
+        for record in store.query(kind=kind, status=None)
+    ]
 
 
 def settle(memory: Memory, ids: Sequence[str] = IDS) -> None:
@@ -247,7 +254,11 @@ class TestAReplay:
 
 
 def names(store: ChronoStore) -> list[str]:
-    return [record.id for kind in ("block", "bedge", "config") for record in store.engine.query(kind=kind)]
+    return [
+        record.id
+        for kind in ("block", "bedge", "config")
+        for record in store.engine.query(kind=kind, status=None)
+    ]
 
 
 def history(store: ChronoStore, name: str) -> list[int]:
@@ -282,3 +293,18 @@ class TestWhatItCosts:
             assert (event.op, event.record_id) == ("act", "act:blocks")
             assert set(event.record) == {"act", "at", "frame", "ids"}
             assert event.record["frame"] == "attention"
+
+
+def test_a_rule_stays_as_it_was_released(tmp_path: Path) -> None:
+    """The log in ``data/acts`` and what it came to when the rules were new: all else is another rule."""
+    (tmp_path / ".chronomemory").mkdir()
+    shutil.copy(ACTS / "events.wal", tmp_path / ".chronomemory")
+    wanted = [json.loads(line) for line in (ACTS / "expected.ndjson").read_text("utf-8").splitlines()]
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        found = exactly(store.engine)
+        assert [{name: record[name] for name in wanted[0]} for record in found] == wanted
+        assert {event.record["act"] for event in store.replay() if event.op == "act"} == {
+            "shown/1",
+            "outcome/1",
+        }
+    assert {record["status"] for record in wanted} >= {"active", "archived", "forming", "tombstone"}

@@ -42,7 +42,11 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def known(memory: Memory) -> list[dict[str, Any]]:
     engine = memory.blocks.store.engine
-    return [record.to_dict() for kind in ("block", "bedge", "config") for record in engine.query(kind=kind)]
+    return [
+        record.to_dict()
+        for kind in ("block", "bedge", "config")
+        for record in engine.query(kind=kind, status=None)
+    ]
 
 
 class TestTwoProcesses:

@@ -130,7 +130,8 @@ fn all_who_read_the_log_come_to_the_same() {
             .collect();
         let mut wanted: Vec<String> = then.values().cloned().collect();
         let mut sorted = found.clone();
-        (wanted.sort(), sorted.sort());
+        wanted.sort();
+        sorted.sort();
         assert_eq!(sorted, wanted, "as of {seq}");
     }
     let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");

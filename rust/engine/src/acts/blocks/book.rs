@@ -1,6 +1,6 @@
 //! The records as an act changes them, until all of it is known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ids;
 use super::payload::Payload;
@@ -22,6 +22,7 @@ pub struct Book<'a> {
     known: HashMap<String, Option<Value>>,
     /// In the order of their first change.
     changed: Vec<String>,
+    is_changed: HashSet<String>,
 }
 
 impl<'a> Book<'a> {
@@ -33,6 +34,7 @@ impl<'a> Book<'a> {
             depth: payload.depth,
             known: HashMap::new(),
             changed: Vec::new(),
+            is_changed: HashSet::new(),
         }
     }
 
@@ -62,15 +64,20 @@ impl<'a> Book<'a> {
 
     /// The record is this from now on.
     pub fn put(&mut self, id: &str, record: Value) {
-        if !self.changed.iter().any(|changed| changed == id) {
+        if self.is_changed.insert(id.to_owned()) {
             self.changed.push(id.to_owned());
         }
         self.known.insert(id.to_owned(), Some(record));
     }
 
+    /// A record that was looked at, to be put back.
+    fn take(&mut self, id: &str) -> Option<Value> {
+        self.known.get_mut(id)?.take()
+    }
+
     /// Changes what is under `data` of a record that is there.
     pub fn change(&mut self, id: &str, change: impl FnOnce(&mut Value)) {
-        let Some(mut record) = self.known.get(id).cloned().flatten() else {
+        let Some(mut record) = self.take(id) else {
             return;
         };
         let data = record.remove("data").filter(|data| data.as_object().is_some());
@@ -82,7 +89,7 @@ impl<'a> Book<'a> {
 
     /// Changes how sure a record is.
     pub fn believe(&mut self, id: &str, confidence: f64) {
-        if let Some(mut record) = self.known.get(id).cloned().flatten() {
+        if let Some(mut record) = self.take(id) {
             record.set("confidence", Value::Float(confidence));
             self.put(id, record);
         }
@@ -90,7 +97,7 @@ impl<'a> Book<'a> {
 
     /// Takes a record away.
     pub fn delete(&mut self, id: &str) {
-        if let Some(mut record) = self.known.get(id).cloned().flatten() {
+        if let Some(mut record) = self.take(id) {
             record.set("status", Value::from(TOMBSTONE));
             self.put(id, record);
         }
