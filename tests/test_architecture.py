@@ -138,7 +138,7 @@ def names_in_the_store(path: Path) -> set[Path]:
 
 
 #: Stores that are tests: logs that old releases and other tools wrote.
-KEPT_STORES = ("tests/blocks/data/", "tests/compat/", "tests/corpus/")
+KEPT_STORES = ("tests/blocks/data/", "tests/compat/", "tests/corpus/", "tests/data/")
 
 
 def stores_among(paths: list[str]) -> list[str]:

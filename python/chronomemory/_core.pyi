@@ -120,7 +120,7 @@ class Engine:
     def delete(self, record_id: str, face: str | None = None) -> WalEvent: ...
     def patch(self, record_id: str, patch: Mapping[str, Any], face: str) -> WalEvent: ...
     def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]:
-        """One atomic batch of ("upsert", record), ("delete", id) and ("patch", (id, mapping))."""
+        """One atomic batch of ("upsert", record), ("delete", id), ("patch", (id, mapping)), ("act", dict)."""
     def ingest(
         self, path: _Path, progress: _Progress | None = None, *, faces: bool = False
     ) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 
 import pytest
 from chronomemory.blocks import Blocks, Memory, content_hash, open_blocks, open_test_blocks, sync
 from chronomemory.blocks.storage import forming as rules
-from chronomemory.blocks.storage.forming import FORMING, MOST_OF_A_BLOCK, forming_links
+from chronomemory.blocks.storage.forming import FORMING, forming_links
 from chronomemory.embedders import CallableEmbedder
 from living import Time, angles
+from step_by_step import MOST_OF_A_BLOCK
 
 
 def forming(memory: Memory) -> set[frozenset[str]]:
@@ -32,6 +32,12 @@ def facts(memory: Memory) -> list[str]:
     for content in contents:
         memory.remember(content)
     return contents
+
+
+def shown_at_once(memory: Memory, *ids: str) -> None:
+    """Show blocks by their ids, in a session of their own."""
+    with memory.session():
+        memory._write(lambda conn: memory._reinforce(conn, list(ids)))
 
 
 def known(memory: Memory, *contents: str) -> frozenset[str]:
@@ -110,28 +116,34 @@ class TestThereAreFew:
             assert frozenset((ids[0], ids[-1])) in forming(memory)
             assert frozenset((ids[0], ids[1])) not in forming(memory)
 
-    def test_what_was_seen_more_often_stays(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rules, "MOST_OF_A_BLOCK", 2)
-        facts = [f"Fact {degrees}" for degrees in (0, 70, 140, 210, 280)]
-        for content in facts:
-            memory.remember(content)
-        for _ in range(2):
-            shown_together(memory, facts[0], facts[1])
-        for other in facts[2:]:
-            shown_together(memory, facts[0], other)
-        assert forming(memory) == {known(memory, facts[0], facts[1]), known(memory, facts[0], facts[4])}
-        shown_together(memory, facts[0], facts[1])
-        assert memory.status().edges == 1
+    def test_what_was_seen_more_often_stays(self, time: Time) -> None:
+        ids = [f"{number:03}" for number in range(MOST_OF_A_BLOCK + 4)]
+        with Memory(blocks_called(ids), seconds=time) as memory:
+            for _ in range(2):
+                shown_at_once(memory, ids[0], ids[1])
+            for other in ids[2:]:
+                shown_at_once(memory, ids[0], other)
+            # Three gave way, the oldest of those that were seen once.
+            assert forming(memory) == {frozenset((ids[0], other)) for other in (ids[1], *ids[5:])}
+            shown_at_once(memory, ids[0], ids[1])
+            assert memory.status().edges == 1
 
-    def test_pairs_of_one_session_do_not_push_each_other_out(
-        self, memory: Memory, facts: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A full frame, session after session, still becomes links, though not all of them at once."""
-        monkeypatch.setattr(rules, "MOST_OF_A_BLOCK", 2)
-        for _ in range(9):
-            shown_together(memory, *facts)
-        assert memory.status().edges == len(list(combinations(facts, 2)))
-        assert memory.status().forming == 0
+    def test_pairs_of_one_session_do_not_push_each_other_out(self, time: Time) -> None:
+        """Frames of one session that are more than there is room for still become links, not all at once."""
+        ids = [f"{number:03}" for number in range(MOST_OF_A_BLOCK + 6)]
+        with Memory(blocks_called(ids), seconds=time) as memory:
+            pairs = {frozenset((ids[0], other)) for other in ids[1:]}
+            for number in range(6):
+                with memory.session():
+                    for start in (1, 14):
+                        shown = [ids[0], *ids[start : start + 13]]
+                        memory._write(lambda conn, shown=shown: memory._reinforce(conn, shown))
+                if number == 0:
+                    mine = {pair for pair in forming(memory) if ids[0] in pair}
+                    assert mine == {frozenset((ids[0], other)) for other in ids[1 : MOST_OF_A_BLOCK + 1]}
+            with memory.blocks.connect() as conn:
+                linked = {frozenset((ids[0], other)) for other in sync.get_neighbours(conn, [ids[0]])}
+            assert linked == pairs
 
     def test_many_sessions_leave_a_bounded_number(self, time: Time) -> None:
         """The larger case, of 300 blocks and 200 sessions, left 6,274 where 3,000 are the most."""

@@ -336,8 +336,8 @@ class TestLookingAround:
         block_id = memory.remember("Fact 0").block_id
         memory.outcome([block_id], 0.9)
         ops = [event.op for event in memory.history(block_id)]
-        assert ops[0] == "upsert"
-        assert set(ops[1:]) == {"patch"}
+        assert (ops[0], ops[-1]) == ("upsert", "act")
+        assert set(ops[1:-1]) == {"patch"}
         assert json.dumps(memory.history(block_id)[-1].record)
 
 

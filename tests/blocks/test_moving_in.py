@@ -62,7 +62,7 @@ class TestOutcomes:
             assert system.blocks.store.get(f"block:{one}").data["outcome_source"] == "tests passed"
             await system.outcome([one], 0.9)
             assert "outcome_source" not in system.blocks.store.get(f"block:{one}").data
-            told = [event.record["data"].get("outcome_source") for event in await system.history(one)]
+            told = [event.record.get("source") for event in await system.history(one)]
             assert "tests passed" in told
             with pytest.raises(InvalidRecord, match="source"):
                 await system.outcome([one], 0.9, source=7)  # type: ignore[arg-type]

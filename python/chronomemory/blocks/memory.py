@@ -16,7 +16,7 @@ from chronomemory.blocks.life.curation import CurateResult, curate
 from chronomemory.blocks.life.documents import CHUNK_WORDS, Chunker, LearnDocumentResult, chunks
 from chronomemory.blocks.life.learning import DUPLICATE, EDITED, drafted, edit, forget, learn
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
-from chronomemory.blocks.life.outcomes import OutcomeResult, outcome
+from chronomemory.blocks.life.outcomes import OutcomeResult, heard_of, tell_outcome
 from chronomemory.blocks.recall.finding import Finding
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.survey import MemoryStatus, listed, survey
@@ -227,9 +227,12 @@ class Memory(Finding):
         self, block_ids: Sequence[str], signal: float, weight: float = 1.0, *, source: str = ""
     ) -> OutcomeResult:
         """Tell blocks how it went, from 0 (bad) to 1 (good), and who says so."""
-        return self._write(
-            lambda conn: outcome(conn, block_ids, signal, weight, source=source, hours=self._clock.tick(conn))
+        asked = self._write(
+            lambda conn: tell_outcome(
+                conn, block_ids, signal, weight, source=source, passing=self._clock.passing
+            )
         )
+        return heard_of(self.blocks.look(), asked)
 
     def connect(
         self,

@@ -12,6 +12,7 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
+from chronomemory.blocks.storage.acts import in_words
 from chronomemory.cli.output import clean
 from chronomemory.event import WalEvent
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
@@ -41,7 +42,7 @@ _STATUS_STYLES = {
     "deprecated": "dim",
     "tombstone": "dim",
 }
-_OP_STYLES = {"upsert": "green", "migrate": "green", "patch": "cyan", "delete": "red"}
+_OP_STYLES = {"upsert": "green", "migrate": "green", "patch": "cyan", "act": "cyan", "delete": "red"}
 _WHOLE = frozenset({"upsert", "migrate"})
 _SHORT = 24
 _ID_COLUMNS = 26
@@ -153,20 +154,20 @@ def event_table(events: Iterable[WalEvent]) -> Table:
     return made
 
 
-def history_table(events: Iterable[WalEvent]) -> Table:
+def history_table(events: Iterable[WalEvent], record_id: str) -> Table:
     """Tell the life of one record: what each event changed."""
     made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
     before: dict[str, Any] | None = None
     for event in events:
         said = event.record or {}
+        when = clean(event.seq), Text(_time(event.ts), style="dim"), _op(event.op)
+        if event.op == "act":
+            # It says what happened to several records; what became of this one is the engine's to tell.
+            made.add_row(*when, clean(in_words(said, record_id)))
+            continue
         # A patch and a deletion name only what they change; an upsert says everything.
         now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
-        made.add_row(
-            clean(event.seq),
-            Text(_time(event.ts), style="dim"),
-            _op(event.op),
-            _story(before, now),
-        )
+        made.add_row(*when, _story(before, now))
         before = now
     return made
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
+from chronomemory._core import WalEvent
 from chronomemory.errors import ChronoError, StoreLocked
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
@@ -51,11 +52,15 @@ class Connection:
         self._writable = writable
         self._echo = echo
         self._changes: list[tuple[str, Any]] = []
+        self._acts: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
         self._fetched: dict[str, ChronoRecord | None] = {}
-        self._since = store.engine.bookmark() if writable else ("", 0)
+        #: Where the log ended before the first look; who only says what happened has none.
+        self._since: tuple[str, int] | None = None
         self._watched: set[str] = set()
         self._attachments = Attachments()
+        #: The last event of what was written.
+        self.last_event: WalEvent | None = None
 
     # Reading.
 
@@ -69,6 +74,7 @@ class Connection:
 
         Asked for later, they are what they were at this look.
         """
+        self._begin()
         ids = list(record_ids)
         head, found = self.store.engine.records_at_once(ids)
         self._fetched.update(zip(ids, found, strict=True))
@@ -80,6 +86,7 @@ class Connection:
         if found is None and record_id in self._fetched:
             found = self._fetched[record_id]
         elif found is None:
+            self._begin()
             found = self._face.reader.record(self.store.engine, record_id)
         return None if found is None or found.status == "tombstone" else found
 
@@ -88,6 +95,7 @@ class Connection:
 
         Of one status, no more than ``limit`` are fetched if nothing of the batch could come in between.
         """
+        self._begin()
         engine, read = self.store.engine, self._face.reader.records
         asked: tuple[str | None, ...] = statuses or (None,)
         most = limit if len(statuses) == 1 and not self._seen else None
@@ -105,11 +113,13 @@ class Connection:
         """Return how many records of a kind have a status."""
         if any(record.kind == kind for record in self._seen.values()):
             return len(self.records(kind, status))
+        self._begin()
         return self._face.reader.count(self.store.engine, kind, status)
 
     def events(self) -> int:
         """Return how many events the batch will be; several are announced by one more."""
-        return len(self._changes) + (len(self._changes) > 1)
+        written = len(self._changes) + len(self._acts)
+        return written + (written > 1)
 
     def pending(self, kind: str) -> Iterator[ChronoRecord]:
         """Yield the records of a kind that this batch has touched, deleted ones too."""
@@ -120,6 +130,7 @@ class Connection:
     def put(self, record: ChronoRecord) -> None:
         """Write a whole record."""
         self._check_writable()
+        self._begin()
         self._watched.add(record.id)
         self._changes.append(("upsert", record))
         self._seen[record.id] = record
@@ -147,6 +158,15 @@ class Connection:
             self._seen[record_id] = replace(known, status="tombstone")
             self._attachments.drop(record_id)
 
+    def act(self, said: dict[str, Any]) -> None:
+        """Say what happened to several records; what follows from it is the engine's to tell.
+
+        It happens when the batch ends, after everything else in it: nothing that the batch reads knows of it,
+        and what others write meanwhile is no conflict with it.
+        """
+        self._check_writable()
+        self._acts.append(("act", said))
+
     def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
         """Give a record that this batch writes an embedding, when it is written."""
         self._check_writable()
@@ -163,14 +183,15 @@ class Connection:
 
     def commit(self) -> None:
         """Write everything as one batch, unless another writer changed what this batch has looked at."""
-        if not self._changes:
+        changes, face = [*self._changes, *self._acts], self._face
+        if not changes:
             return
         if self._attachments:
             self._attachments.check(self.store)
         watched, attachments = list(self._watched), self._attachments.by_space()
-        changes, face = self._changes, self._face
-        engine, since = self.store.engine, self._since
-        if engine.write_unless_changed(changes, face.name, since, watched, attachments) is None:
+        engine, since = self.store.engine, self._since or ("", 0)
+        self.last_event = engine.write_unless_changed(changes, face.name, since, watched, attachments)
+        if self.last_event is None:
             raise face.conflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
@@ -179,8 +200,13 @@ class Connection:
             log = logging.getLogger(f"chronomemory.{face.name}")
             for verb, what in changes:
                 log.info("%s %s", verb, what)
-        self._changes, self._seen, self._attachments = [], {}, Attachments()
+        self._changes, self._acts, self._seen, self._attachments = [], [], {}, Attachments()
         self._fetched = {}
+
+    def _begin(self) -> None:
+        """Take note of where the log ends, before the first look at it."""
+        if self._writable and self._since is None:
+            self._since = self.store.engine.bookmark()
 
     def _check_writable(self) -> None:
         if not self._writable:

@@ -15,6 +15,8 @@ mod ordered;
 mod digest;
 mod json;
 // 2 sentence: what happened, and does it follow from what came before?
+mod acts;
+
 mod event;
 
 mod chain;

@@ -12,7 +12,7 @@ use scenario::{Action, Interruption, Long, Model, chance, contents, draft, fresh
 const MODES: [Durability; 3] = [Durability::Full, Durability::Normal, Durability::Off];
 
 fn actions() -> Vec<Action> {
-    use Action::{Backup, Batch, Compact, Delete, Put, Restore, Sync};
+    use Action::{Act, Backup, Batch, Compact, Delete, Put, Restore, Sync};
     vec![
         Put(1),
         Put(2),
@@ -20,9 +20,9 @@ fn actions() -> Vec<Action> {
         Delete(2),
         Sync,
         Batch(20),
-        Put(9),
+        Act(0),
         Compact(true),
-        Put(10),
+        Act(1),
         Batch(11),
         Backup,
         Delete(12),

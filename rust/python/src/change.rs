@@ -1,10 +1,11 @@
 //! How do the parts of a mixed batch become a draft?
 
+use chronomemory::parse_json;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::desk::Desk;
-use crate::enter::{as_argument, bad_choice, must, to_python};
+use crate::enter::{as_argument, bad_choice, invalid, must, to_python};
 use crate::{record, value};
 
 /// Puts one entry of a mixed batch into a draft.
@@ -28,8 +29,25 @@ pub fn add_change(
             let (id, patch): (Bound<'_, PyAny>, Bound<'_, PyDict>) = what.extract()?;
             add_patch(desk, &record_id(&id)?, &patch, face)
         }
-        other => Err(bad_choice(py, "verb", other, "one of upsert, delete, patch")),
+        "act" => add_act(desk, what.cast()?, depth, face),
+        other => Err(bad_choice(py, "verb", other, "one of upsert, delete, patch, act")),
     }
+}
+
+/// Puts what happened to several records into a draft.
+fn add_act(desk: &mut Desk, act: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
+    let py = act.py();
+    let mut text = Vec::new();
+    value::write(
+        act.as_any(),
+        value::Field { name: "act", depth: 1 },
+        &mut desk.shapes,
+        &mut text,
+    )?;
+    let payload = parse_json(&text).map_err(|fault| invalid(py, "act", &fault.to_string()))?;
+    desk.draft
+        .act(face.unwrap_or_default(), &payload, depth)
+        .map_err(|fault| to_python(py, fault))
 }
 
 /// Puts a merge patch into a draft.

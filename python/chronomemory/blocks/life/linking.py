@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import combinations
 from typing import Any, Literal
 
 from chronomemory.blocks.errors import IntegrityError
-from chronomemory.blocks.ids import block_key, edge_key, plain_id
+from chronomemory.blocks.ids import edge_key
 from chronomemory.blocks.storage.blocks import known_block
 from chronomemory.blocks.storage.edges import new_edge, reinforce_edges
-from chronomemory.blocks.storage.forming import FORMING, Room
+from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, one_of, string, within
@@ -21,15 +19,11 @@ from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
 
 __all__ = [
-    "CO_RETRIEVAL_SESSIONS",
-    "LINKED_BLOCKS",
     "ConnectResult",
     "DisconnectResult",
     "IfExists",
     "connect",
     "disconnect",
-    "join",
-    "note_together",
 ]
 
 #: What to do if two blocks are linked already.
@@ -37,12 +31,6 @@ IfExists = Literal["reinforce", "update", "skip", "error"]
 
 #: How strongly blocks are linked that someone linked by hand.
 _LINK_WEIGHT = 0.65
-#: How much of what a link lacks to one it gains when it proves right again.
-_STRENGTHENED = 0.1
-#: The first so many blocks are linked to each other: 190 links, where 300 blocks would have 45,000.
-LINKED_BLOCKS = 20
-#: Blocks that were shown together in so many sessions are linked, and how strongly.
-CO_RETRIEVAL_SESSIONS, CO_RETRIEVAL_WEIGHT = 3, 0.55
 
 
 class _IfExists(str, Enum):
@@ -159,22 +147,6 @@ def _told(link: ChronoRecord, action: str) -> ConnectResult:
     )
 
 
-def join(conn: Connection, one: str, other: str, weight: float, *, hours: float) -> None:
-    """Link two active blocks that proved right together, or strengthen their link."""
-    pair = Edge.canonical(one, other)
-    known = conn.record(edge_key(*pair))
-    if known is None or known.status == FORMING:
-        conn.put(new_edge(*pair, weight, last_active_hours=hours))
-        return
-    held = known.data["weight"]
-    data = {
-        "weight": min(1.0, held + _STRENGTHENED * (1.0 - held)),
-        "reinforcement_count": known.data.get("reinforcement_count", 0) + 1,
-        "last_active_hours": hours,
-    }
-    conn.patch(known.id, {"data": data})
-
-
 def disconnect(conn: Connection, source: str, target: str) -> DisconnectResult:
     """Take the link of two blocks away, also one that is still forming; say whether there was one."""
     pair = Edge.canonical(string("source", source), string("target", target))
@@ -183,40 +155,3 @@ def disconnect(conn: Connection, source: str, target: str) -> DisconnectResult:
         conn.delete(known.id)
     was_shown = known is not None and known.status != FORMING
     return DisconnectResult(*pair, "removed" if was_shown else "not_found")
-
-
-def note_together(
-    conn: Connection, block_ids: Sequence[str], session_id: str | None, *, hours: float
-) -> None:
-    """Take note that the first blocks were shown together: links are used, three sessions make a new one."""
-    shown = (conn.record(block_key(block_id)) for block_id in block_ids[:LINKED_BLOCKS])
-    # One that was put away since has no links any more, and gets none.
-    active = {plain_id(block.id) for block in shown if block and block.status == BlockStatus.ACTIVE}
-    room = None if session_id is None else Room(conn, session_id)
-    for pair in combinations(sorted(active), 2):
-        known = conn.record(edge_key(*pair))
-        if known is not None and known.status != FORMING:
-            reinforce_edges(conn, [pair], hours)
-        elif room is not None and session_id is not None:
-            _form(conn, Edge(*pair), known, room, session_id, hours)
-
-
-def _form(
-    conn: Connection, pair: Edge, known: ChronoRecord | None, room: Room, session_id: str, hours: float
-) -> None:
-    """Count a session in which two blocks were shown together."""
-    sessions = {} if known is None else known.data["sessions"]
-    if session_id in sessions:
-        return
-    if known is not None and len(sessions) + 1 >= CO_RETRIEVAL_SESSIONS:
-        conn.put(new_edge(*pair, CO_RETRIEVAL_WEIGHT, last_active_hours=hours))
-        room.left(known)
-    elif known is not None:
-        conn.patch(known.id, {"data": {"sessions": {session_id: True}, "last_active_hours": hours}})
-        room.taken(conn.record(known.id) or known)
-    elif room.make(pair):
-        forming = new_edge(*pair, 0.0, last_active_hours=hours)
-        forming.status = FORMING
-        forming.data["sessions"] = {session_id: True}
-        conn.put(forming)
-        room.taken(forming)

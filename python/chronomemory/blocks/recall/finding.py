@@ -11,13 +11,12 @@ from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import config_key, frame_key
 from chronomemory.blocks.life.asking import TokenCounter
-from chronomemory.blocks.life.linking import note_together
 from chronomemory.blocks.recall.explain import explained
 from chronomemory.blocks.recall.frames import Frame, define_frame, load_frame
 from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
-from chronomemory.blocks.storage.blocks import reinforce_blocks
+from chronomemory.blocks.storage.acts import note_shown
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS
 from chronomemory.blocks.storage.frames import checked_budget
 from chronomemory.blocks.types import FrameResult, ScoredBlock
@@ -116,7 +115,6 @@ class Finding(Settled):
         """Return a rendered frame, and reinforce the blocks that are in it."""
         if query is not None:
             string("query", query)
-        seq = self.blocks.store.wal_seq()
         with self.blocks.connect() as conn:
             head = conn.fetch(_looked_at(name))
             asked = load_frame(conn, name)
@@ -129,24 +127,20 @@ class Finding(Settled):
             question = self._question(conn, self._vector(query), query, top_k)
             result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
         shown = [block.id for block in result.blocks]
-        written = self._write(lambda conn: self._reinforce(conn, shown)) if shown else 0
-        after = self._head_after(head, seq, written)
+        written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None
+        after = self._head_after(head, written)
         if after is not None:
             self._kept.follow(head, after)
             if asked.cache is not None:
                 self._kept.keep(key, result, after, asked.cache.ttl_seconds)
         return self._told(result, explain)
 
-    def _head_after(self, head: str, seq: int, events: int) -> str | None:
-        """Return the head if nothing but these events followed the former one, or None."""
-        store = self.blocks.store
-        if not events:
-            return head if store.head() == head else None
-        if store.wal_seq() != seq + events:
-            return None
-        # Numbers alone prove nothing: a restore sets them back.
-        own = store.replay(from_seq=seq + 1)
-        return own[-1].hash if len(own) == events and own[0].prev_hash == head else None
+    def _head_after(self, head: str, written: Connection | None) -> str | None:
+        """Return the head if nothing followed the former one but the event of a showing, or None."""
+        if written is None:
+            return head if self.blocks.store.head() == head else None
+        last = written.last_event
+        return last.hash if last is not None and last.prev_hash == head else None
 
     def define_frame(self, frame: Frame) -> None:
         """Write a frame of one's own: it works like a built-in one."""
@@ -157,12 +151,11 @@ class Finding(Settled):
             return result
         return replace(result, explanation=explained(result.blocks, result.weights))
 
-    def _reinforce(self, conn: Connection, shown: list[str]) -> int:
-        """Take note of what was shown, and return how many events that is."""
-        hours = self._clock.tick(conn)
-        reinforce_blocks(conn, shown, hours)
-        note_together(conn, shown, self._session, hours=hours)
-        return conn.events()
+    def _reinforce(self, conn: Connection, shown: list[str], frame: str = "") -> Connection:
+        """Take note of what was shown; to say that is to look at nothing that others could change."""
+        passed = self._clock.passing(self.blocks.look())
+        note_shown(conn, shown, frame=frame, session_id=self._session, passed=passed)
+        return conn
 
     def _vector(self, query: str | None) -> Vector | None:
         if query is None or not string("query", query).strip():

@@ -1,7 +1,7 @@
 """Links that are only forming: blocks that were shown together in too few sessions for a link that counts.
 
-Most pairs are never seen again. So a block has few of these links at a time, they go away with it, and
-curation takes away what was not seen for long.
+Most pairs are never seen again. So a block has few of these links at a time (the engine sees to it when
+blocks are shown), they go away with it, and curation takes away what was not seen for long.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
-__all__ = ["FORMING", "MOST_OF_A_BLOCK", "Room", "drop_forming", "forming_links", "letting_go"]
+__all__ = ["FORMING", "drop_forming", "forming_links", "letting_go"]
 
 #: The status of a link that does not count yet.
 FORMING = "forming"
-#: So many a block has at most. The largest frame that is looked at, of 20 blocks, gives it 19.
-MOST_OF_A_BLOCK = 20
 #: So many a memory has after a curation, or one for each active block.
 _MOST = 1000
 #: A pair that was not seen together for so long is no habit.
@@ -40,49 +38,6 @@ def drop_forming(conn: Connection, block_id: str) -> None:
     """Take away the links of a block that are forming."""
     for record in forming_links(conn, block_id):
         conn.delete(record.id)
-
-
-class Room:
-    """Room for more of these links in a session: looks once at each block, then goes along with the batch."""
-
-    def __init__(self, conn: Connection, session_id: str) -> None:
-        self._conn = conn
-        self._session = session_id
-        self._known: dict[str, dict[str, ChronoRecord]] = {}
-
-    def make(self, pair: Edge) -> bool:
-        """See to it that two blocks may have one more; say whether they may.
-
-        What was seen least, and longest ago, gives way; but not what was seen in this session.
-        """
-        giving_way = []
-        for links in map(self._links, pair):
-            if len(links) < MOST_OF_A_BLOCK:
-                continue
-            others = [link for link in links.values() if self._session not in link.data["sessions"]]
-            if not others:
-                return False
-            giving_way.append(min(others, key=lambda link: _promise(self._conn, link)))
-        for link in giving_way:
-            self._conn.delete(link.id)
-            self.left(link)
-        return True
-
-    def taken(self, link: ChronoRecord) -> None:
-        """Take note of a new one, or of one that was seen again."""
-        for end in _names(link):
-            if end in self._known:
-                self._known[end][link.id] = link
-
-    def left(self, link: ChronoRecord) -> None:
-        """Take note that one is gone, or counts from now on."""
-        for end in _names(link):
-            self._known.get(end, {}).pop(link.id, None)
-
-    def _links(self, block_id: str) -> dict[str, ChronoRecord]:
-        if block_id not in self._known:
-            self._known[block_id] = {link.id: link for link in forming_links(self._conn, block_id)}
-        return self._known[block_id]
 
 
 def letting_go(conn: Connection, hours: float) -> Iterator[str]:

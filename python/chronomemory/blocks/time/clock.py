@@ -3,7 +3,7 @@
 Memory fades while it is used, not while it lies still: the clock runs during sessions only. What
 has passed of a session is written down with the changes that depend on it, once it is a few seconds,
 so a crash loses little, and without a session the stored total is the time. A batch uses the hour that
-is written down.
+is written down; an act says only by how much the clock goes on, and the engine adds it to the total.
 """
 
 from __future__ import annotations
@@ -74,15 +74,22 @@ class Clock:
 
     def tick(self, conn: Connection, *, to_the_last: bool = False) -> float:
         """Write the present hour down, as part of a batch, and return it; ``ticked`` confirms it."""
+        passed = self.passing(conn, to_the_last=to_the_last)
+        if passed == 0.0:
+            return glimpse_total_active_hours(conn)
+        set_total_active_hours(conn, self._total)
+        return self._total
+
+    def passing(self, conn: Connection, *, to_the_last: bool = False) -> float:
+        """Return how many hours an act adds to the clock, as part of a batch; ``ticked`` confirms it."""
         with self._look:
             passed = self.untold_hours()
             if passed < _WORTH_WRITING_HOURS and not to_the_last:
                 passed = 0.0
-            hours = glimpse_total_active_hours(conn) + passed
-            self._pending, self._total = passed, hours
-        if passed > 0.0:
-            set_total_active_hours(conn, hours)
-        return hours
+            self._pending = passed
+            if passed > 0.0:
+                self._total = glimpse_total_active_hours(conn) + passed
+        return passed
 
     def ticked(self) -> None:
         """Take note that the batch of the last tick was written."""

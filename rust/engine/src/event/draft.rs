@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use super::faces::face_of;
+use super::act::beyond;
+use super::faces::{act_id, face_of, is_of_acts};
 use super::{Coming, Op};
 use crate::error::{Error, Result};
 use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
@@ -66,11 +67,14 @@ impl Draft {
     /// What it asks of those who write it or take it in.
     pub fn coming(&self) -> Coming {
         let lengths = self.changes.iter().map(|change| change.id.len() + change.record.len());
-        Coming {
+        let own = Coming {
             events: self.changes.len(),
             bytes: lengths.clone().sum(),
             longest: lengths.max().unwrap_or(0),
-        }
+            further: 0,
+        };
+        let acts = self.changes.iter().filter(|change| change.op == Op::Act);
+        acts.fold(own, |sum, act| sum.and(beyond(act.op, self.id(act), self.record(act))))
     }
 
     /// Asks for memory for the next change. A draft that is still small needs none that could not be had.
@@ -135,6 +139,28 @@ impl Draft {
         let start = self.text.len();
         self.text.extend_from_slice(patch);
         self.push(Op::Patch, id, start, RecordSpans::default())
+    }
+
+    /// Says what happened to several records of a face; records that come about have this depth.
+    ///
+    /// # Errors
+    /// `Invalid` for a face that has no acts, or what is no object.
+    pub fn act(&mut self, face: &str, payload: &Value, depth: i64) -> Result<()> {
+        let Some(id) = act_id(face) else {
+            return Err(Error::invalid("act", format!("the face {face:?} has no acts")));
+        };
+        let mut payload = payload.clone();
+        if payload.as_object().is_none() {
+            return Err(Error::invalid("act", "not an object"));
+        }
+        if depth != 0 {
+            payload.set("depth", Value::from(depth));
+        }
+        let id_start = self.text.len();
+        self.text.extend_from_slice(id.as_bytes());
+        let (id, start) = (id_start..self.text.len(), self.text.len());
+        json::write_value(&payload, &mut self.text);
+        self.push(Op::Act, id, start, RecordSpans::default())
     }
 
     /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
@@ -211,6 +237,12 @@ impl RecordWriter<'_> {
     /// `Invalid` for an empty id or one that belongs to another face.
     pub fn id(&mut self, value: &str, face: Option<&str>) -> Result<()> {
         check_id(value, face)?;
+        if is_of_acts(value.as_bytes()) {
+            return Err(Error::invalid(
+                "id",
+                format!("ids such as {value:?} are kept for what happens to several records"),
+            ));
+        }
         self.id = self.string(",\"id\":", value);
         self.fields.id = Some(self.id);
         Ok(())

@@ -5,6 +5,8 @@
 
 use memchr::memchr;
 
+use crate::acts::{self, Rules};
+
 /// A face.
 #[derive(Debug)]
 pub struct Face {
@@ -16,6 +18,8 @@ pub struct Face {
     pub indexes: &'static [Index],
     /// Which of its records call others by less than their ids.
     pub calls: &'static [Call],
+    /// What follows from its acts, if it has any.
+    pub acts: Option<&'static Rules>,
 }
 
 /// Records with one prefix call those of another by what follows it: a link between `a` and `b` means `of:a` and `of:b`.
@@ -72,38 +76,47 @@ static FACES: [Face; 6] = [
             by: "bedge:",
             of: "block:",
         }],
+        acts: Some(&acts::blocks::RULES),
     },
     Face {
         name: "episodes",
         prefixes: &["episode", "fact", "rule"],
         indexes: &[],
         calls: &[],
+        acts: None,
     },
     Face {
         name: "graph",
         prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
         indexes: &[],
         calls: &[],
+        acts: None,
     },
     Face {
         name: "pages",
         prefixes: &["page", "entry"],
         indexes: &[],
         calls: &[],
+        acts: None,
     },
     Face {
         name: SEARCH,
         prefixes: &["search"],
         indexes: &[],
         calls: &[],
+        acts: None,
     },
     Face {
         name: VECTORS,
         prefixes: &["vector"],
         indexes: &[],
         calls: &[],
+        acts: None,
     },
 ];
+
+/// What stands before the name of a face in the id of its acts.
+const ACTS: &[u8] = b"act";
 
 /// The longest prefix, so that plain ids are told apart at a glance.
 const LONGEST_PREFIX_BYTES: usize = 13;
@@ -112,10 +125,30 @@ const LONGEST_PREFIX_BYTES: usize = 13;
 pub fn face_of(id: &[u8]) -> Option<&'static str> {
     let end = memchr(b':', &id[..id.len().min(LONGEST_PREFIX_BYTES + 1)])?;
     let prefix = &id[..end];
-    FACES
-        .iter()
-        .find(|face| face.prefixes.iter().any(|known| known.as_bytes() == prefix))
-        .map(|face| face.name)
+    let owner = if prefix == ACTS {
+        FACES.iter().find(|face| face.name.as_bytes() == &id[end + 1..])
+    } else {
+        let owns = |face: &&Face| face.prefixes.iter().any(|known| known.as_bytes() == prefix);
+        FACES.iter().find(owns)
+    };
+    owner.map(|face| face.name)
+}
+
+/// Whether an id is one of acts: no record is called so.
+pub fn is_of_acts(id: &[u8]) -> bool {
+    id.strip_prefix(ACTS).is_some_and(|rest| rest.starts_with(b":"))
+}
+
+/// The id of the acts of a face; `None` if it has none.
+pub fn act_id(face: &str) -> Option<String> {
+    let known = FACES.iter().find(|known| known.name == face && known.acts.is_some())?;
+    Some(format!("{}:{}", String::from_utf8_lossy(ACTS), known.name))
+}
+
+/// What follows from acts with this id.
+pub fn rules_of(id: &[u8]) -> Option<&'static Rules> {
+    let name = id.strip_prefix(ACTS)?.strip_prefix(b":")?;
+    FACES.iter().find(|face| face.name.as_bytes() == name)?.acts
 }
 
 /// What the ids of the face begin with that owns this one; nothing for plain records.
@@ -158,6 +191,18 @@ mod tests {
         assert_eq!(face_of(b"fact:1"), Some("episodes"));
         assert_eq!(face_of(b"entry:x:y"), Some("pages"));
         assert_eq!(face_of(b"vector:default"), Some(VECTORS));
+    }
+
+    #[test]
+    fn acts_belong_to_their_face() {
+        assert_eq!(act_id("blocks").as_deref(), Some("act:blocks"));
+        assert_eq!(face_of(b"act:blocks"), Some("blocks"));
+        assert!(rules_of(b"act:blocks").is_some());
+        assert!(is_of_acts(b"act:anything") && !is_of_acts(b"actor:1"));
+        for other in ["act:pages", "act:nobody", "act:", "act", "blocks"] {
+            assert!(rules_of(other.as_bytes()).is_none(), "{other}");
+        }
+        assert_eq!((face_of(b"act:nobody"), act_id("pages")), (None, None));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What happened?
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
-//! say until the log gives it a place; [`mend`] finds a line again that lost a byte, whoever wrote it; [`stamp`] spells moments in time. The law is `docs/format.md`.
+//! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`stamp`] spells moments in time. The law is `docs/format.md`.
 
+pub mod act;
 pub mod draft;
 pub mod draft_value;
 pub mod faces;
@@ -45,6 +46,8 @@ pub struct Coming {
     pub bytes: usize,
     /// How many the longest of them has.
     pub longest: usize,
+    /// How many records they touch beyond one for each event: acts touch several.
+    pub further: usize,
 }
 
 impl Coming {
@@ -54,6 +57,7 @@ impl Coming {
             events: 1,
             bytes,
             longest: bytes,
+            further: 0,
         }
     }
 
@@ -64,6 +68,7 @@ impl Coming {
             events: self.events + others.events,
             bytes: self.bytes + others.bytes,
             longest: self.longest.max(others.longest),
+            further: self.further + others.further,
         }
     }
 }
@@ -77,6 +82,8 @@ pub enum Op {
     Delete,
     /// An RFC 7396 merge patch of the record.
     Patch,
+    /// Something happened to several records; what they are now follows by a rule.
+    Act,
     /// The next n events are one batch.
     Begin,
     /// The log starts from a state named here.
@@ -96,6 +103,7 @@ impl Op {
             b"upsert" => Self::Upsert,
             b"delete" => Self::Delete,
             b"patch" => Self::Patch,
+            b"act" => Self::Act,
             b"begin" => Self::Begin,
             b"compact" => Self::Compact,
             b"adopt" => Self::Adopt,
@@ -110,6 +118,7 @@ impl Op {
             Self::Upsert => "upsert",
             Self::Delete => "delete",
             Self::Patch => "patch",
+            Self::Act => "act",
             Self::Begin => "begin",
             Self::Compact => "compact",
             Self::Adopt => "adopt",

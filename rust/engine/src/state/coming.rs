@@ -8,18 +8,19 @@ use crate::event::Coming;
 use crate::memory::{self, Refused};
 
 impl State {
-    /// Asks for all memory that some events need. Only what a delete or a patch makes of a record is not announced.
+    /// Asks for all memory that some events need. Only what a delete, a patch or an act makes of a record that is there is not
+    /// announced.
     ///
     /// # Errors
     /// `Refused` if there is not so much; nothing changed.
     pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
-        let events = coming.events;
+        let (events, touched) = (coming.events, coming.events + coming.further);
         memory::check()?;
         self.arena.make_room(coming.bytes, coming.longest)?;
-        self.slots.try_reserve(events)?;
-        self.ids.try_reserve(events, |entry| Entry::spread(entry.hash))?;
-        self.timeline.make_room(events)?;
-        self.changes.make_room(events)?;
+        self.slots.try_reserve(touched)?;
+        self.ids.try_reserve(touched, |entry| Entry::spread(entry.hash))?;
+        self.timeline.make_room(events, coming.further)?;
+        self.changes.make_room(touched)?;
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! numbers beside them, a [`catalog`] of kinds and statuses so that a query costs what it returns, and a [`timeline`]
 //! that leads from a record to its events. It is derived from base and log alone and can be rebuilt at any time.
 
+mod acts;
 mod arena;
 mod catalog;
 mod changes;

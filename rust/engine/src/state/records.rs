@@ -11,6 +11,7 @@ use super::changes::Changes;
 use super::query::{Query, wanted};
 use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::{Mark, Timeline};
+use crate::event::act::is_of_one;
 use crate::event::draft_value::defaults;
 use crate::event::faces::face_of;
 use crate::event::{Coming, Known, Op};
@@ -109,7 +110,7 @@ impl State {
     /// The events of the live log that speak of an id, oldest first.
     pub fn history(&self, id: &str) -> Vec<u32> {
         match self.find(&spelled(id)) {
-            Some(slot) => self.timeline.back_from(self.slots[slot as usize].last_event),
+            Some(slot) => self.timeline.back_from(slot, self.slots[slot as usize].last_event),
             None => Vec::new(),
         }
     }
@@ -192,8 +193,11 @@ impl State {
 
     /// Takes an event that the base already accounts for: only its place in the log is new.
     pub fn note(&mut self, known: Known<'_>) {
-        let speaks_of_a_record = matches!(known.op, Op::Upsert | Op::Migrate | Op::Delete | Op::Patch);
-        if !speaks_of_a_record {
+        if known.op == Op::Act {
+            self.note_act(known);
+            return;
+        }
+        if !is_of_one(known.op) {
             self.timeline.push(known.offset, known.seq, None);
             return;
         }
@@ -229,6 +233,7 @@ impl State {
                 let record = json::merge(record, &parsed(known.record));
                 self.put_value(found, known.id, record)
             }
+            Op::Act => return self.apply_act(known),
             Op::Begin | Op::Compact | Op::Adopt | Op::Other => {
                 self.timeline.push(known.offset, known.seq, None);
                 return;
@@ -260,7 +265,7 @@ impl State {
         slot.id.of(self.arena.get(slot.at))
     }
 
-    fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value) -> u32 {
+    pub(super) fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value) -> u32 {
         record.set("id", Value::Str(unspelled(id)));
         let mut text = Vec::new();
         json::write_value(&record, &mut text);
@@ -292,6 +297,7 @@ impl State {
                 let last_event = self.slots[mention as usize].last_event;
                 let hash = Entry::spread(self.hash(id));
                 let number = self.slots.len() as u32;
+                self.timeline.rename(last_event, mention, number);
                 if let Some(entry) = self.ids.find_mut(hash, |entry| entry.slot == mention) {
                     entry.slot = number;
                 }
@@ -334,7 +340,7 @@ impl State {
     }
 
     /// Keeps the id of an event without a record, so that its history can be told.
-    fn mention(&mut self, id: &[u8]) -> u32 {
+    pub(super) fn mention(&mut self, id: &[u8]) -> u32 {
         let slot = Slot {
             confidence: 0.0,
             at: self.arena.push(id),

@@ -4,6 +4,8 @@ use crate::memory::Refused;
 
 /// No event, or none that speaks of a record.
 const NONE: u32 = u32::MAX;
+/// An event that speaks of several records: they stand in a list beside.
+const SEVERAL: u32 = u32::MAX - 1;
 /// Marks are given out anew from the beginning when an earlier log has come this far.
 const LAST_START: u64 = 1 << 31;
 
@@ -16,12 +18,22 @@ impl Mark {
     pub const NONE: Self = Self(NONE);
 }
 
+/// One of several records that an event speaks of.
+#[derive(Clone, Copy, Debug)]
+struct Further {
+    event: u32,
+    slot: u32,
+    earlier: u32,
+}
+
 /// All events of the log in order, each with its record and the event before it that speaks of the same one.
 #[derive(Debug, Default)]
 pub struct Timeline {
     offsets: Vec<u64>,
     earlier: Vec<u32>,
     slots: Vec<u32>,
+    /// The records of events that speak of several, in the order of the events.
+    further: Vec<Further>,
     /// What the mark of the first event is.
     first_mark: u32,
     /// Runs of consecutive seqs: (index of the first event, its seq).
@@ -30,13 +42,14 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Asks for the memory that so many events need.
+    /// Asks for the memory that so many events need, and those of them that speak of several records for so many further ones.
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, events: usize) -> Result<(), Refused> {
+    pub fn make_room(&mut self, events: usize, further: usize) -> Result<(), Refused> {
         self.offsets.try_reserve(events)?;
         self.earlier.try_reserve(events)?;
+        self.further.try_reserve(further)?;
         Ok(self.slots.try_reserve(events)?)
     }
 
@@ -52,6 +65,47 @@ impl Timeline {
         self.slots.push(slot);
         self.earlier.push(earlier.unwrap_or(NONE));
         Mark(self.first_mark + index)
+    }
+
+    /// Notes an event that speaks of several records, each given once as its slot and what marks the last event that did so.
+    pub fn push_several(&mut self, offset: u64, seq: u64, about: impl Iterator<Item = (u32, Mark)>) -> Mark {
+        let mark = self.push(offset, seq, None);
+        let event = self.len() as u32 - 1;
+        for (slot, last) in about {
+            let earlier = self.index(last).unwrap_or(NONE);
+            self.further.push(Further { event, slot, earlier });
+            self.slots[event as usize] = SEVERAL;
+        }
+        mark
+    }
+
+    /// What events up to a marked one said of a slot is said of another now.
+    pub fn rename(&mut self, last: Mark, slot: u32, new: u32) {
+        let mut at = self.index(last).unwrap_or(NONE);
+        while at != NONE {
+            let place = self.place_in_further(at, slot);
+            at = self.before(at, slot);
+            if let Some(place) = place {
+                self.further[place].slot = new;
+            }
+        }
+    }
+
+    /// The event before this one that speaks of the same record.
+    fn before(&self, index: u32, slot: u32) -> u32 {
+        match self.place_in_further(index, slot) {
+            Some(place) => self.further[place].earlier,
+            None => self.earlier[index as usize],
+        }
+    }
+
+    fn place_in_further(&self, index: u32, slot: u32) -> Option<usize> {
+        if self.slots[index as usize] != SEVERAL {
+            return None;
+        }
+        let first = self.further.partition_point(|one| one.event < index);
+        let here = self.further[first..].iter().take_while(|one| one.event == index);
+        here.into_iter().position(|one| one.slot == slot).map(|at| first + at)
     }
 
     /// Which event a mark stands for; `None` if it is not of this log.
@@ -75,7 +129,10 @@ impl Timeline {
     /// The slots that events from some index on speak of, some perhaps several times.
     pub fn slots_from(&self, index: u32) -> impl Iterator<Item = u32> {
         let slots = self.slots.get(index as usize..).unwrap_or_default();
-        slots.iter().copied().filter(|&slot| slot != NONE)
+        let first = self.further.partition_point(|one| one.event < index);
+        let further = self.further[first..].iter().map(|one| one.slot);
+        let single = slots.iter().copied().filter(|&slot| slot != NONE && slot != SEVERAL);
+        single.chain(further)
     }
 
     /// How many events there are.
@@ -128,13 +185,13 @@ impl Timeline {
         self.offsets.partition_point(|&start| start < offset) as u32
     }
 
-    /// The events of a record whose last one is marked, oldest first.
-    pub fn back_from(&self, last: Mark) -> Vec<u32> {
+    /// The events of the record in a slot whose last one is marked, oldest first.
+    pub fn back_from(&self, slot: u32, last: Mark) -> Vec<u32> {
         let mut found = Vec::new();
         let mut at = self.index(last).unwrap_or(NONE);
         while at != NONE {
             found.push(at);
-            at = self.earlier[at as usize];
+            at = self.before(at, slot);
         }
         found.reverse();
         found
@@ -169,7 +226,7 @@ mod tests {
         timeline.push(100, 6, None);
         let last = timeline.push(200, 7, Some((8, first)));
         timeline.push(300, 20, Some((9, Mark::NONE)));
-        assert_eq!(timeline.back_from(last), [0, 2]);
+        assert_eq!(timeline.back_from(8, last), [0, 2]);
         assert_eq!(timeline.slots_from(1).collect::<Vec<_>>(), [8, 9]);
         assert_eq!(timeline.since(6), [1..3, 3..4]);
         assert_eq!(timeline.since(8), vec![Range { start: 3, end: 4 }]);
@@ -183,6 +240,28 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_several_records_stands_in_the_history_of_each() {
+        let mut timeline = Timeline::default();
+        let one = timeline.push(0, 1, Some((1, Mark::NONE)));
+        let both = timeline.push_several(10, 2, [(1, one), (2, Mark::NONE)].into_iter());
+        let nobody = timeline.push_several(20, 3, std::iter::empty());
+        let again = timeline.push_several(30, 4, [(2, both), (3, Mark::NONE)].into_iter());
+        let last = timeline.push(40, 5, Some((2, again)));
+        assert_eq!(timeline.back_from(1, both), [0, 1]);
+        assert_eq!(timeline.back_from(2, last), [1, 3, 4]);
+        assert_eq!(timeline.back_from(3, again), [3]);
+        assert_eq!(timeline.index(nobody), Some(2));
+        assert_eq!(timeline.slots_from(2).collect::<Vec<_>>(), [2, 2, 3]);
+        assert_eq!(timeline.since(2), vec![Range { start: 1, end: 5 }]);
+        // What was only spoken of becomes a record, under another number.
+        timeline.rename(again, 3, 9);
+        timeline.rename(last, 2, 8);
+        assert_eq!(timeline.back_from(9, again), [3]);
+        assert_eq!(timeline.back_from(8, last), [1, 3, 4]);
+        assert_eq!(timeline.back_from(1, both), [0, 1]);
+    }
+
+    #[test]
     fn marks_of_an_earlier_log_mean_nothing() {
         let mut timeline = Timeline::default();
         let old = timeline.push(0, 1, Some((0, Mark::NONE)));
@@ -192,7 +271,7 @@ mod tests {
             [old, new, Mark::NONE].map(|mark| timeline.index(mark)),
             [None, Some(0), None]
         );
-        assert_eq!(timeline.back_from(new), [0]);
+        assert_eq!(timeline.back_from(0, new), [0]);
         timeline.first_mark = LAST_START as u32;
         assert!(!timeline.start_over());
         assert_eq!(timeline.push(0, 3, None), Mark(0));

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::event::act::beyond;
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::Refused;
@@ -13,6 +14,8 @@ pub struct Holding {
     items: Vec<Item>,
     /// No event that was announced is longer.
     longest: usize,
+    /// What they ask for beyond what their lines do.
+    beyond: Coming,
 }
 
 #[derive(Debug)]
@@ -44,7 +47,9 @@ impl Holding {
             events: self.items.len(),
             bytes: self.text.len(),
             longest: self.longest,
+            further: 0,
         }
+        .and(self.beyond)
     }
 
     /// Keeps a copy of an event.
@@ -55,6 +60,7 @@ impl Holding {
             start..self.text.len()
         };
         let (id, record) = (keep(known.id), keep(known.record));
+        self.beyond = self.beyond.and(beyond(known.op, known.id, known.record));
         self.items.push(Item {
             op: known.op,
             id,
@@ -80,7 +86,7 @@ impl Holding {
             };
             each(known, item.ts);
         }
-        self.text.clear();
+        self.clear();
     }
 
     /// The seq of the last event held.
@@ -97,5 +103,6 @@ impl Holding {
     pub fn clear(&mut self) {
         self.items.clear();
         self.text.clear();
+        self.beyond = Coming::default();
     }
 }

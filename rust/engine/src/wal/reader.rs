@@ -10,8 +10,9 @@ use memchr::{memchr, memchr_iter};
 
 use crate::damage::DamageKind;
 use crate::disk::{DiskFile, read_over, read_upto};
-use crate::event::Coming;
+use crate::event::act::beyond;
 use crate::event::line::{Event, Fault, Trust};
+use crate::event::{Coming, Op};
 use crate::json::MAX_LINE_BYTES;
 use crate::memory::{self, Refused, gathered};
 use crate::ordered::in_order;
@@ -54,11 +55,18 @@ pub struct Piece {
 impl Piece {
     /// What its lines ask of those who take them in.
     pub fn coming(&self) -> Coming {
-        Coming {
+        let own = Coming {
             events: self.lines.len(),
             bytes: self.bytes.len(),
             longest: self.lines.iter().map(|line| line.range.len()).max().unwrap_or(0),
-        }
+            further: 0,
+        };
+        let acts = self.lines.iter().filter_map(|line| {
+            let event = line.event.as_ref().ok().filter(|event| event.op == Op::Act)?;
+            let text = self.text(line);
+            Some(beyond(event.op, event.record_id(text), event.record(text)))
+        });
+        acts.fold(own, Coming::and)
     }
 
     /// The bytes of one of its lines, without the newline.

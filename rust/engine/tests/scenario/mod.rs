@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod acting;
 pub mod allowed;
 pub mod chance;
 pub mod embedded;
@@ -17,6 +18,7 @@ use chronomemory::testing::store;
 use chronomemory::testing::store::Turns;
 use chronomemory::{Access, Disk, Draft, Durability, Error, Identity, Layout, Options, Query, Result, Store, Value};
 
+use acting::act;
 use embedded::{attach, bear, ids_of};
 
 pub const START: i64 = 1_779_105_600_000_000;
@@ -102,6 +104,8 @@ pub enum Action {
     /// Several, as one batch, large enough to span sectors.
     Batch(u32),
     Delete(u32),
+    /// Something that happens to several records; the first of it brings them along.
+    Act(u32),
     Compact(bool),
     Backup,
     /// Back to the latest backup.
@@ -151,6 +155,7 @@ pub fn draft(action: &Action) -> Draft {
         Action::Put(n) => put(&mut draft, *n),
         Action::Batch(n) => (0..5).for_each(|i| put(&mut draft, n + i)),
         Action::Delete(n) => draft.delete(&format!("R{}", n % 7), None).expect("an id"),
+        Action::Act(n) => act(&mut draft, *n),
         _ => {}
     }
     draft
@@ -212,7 +217,9 @@ fn latest_backup(disk: &CrashDisk) -> Layout {
 
 pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -> Result<()> {
     match action {
-        Action::Put(_) | Action::Batch(_) | Action::Delete(_) => store.commit(&draft(action), now).map(|_| ()),
+        Action::Put(_) | Action::Batch(_) | Action::Delete(_) | Action::Act(_) => {
+            store.commit(&draft(action), now).map(|_| ())
+        }
         Action::Compact(keep) => store.compact(*keep, now, &mut |_, _| {}).map(|_| ()),
         Action::Backup => store.backup(now, &mut |_, _| {}).map(|_| ()),
         Action::Restore => store.restore(&latest_backup(disk), false, now, &mut |_, _| {}),

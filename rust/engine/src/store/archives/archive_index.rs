@@ -1,6 +1,6 @@
 //! Which events of an archive speak of a record, without looking through all of it?
 //!
-//! Beside each archive that was ever asked lies an index: for every event the hash of its record's id and its place, sorted.
+//! Beside each archive that was ever asked lies an index: for every event the hash of the ids that it speaks of and its place, sorted.
 //! It is derived: it names the digest of its archive and ends with its own, and whatever is wrong with it, it is made anew.
 
 use std::collections::HashMap;
@@ -13,7 +13,8 @@ use crate::chain::Held;
 use crate::digest::{Hasher, Hex, sha256};
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::error::Result;
-use crate::event::{Known, Op};
+use crate::event::Known;
+use crate::event::act::each_subject;
 use crate::layout::Layout;
 use crate::origin::{Beginning, beginning_of};
 use crate::verify::{Sink, Walk};
@@ -22,7 +23,7 @@ use crate::wal::reader::Reading;
 use super::faults::{OrDamage, check_digest, damaged};
 
 /// The first bytes of an index; the last one is the version.
-const MAGIC: &[u8; 8] = b"CMHIST\x00\x01";
+const MAGIC: &[u8; 8] = b"CMHIST\x00\x02";
 /// Magic, the digest of the archive, the number of entries.
 const HEADER_BYTES: usize = 48;
 /// The hash of an id, and an offset.
@@ -320,18 +321,19 @@ impl Mentions {
     }
 }
 
-fn mention(known: Known<'_>) -> Option<(u64, u64)> {
-    let speaks_of_a_record = matches!(known.op, Op::Upsert | Op::Migrate | Op::Delete | Op::Patch);
-    speaks_of_a_record.then(|| (hash_of(known.id), known.offset))
+fn mention(known: Known<'_>, found: &mut Vec<(u64, u64)>) {
+    each_subject(known.op, known.id, known.record, |id| {
+        found.push((hash_of(id), known.offset))
+    });
 }
 
 impl Sink for Mentions {
     fn count(&mut self, known: Known<'_>, _: i64) {
-        self.counted.extend(mention(known));
+        mention(known, &mut self.counted);
     }
 
     fn hold(&mut self, known: Known<'_>, _: i64) {
-        self.held.extend(mention(known));
+        mention(known, &mut self.held);
     }
 
     fn settle(&mut self, held: Held) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::chain::Held;
 use crate::error::Result;
+use crate::event::act::each_concerned;
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
@@ -52,10 +53,13 @@ impl History<'_> {
         for range in self.state.timeline().since(seq) {
             self.live().each_line(range, |line| {
                 if let Ok(event) = Event::read(line, Trust::Hashes) {
-                    changed.note(event.op, event.record_id(line), event.spans.seq);
+                    changed.note(event.op, event.record_id(line), event.record(line), event.spans.seq);
                 }
             })?;
         }
+        // An act speaks of links that may not be there.
+        let is_there = |id: &String| !changed.by_act.contains(id) || self.state.get(id).is_some();
+        changed.ids.retain(is_there);
         Ok(changed.ids)
     }
 
@@ -84,34 +88,50 @@ struct Changed {
     faces: bool,
     ids: Vec<String>,
     seen: HashSet<Vec<u8>>,
+    /// Those of them of which only acts spoke.
+    by_act: HashSet<String>,
     /// Those of a batch that may still turn out to be broken.
-    held: Vec<(Op, Vec<u8>, u64)>,
+    held: Vec<(Op, Vec<u8>, Vec<u8>, u64)>,
 }
 
 impl Changed {
-    fn note(&mut self, op: Op, id: &[u8], seq: u64) {
-        let is_change = matches!(op, Op::Upsert | Op::Migrate | Op::Patch);
-        let is_asked_for = seq >= self.since && (self.faces || face_of(id).is_none());
-        if is_change && is_asked_for && self.seen.insert(id.to_vec()) {
-            self.ids.push(unspelled(id));
+    fn note(&mut self, op: Op, id: &[u8], record: &[u8], seq: u64) {
+        let is_change = matches!(op, Op::Upsert | Op::Migrate | Op::Patch | Op::Act);
+        if !is_change || seq < self.since {
+            return;
         }
+        each_concerned(op, id, record, |id| {
+            if !self.faces && face_of(id).is_some() {
+                return;
+            }
+            if self.seen.insert(id.to_vec()) {
+                self.ids.push(unspelled(id));
+                if op == Op::Act {
+                    self.by_act.insert(unspelled(id));
+                }
+            } else if op != Op::Act {
+                self.by_act.remove(&unspelled(id));
+            }
+        });
     }
 }
 
 impl Sink for Changed {
     fn count(&mut self, known: Known<'_>, _: i64) {
-        self.note(known.op, known.id, known.seq);
+        self.note(known.op, known.id, known.record, known.seq);
     }
 
     fn hold(&mut self, known: Known<'_>, _: i64) {
-        self.held.push((known.op, known.id.to_vec(), known.seq));
+        let record = Some(known.record).filter(|_| known.op == Op::Act);
+        let record = record.unwrap_or_default().to_vec();
+        self.held.push((known.op, known.id.to_vec(), record, known.seq));
     }
 
     fn settle(&mut self, held: Held) {
         let batch = std::mem::take(&mut self.held);
         if held == Held::Count {
-            for (op, id, seq) in batch {
-                self.note(op, &id, seq);
+            for (op, id, record, seq) in batch {
+                self.note(op, &id, &record, seq);
             }
         }
     }

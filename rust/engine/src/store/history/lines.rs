@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::log::{Log, Site};
@@ -12,6 +13,14 @@ use crate::state::{State, spelled};
 use crate::store::archives::archive_index::{ArchiveCache, IndexedArchive};
 use crate::store::archives::faults::{OrDamage, archive_altered, not_kept};
 use crate::store::live_log::LiveLog;
+
+fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
+    let mut is_one = false;
+    each_subject(event.op, event.record_id(line), event.record(line), |subject| {
+        is_one |= subject == id;
+    });
+    is_one
+}
 
 /// The past of a log: its live lines and its archives.
 pub(in crate::store) struct History<'a> {
@@ -52,7 +61,7 @@ impl<'a> History<'a> {
                 let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
                 match Event::read(&line, Trust::Nothing) {
                     // The hash of another id may be the same.
-                    Ok(event) if event.record_id(&line) != spelled => {}
+                    Ok(event) if !speaks_of(&event, &line, &spelled) => {}
                     Ok(_) => lines.push(line),
                     Err(fault) => return Err(archive_altered(&volume.name, fault.reason)),
                 }
@@ -60,7 +69,11 @@ impl<'a> History<'a> {
             volume.archive.rest();
         }
         for index in self.state.history(id) {
-            lines.push(self.live().line_at(index as usize)?);
+            let line = self.live().line_at(index as usize)?;
+            // An act may have touched a record of which it does not speak.
+            if Event::read(&line, Trust::Hashes).is_ok_and(|event| speaks_of(&event, &line, &spelled)) {
+                lines.push(line);
+            }
         }
         Ok(lines)
     }

@@ -5,8 +5,9 @@ use std::io;
 
 use crate::chain::Held;
 use crate::disk::DiskFile;
+use crate::event::act::each_concerned;
 use crate::event::faces::{VECTORS, face_of};
-use crate::event::{Coming, Known};
+use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Taker};
@@ -249,7 +250,14 @@ impl Sink for Loader {
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
         } else if self.salvaged.is_some() {
-            holding.release(|known, _| self.dropped.push((known.offset, unspelled(known.id))));
+            holding.release(|known, _| {
+                if known.op == Op::Act {
+                    let drop = |id: &[u8]| self.dropped.push((known.offset, unspelled(id)));
+                    each_concerned(known.op, known.id, known.record, drop);
+                } else {
+                    self.dropped.push((known.offset, unspelled(known.id)));
+                }
+            });
         }
         holding.clear();
         self.holding = holding;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::faces::{VECTORS, face_of};
+use crate::event::act::Act;
+use crate::event::faces::{VECTORS, face_of, prefixes_beside, rules_of};
 use crate::json::{self, Value};
 use crate::state::unspelled;
 
@@ -20,6 +21,9 @@ pub(in crate::store) fn ids(line: &[u8]) -> Vec<String> {
     if is_of_embeddings(line) {
         let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
         found.extend(lists.flat_map(|(_, at)| strings_from(line, at + 1)));
+    }
+    if let Some((act, _)) = act_of(line) {
+        found = act;
     }
     let mut seen = BTreeSet::new();
     found.retain(|id| id != BEGIN_ID && seen.insert(id.clone()));
@@ -44,7 +48,57 @@ pub(in crate::store) fn is_certain(line: &[u8]) -> bool {
     let (named, written) = (names(b"\"record_id\"", 1), names(b"\"id\"", 2));
     let is_patch = || strings_at(line, b"\"op\"", |_| true) == ["patch"] && named.len() == 1 && written.is_empty();
     let is_begin = || named.is_empty() && written.is_empty() && batch(line).is_some();
-    !named.is_empty() && named == written || is_patch() || is_begin()
+    let is_act = || written.is_empty() && act_of(line).is_some_and(|(_, is_whole)| is_whole);
+    !named.is_empty() && named == written || is_patch() || is_begin() || is_act()
+}
+
+/// What stands before the ids that a line names, if it seems to be an act.
+pub(super) fn prefixes(line: &[u8]) -> &'static [&'static str] {
+    let id = ids_of_event(line)
+        .into_iter()
+        .find(|id| rules_of(id.as_bytes()).is_some());
+    id.map_or(&[], |id| prefixes_beside(id.as_bytes()))
+}
+
+/// What the records are called that an act speaks of, if a line seems to be one, and whether all of it can be read that tells.
+fn act_of(line: &[u8]) -> Option<(Vec<String>, bool)> {
+    let id = ids_of_event(line)
+        .into_iter()
+        .find(|id| rules_of(id.as_bytes()).is_some())?;
+    let whole = values_of(line, b"\"record\"").find_map(|(_, at)| {
+        let record = object_at(line, at)?;
+        let act = Act::read(id.as_bytes(), record)?;
+        Some(act.mentions().into_iter().map(|mention| mention.id).collect::<Vec<_>>())
+    });
+    if let Some(told) = whole.filter(|told| !told.is_empty()) {
+        return Some((told, true));
+    }
+    // What is left of its list may name some of them, under any prefix of the face.
+    let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
+    let named = lists.flat_map(|(_, at)| strings_from(line, at + 1));
+    let prefixes = prefixes_beside(id.as_bytes());
+    let told = named.flat_map(|name| prefixes.iter().map(move |prefix| format!("{prefix}:{name}")));
+    Some((told.collect(), false))
+}
+
+/// The object that begins at a place, if it ends.
+fn object_at(line: &[u8], at: usize) -> Option<&[u8]> {
+    let (mut depth, mut end) = (0, at);
+    loop {
+        match line.get(end)? {
+            b'"' => {
+                end = json::end_of_string(line, end)?;
+                continue;
+            }
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        end += 1;
+        if depth <= 0 {
+            return Some(&line[at..end]);
+        }
+    }
 }
 
 /// How many events a line seems to have been, by what they are of.
@@ -263,6 +317,21 @@ mod tests {
         let gone = r#"{"op":"patch","record":{"data":{"gone":{"1:12":true,"7": true}}},"record_id":"vector:x:0"?"#;
         assert_eq!(gone_rows(gone.as_bytes()), [12, 7]);
         assert_eq!(gone_rows(br#"{"data":{"gone":null}}"#), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn an_act_names_the_records_that_it_is_of() {
+        let record = r#"{"act":"shown/1","at":"t","ids":["a","b"],"session":"s"}"#;
+        let line = format!(r#"{{?"op":"act","prev_hash":"","record":{record},"record_id":"act:blocks","seq":1}}"#);
+        assert_eq!(ids(line.as_bytes()), ["block:a", "block:b", "bedge:a:b"]);
+        assert!(is_certain(line.as_bytes()) && !is_of_embeddings(line.as_bytes()));
+        // What is left of the list is told, and that it may not be all.
+        let torn = line.replace(r#""b"],"#, r#""?,"#);
+        let told = ids(torn.as_bytes());
+        assert!(told.contains(&"block:a".to_owned()), "{told:?}");
+        assert!(!is_certain(torn.as_bytes()));
+        assert!(prefixes(torn.as_bytes()).contains(&"block"));
+        assert!(prefixes(b"{}").is_empty());
     }
 
     #[test]

@@ -231,7 +231,7 @@ struct RowsPlace {
 
 /// Which ids changes speak of, and whether there is a record of them afterwards.
 fn coming(changes: &Draft) -> HashMap<&[u8], bool> {
-    let all = changes.changes().iter();
+    let all = changes.changes().iter().filter(|change| change.op != Op::Act);
     all.map(|change| (changes.id(change), change.op != Op::Delete))
         .collect()
 }

@@ -54,7 +54,8 @@ impl Store {
             check_attachment(attachment)?;
         }
         self.with_lock(now, |store| {
-            if let Some((since, read)) = change.unless_changed {
+            // Who has read nothing minds nothing: an act says what happened, whatever else did.
+            if let Some((since, read)) = change.unless_changed.filter(|(_, read)| !read.is_empty()) {
                 let Some(first) = first_behind(store.live(), since)? else {
                     return Ok(None);
                 };

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::event::Op;
+use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::state::{Query, Sieve};
 use crate::store::live_log::LiveLog;
@@ -129,19 +129,17 @@ fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &RowFilter
             let Ok(event) = Event::read(line, Trust::Hashes) else {
                 return;
             };
-            if !matches!(event.op, Op::Upsert | Op::Migrate | Op::Patch | Op::Delete) {
-                return;
-            }
-            let id = event.record_id(line);
-            if let Some(slot) = live.state.slot_spelled(id) {
-                touched.extend(index.row_of(slot));
-                if format::group_space(id) == Some(&index.bound.name)
-                    && let Some(first) = format::group_row(id)
-                {
-                    let length = index.groups.get(&first).copied().unwrap_or(0);
-                    touched.insert_range(first..first + length);
+            each_subject(event.op, event.record_id(line), event.record(line), |id| {
+                if let Some(slot) = live.state.slot_spelled(id) {
+                    touched.extend(index.row_of(slot));
+                    if format::group_space(id) == Some(&index.bound.name)
+                        && let Some(first) = format::group_row(id)
+                    {
+                        let length = index.groups.get(&first).copied().unwrap_or(0);
+                        touched.insert_range(first..first + length);
+                    }
                 }
-            }
+            });
         })?;
     }
     for row in touched {

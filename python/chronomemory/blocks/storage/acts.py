@@ -1,0 +1,74 @@
+"""Says what happened to several blocks at once, as one event; what follows from it is a rule of the engine.
+
+The rules are those of docs/format.md, section 7. They depend on nothing but what is said here and the records
+that are there when the event counts, so two processes never get in each other's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chronomemory.blocks.ids import BLOCK, CONFIG
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import now
+
+__all__ = ["in_words", "note_outcome", "note_shown"]
+
+#: The number behind the name is the version of the rule.
+_SHOWN = "shown/1"
+_OUTCOME = "outcome/1"
+
+
+def note_shown(
+    conn: Connection, block_ids: Sequence[str], *, frame: str, session_id: str | None, passed: float
+) -> None:
+    """Take note that blocks were shown together, the first of them first."""
+    said: dict[str, Any] = {"act": _SHOWN, "at": now(), "ids": list(block_ids)}
+    if session_id:
+        said["session"] = session_id
+    _act(conn, said, passed, frame=frame)
+
+
+def note_outcome(
+    conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, source: str, passed: float
+) -> None:
+    """Take note that blocks heard how it went."""
+    said = {"act": _OUTCOME, "at": now(), "ids": list(block_ids), "signal": signal, "weight": weight}
+    _act(conn, said, passed, source=source)
+
+
+def _act(conn: Connection, said: dict[str, Any], passed: float, **words: str) -> None:
+    if passed > 0.0:
+        said["passed"] = passed
+    conn.act({**said, **{name: word for name, word in words.items() if word}})
+
+
+def in_words(said: Mapping[str, Any], record_id: str) -> str:
+    """Tell what an act says of a record, for people.
+
+    >>> in_words({"act": "shown/1", "frame": "task", "ids": ["a", "b", "c"]}, "block:a")
+    'shown in frame task with 2 others'
+    >>> in_words({"act": "outcome/1", "ids": ["a", "b"], "signal": 1.0, "source": "tests"}, "bedge:a:b")
+    'both ends: outcome 1.0 from tests'
+    """
+    act, kind = said.get("act"), record_id.partition(":")[0]
+    if kind == CONFIG:
+        return f"{said.get('passed', 0.0)} hours passed"
+    if act == _SHOWN:
+        words = _where("shown", " in frame ", said.get("frame"))
+    elif act == _OUTCOME:
+        words = _where(f"outcome {said.get('signal')}", " from ", said.get("source"))
+        if said.get("weight", 1.0) != 1.0:
+            words += f", weight {said['weight']}"
+    else:
+        return f"{act}, which this version does not know"
+    if kind != BLOCK:
+        return f"both ends: {words}"
+    ids = said.get("ids")
+    others = len(ids) - 1 if isinstance(ids, list) else 0
+    return words + (f" with {others} other{'s' * (others != 1)}" if others > 0 else "")
+
+
+def _where(words: str, link: str, name: object) -> str:
+    return f"{words}{link}{name}" if name else words

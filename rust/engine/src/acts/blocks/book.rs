@@ -1,0 +1,227 @@
+//! The records as an act changes them, until all of it is known.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ids;
+use super::payload::Payload;
+use crate::acts::Read;
+use crate::json::{self, Value};
+
+const ACTIVE: &str = "active";
+const TOMBSTONE: &str = "tombstone";
+/// The status of a link that does not count yet.
+pub const FORMING: &str = "forming";
+/// What is believed of a record that does not say how sure it is.
+const CONFIDENCE: f64 = 0.7;
+
+/// Records read through what was changed already.
+pub struct Book<'a> {
+    read: &'a Read<'a>,
+    at: &'a str,
+    depth: i64,
+    known: HashMap<String, Option<Value>>,
+    /// In the order of their first change.
+    changed: Vec<String>,
+    is_changed: HashSet<String>,
+}
+
+impl<'a> Book<'a> {
+    /// Nothing is changed yet.
+    pub fn of(read: &'a Read<'a>, payload: &Payload<'a>) -> Self {
+        Self {
+            read,
+            at: payload.at,
+            depth: payload.depth,
+            known: HashMap::new(),
+            changed: Vec::new(),
+            is_changed: HashSet::new(),
+        }
+    }
+
+    /// All that was changed, as it is now.
+    pub fn changed(mut self) -> Vec<(String, Value)> {
+        let known = &mut self.known;
+        let records = self.changed.into_iter();
+        let taken = records.filter_map(|id| known.remove(&id).flatten().map(|record| (id, record)));
+        taken.collect()
+    }
+
+    /// A record of a kind; one that was taken away is none.
+    pub fn record(&mut self, kind: &str, id: &str) -> Option<&Value> {
+        if !self.known.contains_key(id) {
+            self.known.insert(id.to_owned(), (self.read)(id));
+        }
+        let record = self.known.get(id)?.as_ref()?;
+        let is_one = record.get("kind").and_then(Value::as_str) == Some(kind) && status(record) != TOMBSTONE;
+        is_one.then_some(record)
+    }
+
+    /// A block that counts.
+    pub fn active_block(&mut self, id: &str) -> Option<&Value> {
+        let record = self.record(ids::BLOCK, &ids::block(id));
+        record.filter(|record| status(record) == ACTIVE)
+    }
+
+    /// The record is this from now on.
+    pub fn put(&mut self, id: &str, record: Value) {
+        if self.is_changed.insert(id.to_owned()) {
+            self.changed.push(id.to_owned());
+        }
+        self.known.insert(id.to_owned(), Some(record));
+    }
+
+    /// A record that was looked at, to be put back.
+    fn take(&mut self, id: &str) -> Option<Value> {
+        self.known.get_mut(id)?.take()
+    }
+
+    /// Changes what is under `data` of a record that is there.
+    pub fn change(&mut self, id: &str, change: impl FnOnce(&mut Value)) {
+        let Some(mut record) = self.take(id) else {
+            return;
+        };
+        let data = record.remove("data").filter(|data| data.as_object().is_some());
+        let mut data = data.unwrap_or(Value::Object(Vec::new()));
+        change(&mut data);
+        record.set("data", data);
+        self.put(id, record);
+    }
+
+    /// Changes how sure a record is.
+    pub fn believe(&mut self, id: &str, confidence: f64) {
+        if let Some(mut record) = self.take(id) {
+            record.set("confidence", Value::Float(confidence));
+            self.put(id, record);
+        }
+    }
+
+    /// Takes a record away.
+    pub fn delete(&mut self, id: &str) {
+        if let Some(mut record) = self.take(id) {
+            record.set("status", Value::from(TOMBSTONE));
+            self.put(id, record);
+        }
+    }
+
+    /// Lets the clock go on and gives the hour; `None` if there is no such hour.
+    pub fn tick(&mut self, passed: f64) -> Option<f64> {
+        let stored = self
+            .record(ids::CONFIG, ids::CLOCK)
+            .and_then(|record| field(record, "value"));
+        let hours = stored.and_then(hours_in).unwrap_or(0.0) + passed;
+        if !hours.is_finite() {
+            return None;
+        }
+        if passed > 0.0 {
+            let mut text = Vec::new();
+            json::write_f64(hours, &mut text);
+            let value = Value::Str(String::from_utf8_lossy(&text).into_owned());
+            let record = self.new_record(ids::CLOCK, ids::CONFIG, ACTIVE, Value::object([("value", value)]));
+            self.put(ids::CLOCK, record);
+        }
+        Some(hours)
+    }
+
+    /// Counts one more use of a block at an hour, whatever its status; hours never go back.
+    pub fn reinforce(&mut self, block: &str, hours: f64) {
+        let id = ids::block(block);
+        if self.record(ids::BLOCK, &id).is_none() {
+            return;
+        }
+        self.change(&id, |data| {
+            let last = data
+                .get("last_reinforced_at")
+                .filter(|last| last.as_f64() > Some(hours));
+            let last = last.cloned().unwrap_or(Value::Float(hours));
+            let uses = one_more(data.get("reinforcement_count"));
+            data.set("last_reinforced_at", last);
+            data.set("reinforcement_count", uses);
+        });
+    }
+
+    /// Counts one more use of a link that is there.
+    pub fn use_link(&mut self, id: &str, hours: f64) {
+        self.change(id, |data| {
+            let uses = one_more(data.get("reinforcement_count"));
+            data.set("reinforcement_count", uses);
+            data.set("last_active_hours", Value::Float(hours));
+        });
+    }
+
+    /// Links two blocks anew; with a session the link is only forming.
+    pub fn link(&mut self, (one, other): (&str, &str), weight: f64, hours: f64, session: Option<&str>) {
+        let (from, to) = ids::in_order(one, other);
+        let mut data = Value::object([
+            ("created_at", Value::from(self.at)),
+            ("from_id", Value::from(from)),
+            ("last_active_hours", Value::Float(hours)),
+            ("to_id", Value::from(to)),
+            ("weight", Value::Float(weight)),
+        ]);
+        if let Some(session) = session {
+            data.set("sessions", Value::object([(session, Value::Bool(true))]));
+        }
+        let status = if session.is_some() { FORMING } else { ACTIVE };
+        let id = ids::edge(from, to);
+        let record = self.new_record(&id, ids::EDGE, status, data);
+        self.put(&id, record);
+    }
+
+    fn new_record(&self, id: &str, kind: &str, status: &str, data: Value) -> Value {
+        let empty = || Value::Array(Vec::new());
+        Value::object([
+            ("confidence", Value::Float(CONFIDENCE)),
+            ("data", data),
+            ("epistemic_boundary", empty()),
+            ("evidence", empty()),
+            ("id", Value::from(id)),
+            ("is_hypothesis", Value::Bool(false)),
+            ("kind", Value::from(kind)),
+            ("label", Value::from("")),
+            ("model_assumptions", Value::Object(Vec::new())),
+            ("recursion_depth", Value::from(self.depth)),
+            ("source_type", Value::from("observed")),
+            ("status", Value::from(status)),
+        ])
+    }
+}
+
+/// The status of a record.
+pub fn status(record: &Value) -> &str {
+    record.get("status").and_then(Value::as_str).unwrap_or(ACTIVE)
+}
+
+/// How sure a record is.
+pub fn confidence(record: &Value) -> f64 {
+    record.get("confidence").and_then(Value::as_f64).unwrap_or(CONFIDENCE)
+}
+
+/// What stands under `data` of a record.
+pub fn field<'v>(record: &'v Value, name: &str) -> Option<&'v Value> {
+    record.get("data")?.get(name)
+}
+
+/// A number under `data` of a record.
+pub fn number(record: &Value, name: &str) -> Option<f64> {
+    field(record, name)?.as_f64()
+}
+
+fn one_more(uses: Option<&Value>) -> Value {
+    match uses {
+        Some(Value::Float(uses)) => Value::Float(uses + 1.0),
+        Some(uses @ Value::Int(number)) => match number.as_i64().and_then(|number| number.checked_add(1)) {
+            Some(more) => Value::from(more),
+            None => uses.clone(),
+        },
+        _ => Value::from(1_i64),
+    }
+}
+
+/// The hours that a setting says: a number that is finite and not below 0, or the text of one.
+fn hours_in(value: &Value) -> Option<f64> {
+    let hours = match value {
+        Value::Str(text) => text.trim().parse().ok()?,
+        other => other.as_f64()?,
+    };
+    Some(hours).filter(|hours: &f64| hours.is_finite() && *hours >= 0.0)
+}

@@ -1,0 +1,81 @@
+//! What does an act of blocks say?
+
+use std::collections::HashSet;
+
+use super::LINKED_BLOCKS;
+use crate::json::Value;
+
+/// An outcome that weighs more is none.
+const HEAVIEST_OUTCOME: f64 = 1e6;
+
+/// An act that is formed as its rule asks.
+pub struct Payload<'a> {
+    /// When it happened, spelled.
+    pub at: &'a str,
+    /// The blocks, each once.
+    pub ids: Vec<&'a str>,
+    /// How many hours the clock goes on by.
+    pub passed: f64,
+    /// The recursion depth of records that come about.
+    pub depth: i64,
+    /// What happened.
+    pub said: Said<'a>,
+}
+
+/// What happened to the blocks.
+#[derive(Clone, Copy)]
+pub enum Said<'a> {
+    /// They were shown, in a session or in none.
+    Shown { session: Option<&'a str> },
+    /// They heard how it went.
+    Outcome { signal: f64, weight: f64, source: &'a str },
+}
+
+impl<'a> Payload<'a> {
+    /// Reads an act; `None` if it is not known, or not formed as its rule asks.
+    pub fn of(payload: &'a Value) -> Option<Self> {
+        let number = |name: &str| payload.get(name).and_then(Value::as_f64);
+        let text = |name: &str| match payload.get(name) {
+            None => Some(""),
+            Some(given) => given.as_str().filter(|text| !text.is_empty()),
+        };
+        let said = match payload.get("act")?.as_str()? {
+            "shown/1" => Said::Shown {
+                session: Some(text("session")?).filter(|session| !session.is_empty()),
+            },
+            "outcome/1" => Said::Outcome {
+                signal: number("signal").filter(|signal| (0.0..=1.0).contains(signal))?,
+                weight: number("weight").filter(|weight| *weight > 0.0 && *weight <= HEAVIEST_OUTCOME)?,
+                source: text("source")?,
+            },
+            _ => return None,
+        };
+        let named = payload.get("ids")?.as_array()?.iter();
+        let mut ids = named
+            .map(|id| id.as_str().filter(|id| !id.is_empty()))
+            .collect::<Option<Vec<&str>>>()?;
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(*id));
+        if ids.is_empty() {
+            return None;
+        }
+        Some(Self {
+            at: payload.get("at")?.as_str()?,
+            ids,
+            passed: match payload.get("passed") {
+                None => 0.0,
+                Some(given) => given.as_f64().filter(|hours| *hours >= 0.0)?,
+            },
+            depth: match payload.get("depth") {
+                None => 0,
+                Some(given) => given.as_i64()?,
+            },
+            said,
+        })
+    }
+
+    /// The blocks that are linked to each other.
+    pub fn linked(&self) -> &[&'a str] {
+        &self.ids[..self.ids.len().min(LINKED_BLOCKS)]
+    }
+}

@@ -1,0 +1,71 @@
+//! `shown/1`: blocks were shown together.
+
+use super::book::{Book, FORMING, field, status};
+use super::forming::Room;
+use super::ids;
+use super::payload::Payload;
+use crate::json::Value;
+
+/// Blocks that were shown together in so many sessions are linked, and how strongly.
+const SESSIONS: usize = 3;
+const WEIGHT: f64 = 0.55;
+
+/// Counts one more use of each block; of the first, links are used, and three sessions make a new one.
+pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<&'a str>, hours: f64) {
+    for block in &payload.ids {
+        book.reinforce(block, hours);
+    }
+    let linked = payload.linked().iter();
+    let mut active: Vec<&str> = linked.copied().filter(|id| book.active_block(id).is_some()).collect();
+    active.sort_unstable();
+    let mut room = session.map(|session| (Room::of(session), session));
+    for (at, &one) in active.iter().enumerate() {
+        for &other in &active[at + 1..] {
+            let id = ids::edge(one, other);
+            let known = book.record(ids::EDGE, &id);
+            if known.is_some_and(|known| status(known) != FORMING) {
+                book.use_link(&id, hours);
+            } else if let Some((room, session)) = &mut room {
+                let sessions = known.map(|known| field(known, "sessions").cloned());
+                let sessions = sessions.map(|sessions| sessions.unwrap_or(Value::Object(Vec::new())));
+                form(book, room, (one, other), sessions.as_ref(), (session, hours));
+            }
+        }
+    }
+    if let Some((room, _)) = room {
+        room.write(book);
+    }
+}
+
+/// Counts a session in which two blocks were shown together; `sessions` are those before, if the link is forming.
+fn form<'a>(
+    book: &mut Book<'_>,
+    room: &mut Room<'a>,
+    pair: (&'a str, &'a str),
+    sessions: Option<&Value>,
+    (session, hours): (&str, f64),
+) {
+    let Some(sessions) = sessions else {
+        if room.make(book, pair) {
+            book.link(pair, 0.0, hours, Some(session));
+            room.taken(book, pair);
+        }
+        return;
+    };
+    if sessions.get(session).is_some() {
+        return;
+    }
+    if sessions.as_object().map_or(0, <[_]>::len) + 1 >= SESSIONS {
+        book.link(pair, WEIGHT, hours, None);
+        room.left(book, pair);
+        return;
+    }
+    book.change(&ids::edge(pair.0, pair.1), |data| {
+        let known = data.remove("sessions").filter(|known| known.as_object().is_some());
+        let mut known = known.unwrap_or(Value::Object(Vec::new()));
+        known.set(session, Value::Bool(true));
+        data.set("sessions", known);
+        data.set("last_active_hours", Value::Float(hours));
+    });
+    room.taken(book, pair);
+}

@@ -1,0 +1,66 @@
+//! What follows from what happened?
+//!
+//! Most events say what a record is now. An act says what happened to several records of a face at once (they were shown, they
+//! heard how it went), and what each of them is afterwards follows by a rule. The rule is applied when the state takes the
+//! event in, live and in every replay alike, so it may depend on nothing but the act and the records that are there. A rule
+//! that was released never changes: the act names its version, and a new rule gets a new one. An act that nobody here knows,
+//! or that is not formed as its rule asks, changes nothing.
+
+pub mod blocks;
+
+use crate::json::Value;
+
+/// How a rule reads a record by its id.
+pub type Read<'a> = dyn Fn(&str) -> Option<Value> + 'a;
+
+/// What a face makes of its acts.
+#[derive(Debug)]
+pub struct Rules {
+    /// The records that an act changes, each once, whole as it is afterwards, in the order in which the rule came to them.
+    pub effects: fn(&Value, &Read<'_>) -> Vec<(String, Value)>,
+    /// The records that an act is about, told by the act alone. A rule may take a record away that it does not mention.
+    pub mentions: fn(&Value) -> Vec<Mention>,
+    /// How many records an act that names so many ids may touch at most.
+    pub most_touched: fn(usize) -> usize,
+}
+
+/// A record that an act is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// Its id.
+    pub id: String,
+    /// Whether the act speaks of it, so that it stands in its history: it names the record, or may bring it about. Of others
+    /// it only changes those that are there, and which these are it does not tell.
+    pub is_told: bool,
+}
+
+impl Mention {
+    /// A record that the act speaks of.
+    pub fn told(id: String) -> Self {
+        Self { id, is_told: true }
+    }
+}
+
+/// How many ids an act seems to name, at most, from its canonical bytes: enough to know how much memory it may take.
+pub fn ids_named(payload: &[u8]) -> usize {
+    const KEY: &[u8] = b"\"ids\":[";
+    let Some(start) = memchr::memmem::find(payload, KEY).map(|at| at + KEY.len()) else {
+        return 0;
+    };
+    // A bracket in an id ends the list too early, so the last one counts.
+    let end = memchr::memrchr(b']', payload).unwrap_or(start).max(start);
+    memchr::memchr_iter(b'"', &payload[start..end]).count() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_counted_without_reading_them() {
+        assert_eq!(ids_named(br#"{"act":"x/1","ids":["a","b]","c"],"passed":0.5}"#), 3);
+        assert_eq!(ids_named(br#"{"act":"x/1","ids":[]}"#), 0);
+        assert_eq!(ids_named(br#"{"act":"x/1"}"#), 0);
+        assert_eq!(ids_named(br#"{"ids":["a"#), 0);
+    }
+}

@@ -1,0 +1,125 @@
+//! Which records does an event speak of, and what does an act make of them?
+
+use super::faces::rules_of;
+use super::{Coming, Op};
+use crate::acts::{Mention, Read, Rules, ids_named};
+use crate::json::{self, Value};
+
+/// What a record that an act brings about takes beside what the act says, at most.
+const NEW_RECORD_BYTES: usize = 512;
+
+/// An act of a face that has rules for it.
+pub struct Act {
+    rules: &'static Rules,
+    payload: Value,
+}
+
+impl Act {
+    /// Reads an act from the id of its event, as it stands between quotes, and its canonical record; `None` if no face has
+    /// rules for it.
+    pub fn read(id: &[u8], record: &[u8]) -> Option<Self> {
+        let rules = rules_of(id)?;
+        let payload = json::parse(record).ok()?;
+        Some(Self { rules, payload })
+    }
+
+    /// The records that it changes, as they are afterwards.
+    pub fn effects(&self, read: &Read<'_>) -> Vec<(String, Value)> {
+        (self.rules.effects)(&self.payload, read)
+    }
+
+    /// The records that it is about, those included of which it does not tell whether they are there.
+    pub fn mentions(&self) -> Vec<Mention> {
+        (self.rules.mentions)(&self.payload)
+    }
+
+    /// The ids of the records that it speaks of.
+    pub fn subjects(&self) -> impl Iterator<Item = String> {
+        let told = self.mentions().into_iter().filter(|mention| mention.is_told);
+        told.map(|mention| mention.id)
+    }
+}
+
+/// Whether an event of this kind is of the one record that it names.
+pub fn is_of_one(op: Op) -> bool {
+    matches!(op, Op::Upsert | Op::Migrate | Op::Delete | Op::Patch)
+}
+
+/// Shows the ids of the records that an event speaks of, as they stand between quotes in canonical JSON.
+pub fn each_subject(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8])) {
+    if is_of_one(op) {
+        show(id);
+    } else if op == Op::Act {
+        for subject in Act::read(id, record).iter().flat_map(Act::subjects) {
+            show(&quoted(&subject));
+        }
+    }
+}
+
+/// The same, and of those too that an act changes if they are there.
+pub fn each_concerned(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8])) {
+    if op != Op::Act {
+        return each_subject(op, id, record, show);
+    }
+    for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
+        show(&quoted(&mention.id));
+    }
+}
+
+/// What an event asks of those who take it in, beyond what its line does.
+pub fn beyond(op: Op, id: &[u8], record: &[u8]) -> Coming {
+    let Some(rules) = rules_of(id).filter(|_| op == Op::Act) else {
+        return Coming::default();
+    };
+    let further = (rules.most_touched)(ids_named(record));
+    Coming {
+        further,
+        // A record that comes about names two ids at most; what becomes of the others is not announced, as with a patch.
+        bytes: further * NEW_RECORD_BYTES,
+        ..Coming::default()
+    }
+}
+
+fn quoted(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    json::write_string(text, &mut out);
+    out.pop();
+    out.remove(0);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subjects(op: Op, id: &str, record: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        each_concerned(op, id.as_bytes(), record.as_bytes(), |id| {
+            found.push(String::from_utf8_lossy(id).into_owned());
+        });
+        found
+    }
+
+    #[test]
+    fn an_act_is_of_several_records_and_others_are_of_one() {
+        let shown = r#"{"act":"shown/1","at":"t","ids":["b","a\"x"]}"#;
+        let all = ["block:b", r#"block:a\"x"#, r#"bedge:a\"x:b"#];
+        assert_eq!(subjects(Op::Act, "act:blocks", shown), all);
+        let mut told = 0;
+        each_subject(Op::Act, b"act:blocks", shown.as_bytes(), |_| told += 1);
+        assert_eq!(told, 2, "it does not tell whether there is a link");
+        assert_eq!(subjects(Op::Patch, "block:b", "{}"), ["block:b"]);
+        for (op, id, record) in [
+            (Op::Act, "act:pages", shown),
+            (Op::Act, "block:b", shown),
+            (Op::Act, "act:blocks", "{}"),
+            (Op::Act, "act:blocks", "no JSON"),
+            (Op::Begin, "__begin__", "{}"),
+            (Op::Other, "act:blocks", shown),
+        ] {
+            assert!(subjects(op, id, record).is_empty(), "{op:?} {id}");
+        }
+        assert_eq!(beyond(Op::Act, b"act:blocks", shown.as_bytes()).further, 2 + 1 + 3);
+        assert_eq!(beyond(Op::Patch, b"act:blocks", shown.as_bytes()).further, 0);
+    }
+}
