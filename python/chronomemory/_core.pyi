@@ -264,7 +264,7 @@ class Engine:
     def block_record(self, record_id: str) -> ChronoRecord | None:
         """A record, unless it has an id of this face and the face would not have written it."""
     def records_at_once(self, ids: list[str]) -> tuple[str, list[ChronoRecord | None]]:
-        """The head of the log and these records as of it, without those that no verb of their face can use."""
+        """The head of the log and these records as of it, without what no verb of their face can use."""
     def block_misfits(self) -> list[tuple[str, str, str]]:
         """What the face would not have written: id, field, reason."""
 
