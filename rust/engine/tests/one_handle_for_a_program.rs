@@ -101,9 +101,8 @@ fn threads_share_it_and_each_sees_what_it_wrote() {
     assert_eq!(engine.query(&everything()).expect("a query").len(), 200);
     let found = engine.verify(&mut |_, _| {}).expect("verify");
     assert!(found.report.valid() && found.report.events == 200);
-    let beside = (&Machine::default() as &dyn chronomemory::Host, 1);
-    let closed = Verified::of_files(&disk, &layout(), None, beside, &mut |_, _| {}).expect("verify");
-    assert_eq!(closed.report.events, 200);
+    let beside = Verified::of_files(&disk, &layout(), None, &Machine::default(), 1, &mut |_, _| {}).expect("verify");
+    assert_eq!(beside.report.events, 200);
     drop(engine);
     let again = open(&disk, 1);
     assert_eq!(again.count(&everything()).expect("a count"), 200, "dropped is closed");

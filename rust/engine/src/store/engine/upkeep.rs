@@ -29,14 +29,8 @@ impl Verified {
     /// # Errors
     /// `Io`.
     pub fn of_folder(folder: PathBuf, head_file: Option<&Path>, progress: Progress<'_>) -> Result<Self> {
-        let with: (&dyn Host, usize) = (&Machine::default(), Machine::threads());
-        Self::of_files(
-            &RealDisk::default(),
-            &Layout::of_folder(folder),
-            head_file,
-            with,
-            progress,
-        )
+        let (disk, layout, host) = (RealDisk::default(), Layout::of_folder(folder), Machine::default());
+        Self::of_files(&disk, &layout, head_file, &host, Machine::threads(), progress)
     }
 
     /// Checks the files of a store that need not be open, and notes the head of what is whole for the next look.
@@ -47,10 +41,11 @@ impl Verified {
         disk: &dyn Disk,
         layout: &Layout,
         head_file: Option<&Path>,
-        (host, threads): (&dyn Host, usize),
+        host: &dyn Host,
+        threads: usize,
         progress: Progress<'_>,
     ) -> Result<Self> {
-        let mut found = Self::look(disk, layout, head_file, (host, threads), progress)?;
+        let mut found = Self::look(disk, layout, head_file, host, threads, progress)?;
         found.fault = match head_file {
             None => Some("no head is remembered: there is no place for it, such as a home folder".to_owned()),
             Some(note) if found.report.valid() => Store::note_known_head(disk, layout, note)
@@ -65,7 +60,8 @@ impl Verified {
         disk: &dyn Disk,
         layout: &Layout,
         head_file: Option<&Path>,
-        (host, threads): (&dyn Host, usize),
+        host: &dyn Host,
+        threads: usize,
         progress: Progress<'_>,
     ) -> Result<Self> {
         Ok(Self {
@@ -123,8 +119,8 @@ impl Engine {
                 missed,
             ))
         })?;
-        let with = (&*self.host, self.threads);
-        let mut found = Verified::look(&*disk, &layout, head_file.as_deref(), with, progress)?;
+        let (note, host) = (head_file.as_deref(), &*self.host);
+        let mut found = Verified::look(&*disk, &layout, note, host, self.threads, progress)?;
         if let Some(Error::Corrupted(damage)) = missed {
             found.report.damage.push(*damage);
         }
