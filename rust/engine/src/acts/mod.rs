@@ -10,14 +10,14 @@ pub mod blocks;
 
 use crate::json::Value;
 
-/// How a rule reads a record by its id.
-pub type Read<'a> = dyn Fn(&str) -> Option<Value> + 'a;
+/// How a rule reads a canonical record by its id.
+pub type Read<'a> = dyn Fn(&str) -> Option<&'a [u8]> + 'a;
 
 /// What a face makes of its acts.
 #[derive(Debug)]
 pub struct Rules {
     /// The records that an act changes, each once, whole as it is afterwards, in the order in which the rule came to them.
-    pub effects: fn(&Value, &Read<'_>) -> Vec<(String, Value)>,
+    pub effects: for<'a> fn(&'a Value, &'a Read<'a>) -> Vec<(String, Value)>,
     /// The records that an act is about, told by the act alone. A rule may take a record away that it does not mention.
     pub mentions: fn(&Value) -> Vec<Mention>,
     /// How many records an act that names so many ids may touch at most.

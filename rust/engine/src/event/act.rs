@@ -24,7 +24,7 @@ impl Act {
     }
 
     /// The records that it changes, as they are afterwards.
-    pub fn effects(&self, read: &Read<'_>) -> Vec<(String, Value)> {
+    pub fn effects<'a>(&'a self, read: &'a Read<'a>) -> Vec<(String, Value)> {
         (self.rules.effects)(&self.payload, read)
     }
 

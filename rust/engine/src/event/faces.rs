@@ -145,6 +145,12 @@ pub fn act_id(face: &str) -> Option<String> {
     Some(format!("{}:{}", String::from_utf8_lossy(ACTS), known.name))
 }
 
+/// What the ids of the faces begin with that have acts.
+pub fn acting_prefixes() -> Vec<&'static str> {
+    let acting = FACES.iter().filter(|face| face.acts.is_some());
+    acting.flat_map(|face| face.prefixes).copied().collect()
+}
+
 /// What follows from acts with this id.
 pub fn rules_of(id: &[u8]) -> Option<&'static Rules> {
     let name = id.strip_prefix(ACTS)?.strip_prefix(b":")?;

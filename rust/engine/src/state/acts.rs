@@ -5,7 +5,7 @@
 //! same; of the former the state knows more.
 
 use super::records::State;
-use super::spelling::{parsed, spelled};
+use super::spelling::spelled;
 use crate::event::Known;
 use crate::event::act::Act;
 
@@ -17,7 +17,7 @@ impl State {
             return;
         };
         let mut touched = Vec::new();
-        for (id, record) in act.effects(&|id| self.get(id).map(parsed)) {
+        for (id, record) in act.effects(&|id| self.get(id)) {
             let id = spelled(&id);
             let slot = self.put_value(self.find(&id), &id, record);
             self.changes.note(slot, self.slots.len());

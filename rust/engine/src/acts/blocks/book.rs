@@ -49,11 +49,20 @@ impl<'a> Book<'a> {
     /// A record of a kind; one that was taken away is none.
     pub fn record(&mut self, kind: &str, id: &str) -> Option<&Value> {
         if !self.known.contains_key(id) {
-            self.known.insert(id.to_owned(), (self.read)(id));
+            let record = (self.read)(id).and_then(|record| json::parse(record).ok());
+            self.known.insert(id.to_owned(), record);
         }
         let record = self.known.get(id)?.as_ref()?;
         let is_one = record.get("kind").and_then(Value::as_str) == Some(kind) && status(record) != TOMBSTONE;
         is_one.then_some(record)
+    }
+
+    /// A link that is forming, without a value for all of it: the first full list of a block is looked at link by link.
+    pub fn forming(&self, id: &str, session: &str) -> Option<Seen> {
+        match self.known.get(id) {
+            Some(known) => seen_in(known.as_ref()?, session),
+            None => seen_in_text((self.read)(id)?, session),
+        }
     }
 
     /// A block that counts.
@@ -186,6 +195,70 @@ impl<'a> Book<'a> {
     }
 }
 
+/// How often, and how lately, a link was seen that is forming.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// In how many sessions.
+    pub sessions: usize,
+    /// At which hour, if it says so.
+    pub hours: Option<f64>,
+    /// Whether in this session.
+    pub is_now: bool,
+}
+
+fn seen_in(record: &Value, session: &str) -> Option<Seen> {
+    let is_one = record.get("kind").and_then(Value::as_str) == Some(ids::EDGE) && status(record) == FORMING;
+    let sessions = field(record, "sessions");
+    is_one.then(|| Seen {
+        sessions: sessions.and_then(Value::as_object).map_or(0, <[_]>::len),
+        hours: number(record, "last_active_hours"),
+        is_now: sessions.is_some_and(|sessions| sessions.get(session).is_some()),
+    })
+}
+
+/// The same from the canonical bytes.
+fn seen_in_text(record: &[u8], session: &str) -> Option<Seen> {
+    let quoted = |text: &str| {
+        let mut out = Vec::with_capacity(text.len() + 2);
+        json::write_string(text, &mut out);
+        out
+    };
+    let (mut kind, mut status, mut data) = (&b""[..], &b""[..], &b""[..]);
+    for (key, value) in json::members(record) {
+        match key {
+            b"data" => data = value,
+            b"kind" => kind = value,
+            b"status" => status = value,
+            _ => {}
+        }
+    }
+    if kind != quoted(ids::EDGE) || status != quoted(FORMING) {
+        return None;
+    }
+    let mut seen = Seen {
+        sessions: 0,
+        hours: None,
+        is_now: false,
+    };
+    let session = quoted(session);
+    for (key, value) in json::members(data) {
+        match key {
+            b"last_active_hours" => {
+                let text = std::str::from_utf8(value).ok();
+                seen.hours = text
+                    .and_then(|text| text.parse().ok())
+                    .filter(|hours: &f64| hours.is_finite());
+            }
+            b"sessions" => {
+                seen.sessions = json::members(value).count();
+                seen.is_now = json::members(value).any(|(name, _)| name == &session[1..session.len() - 1]);
+            }
+            _ => {}
+        }
+    }
+    Some(seen)
+}
+
 /// The status of a record.
 pub fn status(record: &Value) -> &str {
     record.get("status").and_then(Value::as_str).unwrap_or(ACTIVE)
@@ -224,4 +297,31 @@ fn hours_in(value: &Value) -> Option<f64> {
         other => other.as_f64()?,
     };
     Some(hours).filter(|hours: &f64| hours.is_finite() && *hours >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_tells_what_a_look_does() {
+        for record in [
+            r#"{"data":{"last_active_hours":2.5,"sessions":{"one":true,"s \"x\"":true},"weight":0.0},"kind":"bedge","status":"forming"}"#,
+            r#"{"data":{"last_active_hours":7,"sessions":{}},"kind":"bedge","status":"forming"}"#,
+            r#"{"data":{"last_active_hours":"x","sessions":["one"]},"kind":"bedge","status":"forming"}"#,
+            r#"{"data":{"last_active_hours":null},"kind":"bedge","status":"forming"}"#,
+            r#"{"data":7,"kind":"bedge","status":"forming"}"#,
+            r#"{"kind":"bedge","status":"forming"}"#,
+            r#"{"data":{"sessions":{"one":true}},"kind":"bedge","status":"active"}"#,
+            r#"{"data":{"sessions":{"one":true}},"kind":"bedge"}"#,
+            r#"{"data":{"sessions":{"one":true}},"kind":"block","status":"forming"}"#,
+            "[]",
+        ] {
+            let value = json::parse(record.as_bytes()).expect("JSON");
+            for session in ["one", "s \"x\"", "other"] {
+                let glance = seen_in_text(record.as_bytes(), session);
+                assert_eq!(glance, seen_in(&value, session), "{record}");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::book::{Book, FORMING, field, number, status};
+use super::book::{Book, field, number};
 use super::ids;
 use crate::json::Value;
 
@@ -15,8 +15,84 @@ const MOST_OF_A_BLOCK: usize = 20;
 /// Room for more of these links in a session.
 pub struct Room<'a> {
     session: &'a str,
-    /// The other ends, by block.
-    others: HashMap<&'a str, BTreeSet<String>>,
+    lists: HashMap<&'a str, Listed>,
+}
+
+/// The links of a block that are forming.
+#[derive(Default)]
+struct Listed {
+    /// Their other ends; once they were looked at, only of those that still are.
+    others: BTreeSet<String>,
+    /// Those that were looked at and may give way.
+    weak: Option<Vec<Weak>>,
+}
+
+/// A link that may give way: the lowest does first.
+struct Weak {
+    sessions: usize,
+    hours: f64,
+    edge: String,
+    other: String,
+}
+
+impl Weak {
+    fn is_weaker(&self, than: &Self) -> bool {
+        let order = self
+            .sessions
+            .cmp(&than.sessions)
+            .then(self.hours.total_cmp(&than.hours));
+        order.then_with(|| self.edge.cmp(&than.edge)).is_lt()
+    }
+}
+
+impl Listed {
+    fn of(book: &mut Book<'_>, block: &str) -> Self {
+        Self {
+            others: list_of(book, block),
+            weak: None,
+        }
+    }
+
+    /// Strikes out what is not forming any more, and finds what may give way. What happens later in the act is told it.
+    fn look(&mut self, book: &mut Book<'_>, block: &str, session: &str) {
+        if self.weak.is_some() {
+            return;
+        }
+        let mut weak = Vec::new();
+        self.others.retain(|other| {
+            let edge = ids::edge(block, other);
+            let Some(seen) = book.forming(&edge, session) else {
+                return false;
+            };
+            if !seen.is_now {
+                weak.push(Weak {
+                    sessions: seen.sessions,
+                    hours: seen.hours.unwrap_or_else(|| last_used(book, [block, other])),
+                    edge,
+                    other: other.clone(),
+                });
+            }
+            true
+        });
+        self.weak = Some(weak);
+    }
+
+    fn weakest(&self) -> Option<&Weak> {
+        let weak = self.weak.iter().flatten();
+        weak.reduce(|least, one| if one.is_weaker(least) { one } else { least })
+    }
+
+    /// It may not give way: it was seen in this session, or is gone.
+    fn spare(&mut self, other: &str) {
+        if let Some(weak) = &mut self.weak {
+            weak.retain(|one| one.other != other);
+        }
+    }
+
+    fn strike(&mut self, other: &str) {
+        self.others.remove(other);
+        self.spare(other);
+    }
 }
 
 impl<'a> Room<'a> {
@@ -24,7 +100,7 @@ impl<'a> Room<'a> {
     pub fn of(session: &'a str) -> Self {
         Self {
             session,
-            others: HashMap::new(),
+            lists: HashMap::new(),
         }
     }
 
@@ -33,22 +109,29 @@ impl<'a> Room<'a> {
     pub fn make(&mut self, book: &mut Book<'_>, pair: (&'a str, &'a str)) -> bool {
         let mut giving_way = Vec::new();
         for block in [pair.0, pair.1] {
-            if self.listed(book, block).len() < MOST_OF_A_BLOCK {
+            let session = self.session;
+            let list = self.list(book, block);
+            if list.others.len() >= MOST_OF_A_BLOCK {
+                list.look(book, block, session);
+            }
+            if list.others.len() < MOST_OF_A_BLOCK {
                 continue;
             }
-            self.look(book, block);
-            if self.listed(book, block).len() < MOST_OF_A_BLOCK {
-                continue;
-            }
-            match self.weakest(book, block) {
-                Some(other) => giving_way.push((block, other)),
+            match list.weakest() {
+                Some(weakest) => giving_way.push((block, weakest.other.clone())),
                 None => return false,
             }
         }
         for (block, other) in giving_way {
-            book.delete(&ids::edge(block, &other));
-            self.remove(block, &other);
-            self.remove(&other, block);
+            let edge = ids::edge(block, &other);
+            if book.record(ids::EDGE, &edge).is_some() {
+                book.delete(&edge);
+            }
+            for (one, another) in [(block, other.as_str()), (other.as_str(), block)] {
+                if let Some(list) = self.lists.get_mut(one) {
+                    list.strike(another);
+                }
+            }
         }
         true
     }
@@ -56,83 +139,44 @@ impl<'a> Room<'a> {
     /// Takes note of a new one, or of one that was seen again.
     pub fn taken(&mut self, book: &mut Book<'_>, pair: (&'a str, &'a str)) {
         for (block, other) in [pair, (pair.1, pair.0)] {
-            self.listed(book, block).insert(other.to_owned());
+            let list = self.list(book, block);
+            list.others.insert(other.to_owned());
+            list.spare(other);
         }
     }
 
     /// Takes note that one counts from now on.
     pub fn left(&mut self, book: &mut Book<'_>, pair: (&'a str, &'a str)) {
         for (block, other) in [pair, (pair.1, pair.0)] {
-            self.listed(book, block).remove(other);
+            self.list(book, block).strike(other);
         }
     }
 
     /// Writes the lists down that are other than they were.
     pub fn write(mut self, book: &mut Book<'_>) {
-        let mut blocks: Vec<&str> = self.others.keys().copied().collect();
+        let mut blocks: Vec<&str> = self.lists.keys().copied().collect();
         blocks.sort_unstable();
         for block in blocks {
-            if self.listed(book, block).len() > MOST_OF_A_BLOCK {
-                self.look(book, block);
+            let mut list = self.lists.remove(block).unwrap_or_default();
+            if list.others.len() > MOST_OF_A_BLOCK {
+                list.look(book, block, self.session);
             }
-            let others = self.others.remove(block).unwrap_or_default();
-            if others == list_of(book, block) {
+            if list.others == list_of(book, block) {
                 continue;
             }
             book.change(&ids::block(block), |data| {
-                if others.is_empty() {
+                if list.others.is_empty() {
                     data.remove("forming");
                 } else {
-                    data.set("forming", Value::Array(others.into_iter().map(Value::Str).collect()));
+                    let others = list.others.into_iter().map(Value::Str);
+                    data.set("forming", Value::Array(others.collect()));
                 }
             });
         }
     }
 
-    fn listed(&mut self, book: &mut Book<'_>, block: &'a str) -> &mut BTreeSet<String> {
-        self.others.entry(block).or_insert_with(|| list_of(book, block))
-    }
-
-    fn remove(&mut self, block: &str, other: &str) {
-        if let Some(others) = self.others.get_mut(block) {
-            others.remove(other);
-        }
-    }
-
-    /// Strikes out what is not forming any more.
-    fn look(&mut self, book: &mut Book<'_>, block: &'a str) {
-        self.listed(book, block).retain(|other| {
-            let record = book.record(ids::EDGE, &ids::edge(block, other));
-            record.is_some_and(|record| status(record) == FORMING)
-        });
-    }
-
-    /// The other end of the link that was seen least, and longest ago, in other sessions.
-    fn weakest(&mut self, book: &mut Book<'_>, block: &'a str) -> Option<String> {
-        let others: Vec<String> = self.listed(book, block).iter().cloned().collect();
-        let mut found: Option<((usize, f64, String), String)> = None;
-        for other in others {
-            let id = ids::edge(block, &other);
-            let Some(record) = book.record(ids::EDGE, &id) else {
-                continue;
-            };
-            let sessions = field(record, "sessions");
-            if sessions.is_some_and(|sessions| sessions.get(self.session).is_some()) {
-                continue;
-            }
-            let count = sessions.and_then(Value::as_object).map_or(0, <[_]>::len);
-            let seen = number(record, "last_active_hours");
-            let seen = seen.unwrap_or_else(|| last_used(book, [block, &other]));
-            let promise = (count, seen, id);
-            let is_weaker = |(least, _): &((usize, f64, String), String)| {
-                let order = promise.0.cmp(&least.0).then(promise.1.total_cmp(&least.1));
-                order.then_with(|| promise.2.cmp(&least.2)).is_lt()
-            };
-            if found.as_ref().is_none_or(is_weaker) {
-                found = Some((promise, other));
-            }
-        }
-        found.map(|(_, other)| other)
+    fn list(&mut self, book: &mut Book<'_>, block: &'a str) -> &mut Listed {
+        self.lists.entry(block).or_insert_with(|| Listed::of(book, block))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What are the records called that an act of blocks speaks of?
 
+use std::borrow::Cow;
+
 /// The kind of a block, and what stands before its id.
 pub const BLOCK: &str = "block";
 /// The kind of a link.
@@ -16,9 +18,16 @@ pub fn block(id: &str) -> String {
 
 /// The record of the link of two blocks, given in any order.
 pub fn edge(one: &str, other: &str) -> String {
-    let part = |id: &str| id.replace('%', "%25").replace(':', "%3A");
     let (first, second) = in_order(one, other);
-    format!("{EDGE}:{}:{}", part(first), part(second))
+    [EDGE, ":", &escaped(first), ":", &escaped(second)].concat()
+}
+
+fn escaped(id: &str) -> Cow<'_, str> {
+    if id.contains(['%', ':']) {
+        Cow::Owned(id.replace('%', "%25").replace(':', "%3A"))
+    } else {
+        Cow::Borrowed(id)
+    }
 }
 
 /// Two ids, the smaller first.

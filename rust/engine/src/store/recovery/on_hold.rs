@@ -119,7 +119,7 @@ impl ReadLog<'_> {
             let texts = seeming::texts(&lost[number].remains);
             // An act names its records without what stands before their ids.
             let prefixes = seeming::prefixes(&lost[number].remains);
-            let own: BTreeSet<String> = texts.flat_map(|text| self.meant_by(&text, prefixes)).collect();
+            let own: BTreeSet<String> = texts.flat_map(|text| self.meant_by(&text, &prefixes)).collect();
             let batch = batches.iter().find(|batch| batch.lost.contains(&number));
             let place = lost[number].healed_offset;
             let mut meant = self.unsettled(own, place)?;

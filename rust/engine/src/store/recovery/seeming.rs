@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::event::Op;
 use crate::event::act::Act;
-use crate::event::faces::{VECTORS, face_of, prefixes_beside, rules_of};
+use crate::event::faces::{VECTORS, acting_prefixes, face_of, prefixes_beside, rules_of};
 use crate::json::{self, Value};
 use crate::state::unspelled;
 
@@ -22,8 +23,9 @@ pub(in crate::store) fn ids(line: &[u8]) -> Vec<String> {
         let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
         found.extend(lists.flat_map(|(_, at)| strings_from(line, at + 1)));
     }
-    if let Some((act, _)) = act_of(line) {
-        found = act;
+    if let Some((told, _)) = acts_in(line) {
+        found.retain(|id| rules_of(id.as_bytes()).is_none());
+        found.extend(told);
     }
     let mut seen = BTreeSet::new();
     found.retain(|id| id != BEGIN_ID && seen.insert(id.clone()));
@@ -48,37 +50,42 @@ pub(in crate::store) fn is_certain(line: &[u8]) -> bool {
     let (named, written) = (names(b"\"record_id\"", 1), names(b"\"id\"", 2));
     let is_patch = || strings_at(line, b"\"op\"", |_| true) == ["patch"] && named.len() == 1 && written.is_empty();
     let is_begin = || named.is_empty() && written.is_empty() && batch(line).is_some();
-    let is_act = || written.is_empty() && act_of(line).is_some_and(|(_, is_whole)| is_whole);
+    let is_act = || named.len() == 1 && written.is_empty() && acts_in(line).is_some_and(|(_, is_whole)| is_whole);
     !named.is_empty() && named == written || is_patch() || is_begin() || is_act()
 }
 
 /// What stands before the ids that a line names, if it seems to be an act.
-pub(super) fn prefixes(line: &[u8]) -> &'static [&'static str] {
-    let id = ids_of_event(line)
-        .into_iter()
-        .find(|id| rules_of(id.as_bytes()).is_some());
-    id.map_or(&[], |id| prefixes_beside(id.as_bytes()))
+pub(super) fn prefixes(line: &[u8]) -> Vec<&'static str> {
+    let has =
+        |key: &'static [u8], is_it: fn(&str) -> bool| strings_at(line, key, |_| true).iter().any(|word| is_it(word));
+    let is_act = has(b"\"record_id\"", |id| rules_of(id.as_bytes()).is_some())
+        || has(b"\"op\"", |op| Op::read(op.as_bytes()) == Op::Act)
+        || has(b"\"act\"", |_| true);
+    if is_act { acting_prefixes() } else { Vec::new() }
 }
 
-/// What the records are called that an act speaks of, if a line seems to be one, and whether all of it can be read that tells.
-fn act_of(line: &[u8]) -> Option<(Vec<String>, bool)> {
-    let id = ids_of_event(line)
-        .into_iter()
-        .find(|id| rules_of(id.as_bytes()).is_some())?;
-    let whole = values_of(line, b"\"record\"").find_map(|(_, at)| {
-        let record = object_at(line, at)?;
-        let act = Act::read(id.as_bytes(), record)?;
-        Some(act.mentions().into_iter().map(|mention| mention.id).collect::<Vec<_>>())
-    });
-    if let Some(told) = whole.filter(|told| !told.is_empty()) {
-        return Some((told, true));
+/// What the records are called that acts in a line are about, and whether all of it can be read that tells; `None` if it seems to
+/// hold no act.
+fn acts_in(line: &[u8]) -> Option<(Vec<String>, bool)> {
+    let is_act = |id: &String| rules_of(id.as_bytes()).is_some();
+    let ids: Vec<String> = ids_of_event(line).into_iter().filter(is_act).collect();
+    let id = ids.first()?;
+    let (mut told, mut whole) = (Vec::new(), 0);
+    for record in values_of(line, b"\"record\"").filter_map(|(_, at)| object_at(line, at)) {
+        let mentions = Act::read(id.as_bytes(), record)
+            .map(|act| act.mentions())
+            .unwrap_or_default();
+        whole += usize::from(!mentions.is_empty());
+        told.extend(mentions.into_iter().map(|mention| mention.id));
     }
-    // What is left of its list may name some of them, under any prefix of the face.
-    let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
-    let named = lists.flat_map(|(_, at)| strings_from(line, at + 1));
-    let prefixes = prefixes_beside(id.as_bytes());
-    let told = named.flat_map(|name| prefixes.iter().map(move |prefix| format!("{prefix}:{name}")));
-    Some((told.collect(), false))
+    if whole < ids.len() {
+        // What is left of a list may name some of them, under any prefix of the face.
+        let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
+        let named = lists.flat_map(|(_, at)| strings_from(line, at + 1));
+        let prefixes = prefixes_beside(id.as_bytes());
+        told.extend(named.flat_map(|name| prefixes.iter().map(move |prefix| format!("{prefix}:{name}"))));
+    }
+    Some((told, whole == ids.len()))
 }
 
 /// The object that begins at a place, if it ends.
@@ -332,6 +339,13 @@ mod tests {
         assert!(!is_certain(torn.as_bytes()));
         assert!(prefixes(torn.as_bytes()).contains(&"block"));
         assert!(prefixes(b"{}").is_empty());
+        // Where the name is lost, what is left still says that it was one.
+        assert!(prefixes(br#"?"record":{"act":"shown/1","at":"t","ids":["a","#).contains(&"block"));
+        let both = format!(r#"{{"record":{{"id":"tea"}},"record_id":"tea"}}?{line}"#);
+        assert_eq!(ids(both.as_bytes()), ["tea", "block:a", "block:b", "bedge:a:b"]);
+        assert!(!is_certain(both.as_bytes()));
+        let twice = format!("{line}?{}", line.replace(r#"["a","b"]"#, r#"["c"]"#));
+        assert!(ids(twice.as_bytes()).contains(&"block:c".to_owned()));
     }
 
     #[test]
