@@ -11,6 +11,7 @@ use crate::event::stamp;
 use crate::layout::{
     CODES_SUFFIX, NEW_SNAPSHOT, SNAPSHOT, base_name, is_file_of_space, is_history_index, text_index_seq,
 };
+use crate::log::OpenLog;
 use crate::log::files::{copy_file, is_folder, is_ours as is_file};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
@@ -154,9 +155,10 @@ impl Store {
         self.snapshot_wanted
     }
 
-    /// Another tool's snapshot is the base of this log and cannot be used: it must not be replaced by less.
+    /// Another tool's snapshot is the base of this log, or may be, and cannot be used: it must not be replaced by less.
     fn stands_on_a_lost_snapshot(&self) -> bool {
-        let is_foreign = self.log.open().is_some_and(|log| log.origin == Origin::Foreign);
+        let is_ours = |log: &OpenLog| matches!(log.origin, Origin::Ours(_));
+        let is_foreign = self.log.open().is_some_and(|log| !is_ours(log));
         is_foreign && matches!(self.log.report.base, BaseState::Missing | BaseState::Damaged)
     }
 

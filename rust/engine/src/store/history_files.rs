@@ -12,7 +12,7 @@ use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
-use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
+use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name};
 use crate::log::files::{free_name, is_folder, is_ours};
 use crate::origin::{Origin, beginning_of};
 use crate::wal::synced::names_hash;
@@ -124,6 +124,10 @@ impl Store {
         let mut origin = self.log.open().map(|log| log.origin.clone());
         if origin == Some(Origin::Foreign) {
             // Its adopted base is named somewhere inside; finding it is not worth losing it.
+            return Ok(named);
+        }
+        if self.log.report.damage.iter().any(|damage| damage.path == LOG) {
+            // Who knows what the lines named that are damaged.
             return Ok(named);
         }
         while let Some(Origin::Ours(sentinel)) = origin {

@@ -137,6 +137,15 @@ pub(super) fn logs_before_restores(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<
         .collect()
 }
 
+/// Logs that were given up: a restore went back behind some of their lines, and nothing tells behind which.
+pub(super) fn abandoned_logs(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<dyn DiskFile>> {
+    let quarantine = layout.quarantine();
+    let names = disk.list(&quarantine).unwrap_or_default();
+    let single = names.iter().filter(|name| name.contains("-replaced-by-restore"));
+    let single = single.filter_map(|name| disk.open(&quarantine.join(name), Access::Read).ok());
+    logs_before_restores(disk, layout).into_iter().chain(single).collect()
+}
+
 /// Logs elsewhere in the folder, which may hold lines that the live one has lost.
 pub(super) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<Arc<dyn DiskFile>>> {
     let mut paths: Vec<PathBuf> = other_folders(disk, layout)
