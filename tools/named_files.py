@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+import lost_base
+
 LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 #: How often files are gathered that somebody replaces just then.
@@ -334,6 +336,18 @@ def _check_earlier_base(folder: Folder, log: Any, segment: Any) -> None:
 def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader: Any) -> str:
     """What the log starts from; `reader` is verify_log itself, since a script cannot be imported."""
     first = log.known.first
+
+    def hashes_at(seq: int) -> Any:
+        return reader.Log(stream, synced, seq).known.hashes_at_watched_seq
+
+    if lost_base.is_lost(first) and lost_base.is_lost((left := lost_base.look(stream, reader)).first):
+        if has_blank_log(stream):
+            return "none"
+        if adopt := log.known.adopt:
+            return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted", reader)
+        has_past = any(name in ("base", "archive") for name in traces(folder.path, reader))
+        state = _read_state(folder, "snapshot.json", reader)
+        return lost_base.check(log, left, has_past, state, hashes_at)
     if first is None or first["op"] != "compact":
         return "none"
     if data := _sentinel_data(first):
@@ -341,11 +355,15 @@ def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader
         return _check_named_base(folder, log, data["base_sha256"], "anchored", reader)
     if adopt := log.known.adopt:
         return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted", reader)
+    bases, left = _names(folder.path / "base", BASE_NAME), lost_base.look(stream, reader)
+    if lost_base.adopted(folder.path, bases, left, lambda name: _read_state(folder, name, reader)):
+        log.notes.append("unanchored: the line that adopts the base is lost")
+        return "unanchored"
     state = _read_state(folder, "snapshot.json", reader)
     if state is None:
         log.report("base-missing", "another tool's snapshot, the only base, is gone", None, "snapshot.json")
         return "missing"
-    hashes = reader.Log(stream, synced, state["seq"]).known.hashes_at_watched_seq
+    hashes = hashes_at(state["seq"])
     if hashes and state["last_hash"] not in hashes:
         log.report("snapshot-refused", "last_hash is not the hash at its seq", state["seq"], "snapshot.json")
         return "damaged"

@@ -1,5 +1,7 @@
 """After any single damage and a repair: is everything true that something in the folder proves?
 
+Every third time the log is struck where it hurts most instead, at its beginning or its end: `strikes.py`.
+
 Small stores of every make are damaged in one place, at random, in one file: bits, bytes, lines, whole
 files. Then they are repaired and compared with books of what they held. A record must have its true
 value, or the repair must have named it: an event that stays lost, a record on hold, a state that nothing
@@ -20,6 +22,7 @@ from typing import Any
 
 import harness
 import numpy as np
+import strikes
 from chronomemory import ChronoStore
 from chronomemory.errors import ChronoError, LogCorrupted
 
@@ -37,6 +40,10 @@ class Truth:
     vectors: dict[str, bytes] = field(default_factory=dict)
     has_archive: bool = False
     has_backup: bool = False
+    #: What the log starts from and no line of it wrote since; whatever becomes of the log, it is there.
+    below: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: What a backup holds of this very log and nothing wrote since: lines that were cut come back from it.
+    copied: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def held(project: Path) -> tuple[dict[str, dict[str, Any]], dict[str, bytes]]:
@@ -79,6 +86,14 @@ def make(project: Path, what: str, seed: str) -> Truth:
     """Make a store of one kind, and the books of what it holds."""
     dice = random.Random(f"{what}-{seed}")
     truth = Truth(what)
+    if "foreign" in what:
+        strikes.make_foreign(project / FOLDER, dice)
+        if "adopted" in what:
+            with ChronoStore(project) as store:
+                write_some(store, dice, 6)
+        truth.records, truth.vectors = held(project)
+        truth.below = strikes.untouched(project / FOLDER, truth.records)
+        return truth
     with ChronoStore(project) as store:
         write_some(store, dice, 12)
         if "vectors" in what:
@@ -95,19 +110,28 @@ def make(project: Path, what: str, seed: str) -> Truth:
             write_some(store, dice, 4)
         if "vectors" in what:
             attach_some(store, dice, 8)
+        if "later" in what:
+            write_some(store, dice, 6)
     truth.records, truth.vectors = held(project)
+    if "compacted" in what:
+        truth.below = strikes.untouched(project / FOLDER, truth.records)
+    elif truth.has_backup:
+        truth.copied = strikes.untouched(project / FOLDER, truth.records, strikes.backed_up(project / FOLDER))
     return truth
 
 
 MAKES = (
     "plain",
     "plain with backup",
+    "plain with backup, later",
     "vectors",
     "compacted",
     "compacted twice",
     "compacted, dropped",
     "compacted, dropped, backup",
     "compacted twice, vectors",
+    "foreign",
+    "foreign, adopted",
 )
 
 
@@ -232,6 +256,21 @@ def wrongs(truth: Truth, done: Damage, told: dict[str, Any], project: Path) -> l
     return wrong
 
 
+def of_strike(truth: Truth, told: dict[str, Any], project: Path) -> list[str]:
+    """The same where the log was struck at its beginning or its end: nothing is left out."""
+    records, _ = held(project)
+    wrong = []
+    if not ChronoStore(project).verify().valid:
+        wrong.append("still damaged")
+    for name, record in (truth.below | truth.copied).items():
+        if strikes.unmarked(records.get(name)) != record:
+            wrong.append(f"{name} is {records.get(name)} and was {record}, which a file of the folder holds")
+    other = [name for name in differing(truth, records) if not is_marked(records.get(name))]
+    if other and not told["lost"] and not told["unproven"]:
+        wrong.append(f"{other[:3]} are other than they were, and nothing is said to be lost")
+    return wrong
+
+
 def repaired(project: Path, outcome: harness.Outcome) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -256,16 +295,25 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
         def once(number: int) -> list[str]:
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(whole, broken)
-            done = damage(broken, dice)
+            struck = ""
+            if what == "foreign" or dice.randrange(3) == 0:
+                struck = strikes.strike(broken / FOLDER, dice, has_copy=bool(truth.copied))
+            done = Damage("events.wal", struck, False) if struck else damage(broken, dice)
             if done is None:
                 return []
-            outcome.count("in the log" if done.name == "events.wal" else f"in {done.name.split('/')[0]}")
+            outcome.count(
+                "struck"
+                if struck
+                else "in the log"
+                if done.name == "events.wal"
+                else f"in {done.name.split('/')[0]}"
+            )
             try:
                 told = repaired(broken, outcome)
                 outcome.count("healed", told["healed"])
                 outcome.count("repairs", bool(told["damage"]))
                 outcome.count("with something lost", bool(told["lost"]))
-                wrong = wrongs(truth, done, told, broken)
+                wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
             except (ChronoError, OSError) as error:
                 wrong = [f"{type(error).__name__}: {error}"]
             return [f"{what}, {done}: {one}" for one in wrong]

@@ -141,6 +141,15 @@ pub(in crate::store) fn logs_before_restores(disk: &dyn Disk, layout: &Layout) -
         .collect()
 }
 
+/// Logs that were given up: a restore went back behind some of their lines, and nothing tells behind which.
+pub(in crate::store) fn abandoned_logs(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<dyn DiskFile>> {
+    let quarantine = layout.quarantine();
+    let names = disk.list(&quarantine).unwrap_or_default();
+    let single = names.iter().filter(|name| name.contains("-replaced-by-restore"));
+    let single = single.filter_map(|name| disk.open(&quarantine.join(name), Access::Read).ok());
+    logs_before_restores(disk, layout).into_iter().chain(single).collect()
+}
+
 /// Logs elsewhere in the folder, which may hold lines that the live one has lost.
 pub(in crate::store) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<Arc<dyn DiskFile>>> {
     let mut paths: Vec<PathBuf> = other_folders(disk, layout)

@@ -67,6 +67,7 @@ impl Store {
             anchored,
             synced,
             proof: _,
+            unknown: _,
         } = found;
         if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));

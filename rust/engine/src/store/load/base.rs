@@ -9,14 +9,12 @@ use std::io;
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile};
-use crate::hint::first_line;
-use crate::layout::{LOG, Layout, SNAPSHOT, base_name};
+use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
-use crate::origin::{Beginning, Origin, Sentinel, foreign_traces};
+use crate::origin::{Adoption, Sentinel, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
-use super::found::{Fit, Traces, mended_sentinel};
 use super::loader::Loader;
 use super::rebuild::rebuild;
 use super::twin::with_snapshot;
@@ -46,7 +44,8 @@ pub(in crate::store) enum Proof {
 
 /// What was found beside the log.
 pub(in crate::store) struct Base {
-    state: BaseState,
+    /// What became of the state that the log starts from.
+    pub state: BaseState,
     /// What is wrong.
     pub damage: Vec<Damage>,
     /// Indexes that say something else than what they were made of.
@@ -56,7 +55,9 @@ pub(in crate::store) struct Base {
     /// What stands behind what was loaded.
     pub proof: Proof,
     /// What to say of the log if nothing else is wrong with it.
-    lost: Option<Damage>,
+    pub lost: Option<Damage>,
+    /// What came before the first line is not known, and nothing in the folder tells.
+    pub unknown: Option<String>,
 }
 
 impl Default for Base {
@@ -68,45 +69,24 @@ impl Default for Base {
             notes: Vec::new(),
             proof: Proof::Whole,
             lost: None,
+            unknown: None,
         }
     }
-}
-
-/// There was a log, and it is lost.
-fn lost(traces: &Traces, how: &str) -> Damage {
-    let reason = format!("{how}, but there was one: {}", traces.tell());
-    finding(LOG, DamageKind::LogMissing, reason)
 }
 
 impl Base {
-    /// Loads what a log starts from.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn load(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        beginning: &Beginning,
-        synced: Option<u64>,
-        loader: &mut Loader,
-    ) -> io::Result<()> {
-        match &beginning.origin {
-            Origin::Ours(sentinel) => self.named(place, sentinel, loader),
-            Origin::Foreign => self.foreign(place, log, length, synced, loader),
-            Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
-            Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
-        }
-    }
-
-    fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
+    /// Notes what is wrong with it.
+    pub fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
         self.state = state;
         self.proof = Proof::Nothing;
         self.damage.push(finding(path, kind, reason));
     }
 
-    fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
+    /// Loads what a sentinel names.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
         self.tell_repairs(sentinel);
         self.anchored(place, sentinel.base_sha256, BaseState::Anchored, loader)?;
         if self.proof == Proof::Nothing
@@ -224,106 +204,6 @@ impl Base {
         Ok(())
     }
 
-    /// The first line cannot be read, or there is none.
-    fn lost_beginning(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        beginning: &Beginning,
-        loader: &mut Loader,
-    ) -> io::Result<()> {
-        let line = first_line(log, length)?;
-        let traces = Traces::look(place.disk, place.layout)?;
-        // Only a log that was compacted has a first line that names something.
-        if let Some(line) = line.as_ref().filter(|_| traces.as_ref().is_some_and(Traces::has_bases))
-            && let Some(sentinel) = mended_sentinel(line, beginning, traces.as_ref())
-        {
-            self.notes
-                .push("what the first line said was found again by its hash".to_owned());
-            // The state is loaded, the verdict is on the lines as they are: what a lost line named is no finding.
-            let mut named = Self::default();
-            named.named(place, &sentinel, loader)?;
-            self.proof = named.proof;
-            self.notes.extend(named.notes);
-            return Ok(());
-        }
-        let Some(traces) = traces else {
-            return Ok(());
-        };
-        if line.is_none() && beginning.seq.is_none() {
-            self.lost = Some(lost(&traces, "it is empty"));
-            return self.load_left(place, &traces, loader);
-        }
-        let first_event = beginning.seq.map(|seq| (beginning.offset, seq));
-        let fit = Fit::of_log(log, first_event, traces.synced.as_ref())?;
-        self.load_fitting(place, &traces, fit, loader)
-    }
-
-    /// There is no log, or nothing in it, and something shows that there was one.
-    pub fn lost_log(
-        &mut self,
-        place: BasePlace<'_>,
-        traces: &Traces,
-        loader: &mut Loader,
-        how: &str,
-    ) -> io::Result<()> {
-        self.damage.push(lost(traces, how));
-        self.load_left(place, traces, loader)
-    }
-
-    /// Loads what a lost log started from.
-    fn load_left(&mut self, place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<()> {
-        // The hint may speak of the log before the last compaction.
-        let fit = traces
-            .synced
-            .map_or(Fit::Any, |synced| Fit::Before(synced.seq.saturating_add(1)));
-        self.load_fitting(place, traces, fit, loader)
-    }
-
-    fn load_fitting(&mut self, place: BasePlace<'_>, traces: &Traces, fit: Fit, loader: &mut Loader) -> io::Result<()> {
-        if !loader.keeps() {
-            return Ok(());
-        }
-        let Some(found) = traces.load_base(place.disk, place.layout, fit, loader)? else {
-            return Ok(());
-        };
-        let name = &found.name;
-        let mut again = Loader::loading();
-        let rebuilt = match &found.before {
-            Some(before) => rebuild(place.disk, place.layout, before, place.threads, &mut again)?,
-            None => None,
-        };
-        match rebuilt {
-            Some(archive) => {
-                // The archive is a chain: where base and archive differ, it is right.
-                let is_same = loader.is_partial() || loader.agrees_with(&again);
-                if !is_same {
-                    loader.replace_state(again);
-                }
-                self.proof = Proof::Fits;
-                self.notes.push(format!(
-                    "the line that names the base is lost: {name} fits {}, {archive}, and is loaded",
-                    if is_same {
-                        "the archive before it"
-                    } else {
-                        "no archive as the base of"
-                    }
-                ));
-            }
-            None => {
-                self.proof = Proof::Nothing;
-                if loader.is_salvaging() {
-                    loader.take_unproved(&*found.file)?;
-                }
-                self.notes.push(format!(
-                    "the line that names the base is lost: {name} fits and is loaded, but nothing proves that it is the one"
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// Loads what another tool's compaction left.
     ///
     /// # Errors
@@ -333,6 +213,7 @@ impl Base {
         place: BasePlace<'_>,
         log: &dyn DiskFile,
         length: u64,
+        first_seq: Option<u64>,
         synced: Option<u64>,
         loader: &mut Loader,
     ) -> io::Result<()> {
@@ -343,14 +224,10 @@ impl Base {
         };
         let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
         let traces = foreign_traces(log, length, seq, synced)?;
-        if let Some(adoption) = traces.adoption {
-            loader.settled_until = Some(adoption.seq);
-            self.anchored(place, Some(adoption.base_sha256), BaseState::Adopted, loader)?;
-            loader.settled_until = Some(adoption.seq);
-            if self.proof == Proof::Nothing && loader.keeps() {
-                self.load_unproved(place, Some(adoption.base_sha256), loader)?;
-                loader.settled_until = Some(adoption.seq);
-            }
+        if let Some(adoption) = &traces.adoption {
+            return self.adopted(place, adoption, loader);
+        }
+        if self.lost_adoption(place, log, length, first_seq, loader)? {
             return Ok(());
         }
         let header = match header {
@@ -372,6 +249,21 @@ impl Base {
         self.state = BaseState::Unanchored;
         self.notes
             .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
+        Ok(())
+    }
+
+    /// Loads what a line of the log adopted.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader) -> io::Result<()> {
+        loader.settled_until = Some(adoption.seq);
+        self.anchored(place, Some(adoption.base_sha256), BaseState::Adopted, loader)?;
+        loader.settled_until = Some(adoption.seq);
+        if self.proof == Proof::Nothing && loader.keeps() {
+            self.load_unproved(place, Some(adoption.base_sha256), loader)?;
+            loader.settled_until = Some(adoption.seq);
+        }
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::verify::{Report, Walk, open_log};
 use crate::wal::reader::Reading;
 
 use super::base::{Base, BasePlace, Proof};
-use super::found::Traces;
+use super::found::{Traces, missed_end};
 use super::loader::Loader;
 use super::tails::whole_events;
 use crate::store::archives::check::Past;
@@ -33,6 +33,8 @@ pub struct Examined {
     pub synced: Option<u64>,
     /// What stands behind the state that it starts from.
     pub proof: Proof,
+    /// What came before its first line is not known.
+    pub unknown: Option<String>,
 }
 
 /// How the files are looked at.
@@ -59,7 +61,8 @@ pub fn examine(
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Examined> {
     let length = log.length()?;
-    let hint = hint_for(read_hint(disk, layout)?, log, length)?;
+    let known = read_hint(disk, layout)?;
+    let hint = hint_for(known, log, length)?;
     let synced = match hint {
         Hint::Synced(offset) => Some(offset),
         _ => None,
@@ -72,7 +75,6 @@ pub fn examine(
         threads: look.threads,
     };
     base.load(place, log, length, &beginning, synced, loader)?;
-    let origin = beginning.origin;
     let mut walk = Walk::new(synced).promised(hint.promised());
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
@@ -87,14 +89,19 @@ pub fn examine(
         let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
         tail.events = whole.map_or(0, |whole| whole.events);
     }
-    if let (true, Origin::Ours(sentinel)) = (look.archives, &origin) {
+    if let (true, Origin::Ours(sentinel)) = (look.archives, &beginning.origin) {
         let past = Past::follow(disk, layout, sentinel, look.threads)?;
         base.damage.extend(past.damage);
         base.altered.extend(past.altered);
         base.notes.extend(past.notes);
     }
     let mut cut = None;
-    if let Hint::Contradicted(lost) = hint {
+    let reached = walk.mark().highest_seq.max(walk.follower.claimed);
+    if let Some(lost) = missed_end(known, &beginning, reached).filter(|_| hint == Hint::None) {
+        let said = format!("the log ends before the last known sync: it had seq {} then", lost.seq);
+        base.notes.push(said.clone());
+        cut = Some(said);
+    } else if let Hint::Contradicted(lost) = hint {
         if lost.offset > length {
             let said = format!(
                 "the log ends before the last known sync: it had {} bytes and seq {} then",
@@ -109,6 +116,7 @@ pub fn examine(
     }
     Ok(Examined {
         proof: base.proof,
+        unknown: base.unknown.clone(),
         report: Report {
             cut,
             ..base.report(&walk, tail, length)
@@ -116,7 +124,7 @@ pub fn examine(
         anchored: synced.is_some(),
         synced,
         walk,
-        origin,
+        origin: beginning.origin,
     })
 }
 
@@ -175,7 +183,8 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
         layout,
         threads: 1,
     };
-    Base::default().foreign(place, log, length, None, &mut loader)?;
+    let first = beginning_of(log, length)?.seq;
+    Base::default().foreign(place, log, length, first, None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
 }
 

@@ -1,29 +1,25 @@
 //! What was a log, and what did it start from, when its first line cannot be read or the log itself is gone?
 //!
-//! A base says itself which event was its last, and so does an archive: with them, and with the seqs of the lines that are
-//! left, the base is found again. Nothing in the log proves it then, and reports say so.
+//! Bases, archives, copies and the hint about the last sync show that there was one. Which base it started from is found in
+//! [`super::which_base`].
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use memchr::memmem;
 
 use crate::archive;
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::disk::{Disk, DiskFile, read_upto};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
 use crate::hint::{line_before, read_hint};
-use crate::layout::{
-    Layout, Shape, base_name, digest_in_base_name, is_archive_file, is_base_file, last_seq_in_archive_name,
-};
+use crate::layout::{Layout, Shape, is_archive_file, is_base_file, last_seq_in_archive_name};
 use crate::log::files::{is_folder, is_ours};
 use crate::origin::{Beginning, Origin, Sentinel, origin_in};
 use crate::snapshot::{self, Header};
 use crate::wal::synced::Synced;
 
-use super::loader::Loader;
 use crate::store::files::proofs::{copies_of_logs, shown};
 
 /// So much may be hashed in search of what the first line of a log said.
@@ -37,7 +33,8 @@ pub(in crate::store) struct Traces {
     /// How far it was synced, if that is known.
     pub synced: Option<Synced>,
     bases: Vec<String>,
-    archives: Vec<String>,
+    /// The names of files in `archive/`.
+    pub archives: Vec<String>,
     /// A copy that holds a log, from the store's folder on.
     copy: Option<String>,
     /// A restore was interrupted, or is under way.
@@ -98,58 +95,29 @@ impl Traces {
         said.join(", ")
     }
 
-    /// Loads the base that fits best, or `None` if none fits.
+    /// What a sentinel would say of an archive that ends with the event that a base names as its last.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn load_base(
+    pub fn archive_before(
         &self,
         disk: &dyn Disk,
         layout: &Layout,
-        fit: Fit,
-        loader: &mut Loader,
-    ) -> io::Result<Option<FoundBase>> {
-        let mut candidates = Vec::new();
-        for name in &self.bases {
-            let Ok(file) = disk.open(&layout.bases().join(name), Access::Read) else {
-                continue;
-            };
-            if let Some(header) = header_of(&*file)?.filter(|header| fit.admits(header.seq)) {
-                let before = self.archive_before(disk, layout, &header)?;
-                candidates.push((before, header.seq, name, file));
-            }
-        }
-        candidates.sort_by_key(|(before, seq, ..)| (before.is_some(), *seq));
-        while let Some((before, _, name, file)) = candidates.pop() {
-            loader.start_over();
-            let contents = loader.take_base(&*file)?;
-            let digest = digest_in_base_name(name).and_then(|digits| Hex::read(digits.as_bytes()));
-            if let (Some(digest), Ok(_)) = (digest.filter(|digest| *digest == contents.sha256), contents.header) {
-                return Ok(Some(FoundBase {
-                    name: base_name(digest.text()),
-                    file,
-                    before,
-                }));
-            }
-        }
-        loader.start_over();
-        Ok(None)
-    }
-
-    /// What a sentinel would say of an archive that ends with the event that a base names as its last.
-    fn archive_before(&self, disk: &dyn Disk, layout: &Layout, header: &Header) -> io::Result<Option<Sentinel>> {
-        let ends_there = |name: &&String| last_seq_in_archive_name(name) == Some(header.seq);
+        seq: u64,
+        last_hash: &str,
+    ) -> io::Result<Option<Sentinel>> {
+        let ends_there = |name: &&String| last_seq_in_archive_name(name) == Some(seq);
         for name in self.archives.iter().filter(ends_there) {
             let Ok(archive) = archive::open(disk, &layout.archives().join(name)) else {
                 continue;
             };
             let head = head_of(&*archive.log).unwrap_or_default();
-            if head.is_some_and(|head| head.text() == header.last_hash) {
+            if head.is_some_and(|head| head.text() == last_hash) {
                 let digest = snapshot::digest(&*archive.packed)?;
                 return Ok(Some(Sentinel {
                     base_sha256: None,
-                    last_seq: header.seq,
-                    previous_head: header.last_hash.clone(),
+                    last_seq: seq,
+                    previous_head: last_hash.to_owned(),
                     archive: Some((format!("archive/{name}"), digest.text().to_owned())),
                     repaired: false,
                     repairs: Vec::new(),
@@ -158,16 +126,6 @@ impl Traces {
         }
         Ok(None)
     }
-}
-
-/// A base that fits.
-pub(in crate::store) struct FoundBase {
-    /// Its name, from the store's folder on.
-    pub name: String,
-    /// The file.
-    pub file: Arc<dyn DiskFile>,
-    /// The archive that ends where it begins, as a sentinel would name it.
-    pub before: Option<Sentinel>,
 }
 
 /// The names in a folder that are ours; none if the folder is not there, or something else in its place.
@@ -187,67 +145,6 @@ fn names_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> io::Result<Ve
 pub(in crate::store) fn head_of(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
     let line = line_before(log, log.length()?)?;
     Ok(line.and_then(|line| Some(Event::read(&line, Trust::Nothing).ok()?.hash(&line))))
-}
-
-/// Which bases a log may have started from.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::store) enum Fit {
-    /// The one whose last event had this seq: the lines that are left count from there.
-    Seq(u64),
-    /// Any whose last event came before this one.
-    Before(u64),
-    /// Any.
-    Any,
-}
-
-impl Fit {
-    fn admits(self, seq: u64) -> bool {
-        match self {
-            Self::Seq(wanted) => seq == wanted,
-            Self::Before(end) => seq < end,
-            Self::Any => true,
-        }
-    }
-
-    /// What the lines of a log, its first one lost, say of what came before them.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn of_log(log: &dyn DiskFile, first_event: Option<(u64, u64)>, synced: Option<&Synced>) -> io::Result<Self> {
-        let Some((offset, seq)) = first_event else {
-            return Ok(synced.map_or(Self::Any, |synced| Self::Before(synced.seq)));
-        };
-        // An event that follows another was not the first, even if nothing stands before it.
-        let lost = lines_before(log, offset)?.max(1);
-        // Every line takes one seq, and the first of them is the one that names the base.
-        Ok(seq.checked_sub(lost + 1).map_or(Self::Seq(u64::MAX), Self::Seq))
-    }
-}
-
-/// How many lines that are not blank end before a place.
-fn lines_before(log: &dyn DiskFile, end: u64) -> io::Result<u64> {
-    let (mut offset, mut count, mut is_blank) = (0, 0, true);
-    let mut window = Vec::new();
-    while offset < end {
-        window.clear();
-        let wanted = (end - offset).min(64 * 1024) as usize;
-        let got = read_upto(log, &mut window, offset, wanted)?;
-        if got == 0 {
-            break;
-        }
-        offset += got as u64;
-        for byte in &window {
-            match byte {
-                b'\n' => {
-                    count += u64::from(!is_blank);
-                    is_blank = true;
-                }
-                b' ' | b'\t' | b'\r' => {}
-                _ => is_blank = false,
-            }
-        }
-    }
-    Ok(count)
 }
 
 /// The header of a base, without reading all of it if it is ours.
@@ -289,4 +186,12 @@ pub(in crate::store) fn mended_sentinel(
             _ => None,
         }
     })
+}
+
+/// The hint about the last sync, if it speaks of a log whose first line is lost and knows more events than that log still
+/// has: the first line that is left follows the one that it names, or it knows events behind all that are left. What it said
+/// of a log before this one would be behind none of them.
+pub(in crate::store) fn missed_end(known: Option<Synced>, beginning: &Beginning, last_seq: u64) -> Option<Synced> {
+    let is_lost = beginning.seq.is_some() && beginning.prev_hash.is_some();
+    known.filter(|known| is_lost && known.seq > last_seq)
 }

@@ -87,7 +87,14 @@ impl Loader {
     pub(in crate::store) fn take_unproved(&mut self, file: &dyn DiskFile) -> io::Result<bool> {
         self.forget_base();
         match (&mut self.state, &self.salvaged) {
-            (Some(state), Some(_)) => Ok(take_lines(file, &mut Marking(state))? > 0),
+            (Some(state), Some(_)) => {
+                // Other tools write a state as they like: line by line only what is no state as a whole is read.
+                if snapshot::read(file, &mut Marking(state))?.header.is_ok() {
+                    return Ok(true);
+                }
+                *state = State::default();
+                Ok(take_lines(file, &mut Marking(state))? > 0)
+            }
             _ => Ok(self.take_base(file)?.header.is_ok()),
         }
     }

@@ -13,7 +13,11 @@ pub(in crate::store) mod twin;
 
 pub(in crate::store) mod found;
 
+pub(in crate::store) mod which_base;
+
 pub(in crate::store) mod base;
+
+pub(in crate::store) mod lost_beginning;
 
 pub(in crate::store) mod tails;
 

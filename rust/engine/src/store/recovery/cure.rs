@@ -3,6 +3,7 @@
 //! Nothing is changed here: a cure is found first, and administered by [`super::repair`] if it is wanted.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
@@ -18,6 +19,7 @@ use crate::state::State;
 use crate::verify::{Nobody, Walk, finding};
 use crate::wal::synced::Synced;
 
+use super::ended::Ended;
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
 use super::on_hold::ReadLog;
@@ -95,9 +97,7 @@ impl CureSearch<'_> {
 
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let path = self.site.layout.log().to_owned();
-        let threads = self.threads;
-        let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, &*log, threads).at(&path)?;
-        gaps.mend();
+        let (log, gaps) = self.gaps_of(log).at(&path)?;
         let healed = match gaps.are_changed() {
             false => None,
             true => Some(gaps.write(&self.site.disk, &*log, &self.site.layout)?),
@@ -147,8 +147,11 @@ impl CureSearch<'_> {
             .max(found.walk.follower.claimed)
             .max(reached)
             .max(gaps.highest_seq);
-        let (last_seq, is_cut) = end_by(hint, mark.first, last_seq);
+        let is_headless = !matches!(found.origin, Origin::Ours(_) | Origin::Foreign) && gaps.lose_the_first();
+        let first = mark.first.filter(|_| !is_headless);
+        let (last_seq, is_cut) = end_by(hint, first, last_seq);
         lost.extend(is_cut);
+        lost.extend(found.unknown);
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
         Ok(Cure {
             healed,
@@ -161,6 +164,26 @@ impl CureSearch<'_> {
             source: (file, found.walk, found.origin),
             state,
         })
+    }
+
+    /// The gaps of a log, mended. A last line that lost nothing but its newline is whole, whatever stands before it.
+    fn gaps_of(&self, log: Arc<dyn DiskFile>) -> io::Result<(Arc<dyn DiskFile>, Gaps)> {
+        let find = |log: &dyn DiskFile| -> io::Result<Gaps> {
+            let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, log, self.threads)?;
+            gaps.mend();
+            Ok(gaps)
+        };
+        let gaps = find(&*log)?;
+        let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
+        if is_damaged
+            && !gaps.end_is_filled()
+            && let Some(ended) = Ended::of(&log)?
+        {
+            let mut gaps = find(&ended)?;
+            gaps.is_ended = true;
+            return Ok((Arc::new(ended), gaps));
+        }
+        Ok((log, gaps))
     }
 
     /// The log is lost, but another folder may hold it: a backup, or what was set aside. The one is taken that the hint

@@ -92,12 +92,18 @@ pub(in crate::store) struct Gap {
 
 /// A log and its copies, laid out.
 pub(in crate::store) struct Layer<'a> {
-    log: &'a dyn DiskFile,
-    copies: &'a [Arc<dyn DiskFile>],
+    /// The log.
+    pub(super) log: &'a dyn DiskFile,
+    /// Its copies.
+    pub(super) copies: &'a [Arc<dyn DiskFile>],
     threads: usize,
-    runs: Vec<LineRun>,
-    route: Route,
+    /// What both are made of.
+    pub(super) runs: Vec<LineRun>,
+    /// The chain.
+    pub(super) route: Route,
     unreadable: Vec<BadLine>,
+    /// More stood behind its last line than copies account for.
+    pub(super) is_open: bool,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
     /// How many physical lines the log has.
@@ -124,6 +130,7 @@ impl<'a> Layer<'a> {
             runs: Vec::new(),
             route: Route::default(),
             unreadable: Vec::new(),
+            is_open: false,
             highest_seq: 0,
             lines: 0,
             end: 0,
@@ -156,6 +163,16 @@ impl<'a> Layer<'a> {
     pub fn loses(&self, synced: &Synced) -> bool {
         let last = self.route.steps.last().map_or(0, |step| self.runs[step.run].last_seq);
         self.route.anchor.is_none() && last < synced.seq
+    }
+
+    /// Whether anything stands in it that is no whole line.
+    pub fn is_damaged(&self, length: u64) -> bool {
+        !self.unreadable.is_empty() || self.end < length
+    }
+
+    /// Whether bytes stand behind a place that are no whole line.
+    pub(super) fn has_unreadable_behind(&self, place: u64, length: u64) -> bool {
+        self.end < length || self.unreadable.iter().any(|line| line.offset >= place)
     }
 
     fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
@@ -235,6 +252,8 @@ impl<'a> Layer<'a> {
         }
         if let Some(lost) = behind {
             draft.lose(Some(lost.head), Some(lost.seq + 1));
+        } else if self.is_open {
+            draft.lose(None, None);
         }
         draft.close(length, bad.collect(), false);
         Ok(draft.done)

@@ -15,10 +15,12 @@ use crate::event::mend::{Budget, mend, mend_cut};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::log::files::Scratch;
+use crate::origin::beginning_of;
 
 use super::gaps::{BadLine, Elsewhere, Gap, Layer};
 use super::losses::Lost;
-use crate::store::files::proofs::other_logs;
+use crate::store::files::proofs::{abandoned_logs, other_logs};
+use crate::store::load::found::missed_end;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 100_000_000;
@@ -32,6 +34,8 @@ pub(in crate::store) struct Gaps {
     promised: u64,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
+    /// A newline was added to its end, which is to be written too.
+    pub is_ended: bool,
     copies: Vec<Arc<dyn DiskFile>>,
 }
 
@@ -63,7 +67,7 @@ impl Gaps {
         let head = known.map(|synced| synced.head);
         let mut copies = Vec::new();
         let mut layer = Layer::of(log, &[], head, threads)?;
-        if !layer.is_whole(head) {
+        if !layer.is_whole(head) || layer.is_damaged(length) {
             copies = other_logs(disk, layout)?;
             layer = Layer::of(log, &copies, head, threads)?;
             if layer.ends_in_copy() && !speaks_of_it && !layer.meets_log() {
@@ -86,18 +90,36 @@ impl Gaps {
             cut_line = Some(BadLine::unreadable(layer.end, &text, layer.lines + 1, &fault));
         }
         // The last line of a log is named by nobody but the hint about the last sync.
-        let lost_end = match hint {
-            Hint::Contradicted(synced) => layer.loses(&synced).then_some(synced),
-            _ => None,
+        let missed = match hint {
+            Hint::Contradicted(synced) => Some(synced),
+            Hint::None => missed_end(known, &beginning_of(log, length)?, highest_seq),
+            Hint::Synced(_) => None,
         };
+        layer.go_on_in_copies(&abandoned_logs(disk, layout), missed.as_ref(), length)?;
+        let lost_end = missed.filter(|synced| layer.loses(synced));
         let gaps = layer.gaps(length, cut_line, lost_end)?;
         Ok(Self {
             gaps,
             length,
             promised,
             highest_seq,
+            is_ended: false,
             copies,
         })
+    }
+
+    /// Whether what stands behind the last newline, if anything, was brought back.
+    pub fn end_is_filled(&self) -> bool {
+        self.gaps
+            .last()
+            .is_some_and(|gap| gap.end == self.length && gap.filling.is_some())
+    }
+
+    /// Whether what the log began with stays lost.
+    pub fn lose_the_first(&self) -> bool {
+        self.gaps
+            .first()
+            .is_some_and(|gap| gap.start == 0 && gap.filling.is_none())
     }
 
     /// Looks for what was lost in the gaps, by trying.
@@ -143,7 +165,7 @@ impl Gaps {
 
     /// Whether the log reads differently once it is written with its gaps filled.
     pub fn are_changed(&self) -> bool {
-        self.gaps.iter().any(|gap| gap.instead().is_some())
+        self.is_ended || self.gaps.iter().any(|gap| gap.instead().is_some())
     }
 
     /// The events that stay lost.

@@ -12,6 +12,10 @@ pub(in crate::store) mod route;
 
 pub(in crate::store) mod gaps;
 
+pub(in crate::store) mod going_on;
+
+pub(in crate::store) mod ended;
+
 pub(in crate::store) mod seeming;
 
 pub(in crate::store) mod losses;

@@ -10,7 +10,8 @@ use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
-use crate::log::files::{Scratch, copy_bytes, copy_names, is_folder, is_same};
+use crate::log::files::{Scratch, copy_bytes, copy_names, copy_range, is_folder, is_same};
+use crate::origin::{Origin, Sentinel, origin_of};
 use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
@@ -18,6 +19,7 @@ use crate::wal::synced::Synced;
 use super::repair::repair_in_turn;
 use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::files::proofs::copy_of_base;
 use crate::store::files::set_aside::Aside;
 use crate::store::follow::lost::has_remains;
 use crate::store::upkeep::compact::{sync, write_snapshot};
@@ -61,6 +63,7 @@ impl Restored {
             let names = immutable_names(&**disk, source, name)?;
             copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
         }
+        fetch_base(&**disk, here, source)?;
         let snapshot = source.snapshot();
         let snapshot = if disk.status(&snapshot).is_ok() {
             Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?)
@@ -149,6 +152,34 @@ pub fn restore(
         .collect();
     clear_out(turns, &kept, now())?;
     write_snapshot(turns)
+}
+
+/// A repair that could bring a log back whole keeps of it what was damaged, and the base that it names stays with the store:
+/// or in a backup, if it was retired since.
+fn fetch_base(disk: &dyn Disk, here: &Layout, source: &Layout) -> Result<()> {
+    let path = source.log();
+    let log = disk.open(path, Access::Read).at(path)?;
+    let origin = log.length().and_then(|length| origin_of(&*log, length)).at(path)?;
+    let Origin::Ours(Sentinel {
+        base_sha256: Some(sha256),
+        ..
+    }) = origin
+    else {
+        return Ok(());
+    };
+    let own = here.base(sha256.text());
+    if disk.status(&own).is_ok() {
+        return Ok(());
+    }
+    let Some((_, file)) = copy_of_base(disk, here, &sha256) else {
+        return Ok(());
+    };
+    let bases = here.bases();
+    disk.create_dir(&bases).at(&bases)?;
+    disk.sync_dir(here.folder()).at(here.folder())?;
+    let length = file.length().at(&own)?;
+    copy_range(disk, &*file, 0..length, &own, None)?;
+    disk.sync_dir(&bases).at(&bases)
 }
 
 /// Why there is nothing to bring back.

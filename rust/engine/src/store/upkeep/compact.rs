@@ -187,7 +187,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         })
     })?;
     let retired = turns.turn(|store| {
-        let past = PastFiles::of(&store.site, store.log.open(), store.state.timeline());
+        let past = PastFiles::of(&store.site, &store.log, store.state.timeline());
         past.retired(keep_history, store.vectors.named_rows(&store.state))
     })?;
     compact_rows(turns, now)?;

@@ -12,9 +12,9 @@ use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
-use crate::layout::{base_name, is_history_index, last_seq_in_archive_name};
+use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name};
 use crate::log::files::{free_name, is_folder, is_ours};
-use crate::log::{OpenLog, Site};
+use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, beginning_of};
 use crate::state::Timeline;
 use crate::wal::synced::names_hash;
@@ -28,13 +28,19 @@ use crate::store::load::found::{head_of, header_of};
 pub(in crate::store) struct PastFiles<'a> {
     site: &'a Site,
     log: Option<&'a OpenLog>,
+    is_log_damaged: bool,
     timeline: &'a Timeline,
 }
 
 impl<'a> PastFiles<'a> {
     /// Those of a log.
-    pub fn of(site: &'a Site, log: Option<&'a OpenLog>, timeline: &'a Timeline) -> Self {
-        Self { site, log, timeline }
+    pub fn of(site: &'a Site, log: &'a Log, timeline: &'a Timeline) -> Self {
+        Self {
+            site,
+            log: log.open(),
+            is_log_damaged: log.report.damage.iter().any(|damage| damage.path == LOG),
+            timeline,
+        }
     }
 
     /// What a compaction retires, named from the store's folder on: the files of the past if that is to be dropped, what an
@@ -132,6 +138,10 @@ impl<'a> PastFiles<'a> {
             // Its adopted base is named somewhere inside; finding it is not worth losing it.
             return Ok(named);
         }
+        if self.is_log_damaged {
+            // Who knows what the lines named that are damaged.
+            return Ok(named);
+        }
         while let Some(Origin::Ours(sentinel)) = origin {
             named
                 .files
@@ -181,7 +191,7 @@ struct Named {
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
         let mut garbage = store.vectors.unnamed_rows(&store.state)?;
-        let past = PastFiles::of(&store.site, store.log.open(), store.state.timeline());
+        let past = PastFiles::of(&store.site, &store.log, store.state.timeline());
         garbage.extend(past.garbage()?);
         Ok(garbage)
     })?;

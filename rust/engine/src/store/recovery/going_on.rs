@@ -1,0 +1,150 @@
+//! How do lines come back that only a copy holds, if nothing behind them is left that leads to them?
+//!
+//! Where lines are lost, a copy may hold those that follow the last whole one: each has the hash that it names, and names
+//! that of the line before. They are taken as far as they go. Two copies that go on differently tell nothing any more, nor
+//! does a line that a log held which somebody gave up by a restore: the log may have gone another way there.
+
+use std::collections::HashSet;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::digest::Hex;
+use crate::disk::DiskFile;
+use crate::wal::synced::Synced;
+
+use super::gaps::Layer;
+use super::route::RouteStep;
+use super::runs::{LineRun, each_event};
+
+/// An event of a copy.
+struct Next {
+    hash: Hex,
+    seq: u64,
+    bytes: Range<u64>,
+    is_own_form: bool,
+}
+
+impl Layer<'_> {
+    /// Goes on in copies where lines are lost: behind the last one too, if the log did not end there.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn go_on_in_copies(
+        &mut self,
+        abandoned: &[Arc<dyn DiskFile>],
+        missed: Option<&Synced>,
+        length: u64,
+    ) -> io::Result<()> {
+        if self.copies.is_empty() {
+            return Ok(());
+        }
+        let mut given_up = None;
+        let mut steps = Vec::new();
+        let old = std::mem::take(&mut self.route.steps);
+        for (number, step) in old.iter().enumerate() {
+            steps.push(*step);
+            let limit = match old.get(number + 1) {
+                Some(next) if next.follows => continue,
+                Some(next) => self.runs[next.run].first_seq,
+                None if !self.may_have_gone_on(step, missed, length) => continue,
+                None => missed.map_or(u64::MAX, |synced| synced.seq + 1),
+            };
+            if given_up.is_none() {
+                given_up = Some(hashes_of(abandoned)?);
+            }
+            let last = self.runs[step.run].last;
+            let found = self.behind(last, limit, given_up.as_ref().unwrap_or(&HashSet::new()))?;
+            if number + 1 == old.len() && !found.is_empty() {
+                let taken: u64 = found.iter().map(|run| run.bytes.end - run.bytes.start).sum();
+                self.is_open = length - self.runs[step.run].bytes.end.min(length) > taken;
+            }
+            for run in found {
+                steps.push(RouteStep {
+                    run: self.runs.len(),
+                    follows: true,
+                });
+                self.runs.push(run);
+            }
+        }
+        self.route.steps = steps;
+        Ok(())
+    }
+
+    /// Whether something was there behind the last line of the chain.
+    fn may_have_gone_on(&self, last: &RouteStep, missed: Option<&Synced>, length: u64) -> bool {
+        let run = &self.runs[last.run];
+        let is_anchored = self.route.anchor.is_some();
+        let has_remains = run.source == 0 && self.has_unreadable_behind(run.bytes.end, length);
+        !is_anchored && (missed.is_some_and(|synced| synced.seq > run.last_seq) || has_remains)
+    }
+
+    /// The lines of copies that follow from a line, up to a seq.
+    fn behind(&self, mut head: Hex, limit: u64, given_up: &HashSet<[u8; 32]>) -> io::Result<Vec<LineRun>> {
+        let mut found = Vec::new();
+        loop {
+            let mut ways = Vec::new();
+            for run in self.runs.iter().filter(|run| run.source > 0 && run.prev == Some(head)) {
+                let mut events = Vec::new();
+                each_event(
+                    &*self.copies[run.source - 1],
+                    run.bytes.clone(),
+                    |offset, _, text, event| {
+                        events.push(Next {
+                            hash: event.hash(text),
+                            seq: event.spans.seq,
+                            bytes: offset..offset + text.len() as u64 + 1,
+                            is_own_form: event.is_own_form(),
+                        });
+                    },
+                )?;
+                ways.push((run, events));
+            }
+            let Some((run, longest)) = ways.iter().max_by_key(|(_, events)| events.len()) else {
+                return Ok(found);
+            };
+            let is_agreed = |at: usize, next: &Next| {
+                ways.iter()
+                    .all(|(_, events)| events.get(at).is_none_or(|other| other.hash == next.hash))
+            };
+            let is_wanted = |(at, next): &(usize, &Next)| {
+                next.seq < limit && !given_up.contains(&next.hash.raw()) && is_agreed(*at, next)
+            };
+            let taken: Vec<&Next> = longest
+                .iter()
+                .enumerate()
+                .take_while(is_wanted)
+                .map(|(_, next)| next)
+                .collect();
+            let (Some(first), Some(last)) = (taken.first(), taken.last()) else {
+                return Ok(found);
+            };
+            let is_counted = |pair: &[&Next]| pair[1].seq == pair[0].seq + 1;
+            found.push(LineRun {
+                source: run.source,
+                bytes: first.bytes.start..last.bytes.end,
+                number: run.number,
+                events: taken.len() as u64,
+                prev: Some(head),
+                first_seq: first.seq,
+                last_seq: last.seq,
+                last: last.hash,
+                is_dense: taken.iter().all(|next| next.is_own_form) && taken.windows(2).all(is_counted),
+            });
+            if taken.len() < longest.len() {
+                return Ok(found);
+            }
+            head = last.hash;
+        }
+    }
+}
+
+fn hashes_of(logs: &[Arc<dyn DiskFile>]) -> io::Result<HashSet<[u8; 32]>> {
+    let mut found = HashSet::new();
+    for log in logs {
+        each_event(&**log, 0..log.length()?, |_, _, text, event| {
+            found.insert(event.hash(text).raw());
+        })?;
+    }
+    Ok(found)
+}

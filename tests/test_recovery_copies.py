@@ -1,0 +1,116 @@
+"""Do lines come back that only a copy holds, and is it said what lies behind them?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from recovering import labels, quiet
+
+Lines = list[bytes]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / ".chronomemory"
+
+
+def lines_of(home: Path) -> Lines:
+    return (home / "events.wal").read_bytes().splitlines(keepends=True)
+
+
+def put(store: ChronoStore, numbers: range, label: str = "true") -> None:
+    for number in numbers:
+        store.upsert({"id": f"R{number}", "label": label})
+
+
+def written(project: Path) -> None:
+    """Fourteen events: a backup holds the first nine, the last of which deletes a record."""
+    with ChronoStore(project) as store:
+        put(store, range(8))
+        store.delete("R0")
+        store.backup()
+        put(store, range(8, 13))
+
+
+GAPS: dict[str, Callable[[Lines], bytes]] = {
+    "cut": lambda lines: b"".join(lines[:6]),
+    "cut inside a line": lambda lines: b"".join(lines[:6]) + lines[6][:40],
+    "zeros at the end": lambda lines: b"".join(lines[:6]) + bytes(sum(map(len, lines[6:]))),
+    "lost in the middle": lambda lines: b"".join([*lines[:6], b"rubbish\n" * 5, *lines[11:]]),
+    "taken out of the middle": lambda lines: b"".join([*lines[:6], *lines[11:]]),
+    "zeros in the middle": lambda lines: b"".join([*lines[:6], bytes(700), b"\n", *lines[11:]]),
+}
+
+
+@pytest.mark.parametrize("how", GAPS)
+@pytest.mark.parametrize("has_hint", [True, False])
+def test_lines_that_follow_are_taken_as_far_as_a_copy_has_them(
+    tmp_path: Path, home: Path, how: str, has_hint: bool
+) -> None:
+    written(tmp_path)
+    (home / "events.wal").write_bytes(GAPS[how](lines_of(home)))
+    if not has_hint:
+        (home / "synced").unlink()
+        if how.startswith("cut") or how.endswith("end"):
+            pytest.skip("nothing tells that there was more")
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert told["lost"], "the events behind those of the copy"
+        status = {record.id: record.status for record in store.query(status="")}
+    assert status["R0"] == "tombstone"
+    assert {"R6", "R7"} <= status.keys()
+    assert "R8" not in status
+    if "middle" in how:
+        assert {"R11", "R12"} <= status.keys()
+
+
+def test_copies_that_go_on_differently_tell_nothing(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, range(4))
+        first = store.backup()
+        put(store, range(4, 6), "given up")
+        store.backup()
+        store.restore(first)
+        put(store, range(6, 9), "true")
+    (home / "events.wal").write_bytes(b"".join(lines_of(home)[:4]))
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert told["lost"]
+    assert labels(tmp_path).keys() == {"R0", "R1", "R2", "R3"}, "what was given up stays so"
+
+
+def test_a_last_line_without_its_newline_is_whole(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, range(4))
+    lines = lines_of(home)
+    (home / "events.wal").write_bytes(b"".join([*lines[:-2], b"rubbish\n", lines[-1].rstrip(b"\n")]))
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert len(store.repair()["lost"]) == 1
+    assert labels(tmp_path).keys() == {"R0", "R1", "R3"}
+
+
+@pytest.mark.parametrize("is_compacted", [True, False])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_lost_first_line_does_not_hide_a_lost_end(
+    tmp_path: Path, home: Path, is_compacted: bool, lost: int
+) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, range(2))
+        if is_compacted:
+            store.compact()
+        put(store, range(2, 6))
+        store.delete("R0")
+    lines = lines_of(home)
+    last = json.loads(lines[-1])["seq"]
+    (home / "events.wal").write_bytes(b"".join([b"rubbish\n", *lines[lost:-2]]))
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert any(f"seq {last}" in note for note in store.verify().notes)
+        told = store.repair(unproven=True)
+        assert any(f"up to event {last}" in one for one in told["lost"])
+        assert any(f"events {last - 1} to {last} are lost" in one for one in told["lost"])
+        seqs = store.wal_seq()
+    assert seqs > last, "a seq is given out once"
