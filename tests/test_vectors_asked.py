@@ -135,14 +135,12 @@ class TestNumbers:
 
 
 class TestNames:
-    @pytest.mark.parametrize("anyway", ["no", 1, None])
-    def test_a_yes_is_a_yes(self, filled: ChronoStore, anyway: Any) -> None:
-        with pytest.raises(
-            InvalidArgument, match=f"^anyway must be True or False, got {anyway!r}$"
-        ) as caught:
-            filled.drop_space("default", anyway=anyway)
-        assert caught.value.field == "anyway"
-        assert filled.drop_space("default", anyway=True) == 2
+    @pytest.mark.parametrize("force", ["no", 1, None])
+    def test_a_yes_is_a_yes(self, filled: ChronoStore, force: Any) -> None:
+        with pytest.raises(InvalidArgument, match=f"^force must be True or False, got {force!r}$") as caught:
+            filled.drop_space("default", force=force)
+        assert caught.value.field == "force"
+        assert filled.drop_space("default", force=True) == 2
 
     @pytest.mark.parametrize("k", [-1, 2**63, pytest.param(10**5000, id="huge"), "1", 1.5, True, None])
     def test_a_number_of_records_is_one(self, filled: ChronoStore, k: Any) -> None:

@@ -101,7 +101,7 @@ def test_a_space_that_cannot_be_read_stops_nobody(filled: Path, leave: str) -> N
         if leave == "detach":
             assert store.detach("R1")
         else:
-            assert store.drop_space("default", anyway=True) == 8
+            assert store.drop_space("default", force=True) == 8
         store.upsert({"id": "after"})
         store.sync()
     with ChronoStore(filled) as store:
@@ -183,7 +183,7 @@ class TestALostBinding:
         rows.write_bytes(damaged[:-32])
         with ChronoStore(unbound) as store:
             if dropped:
-                store.drop_space("default", anyway=True)
+                store.drop_space("default", force=True)
             ours = [(one.kind, one.offset) for one in store.verify().damage if one.path.startswith("vectors")]
         theirs = verify_log.verify_folder(unbound / FOLDER)["damage"]
         assert ours == [(one["kind"], one["offset"]) for one in theirs if one["path"].startswith("vectors")]
@@ -191,7 +191,7 @@ class TestALostBinding:
 
     def test_it_can_be_dropped(self, unbound: Path) -> None:
         with ChronoStore(unbound) as store:
-            assert store.drop_space("default", anyway=True) == 8
+            assert store.drop_space("default", force=True) == 8
             assert store.spaces() == []
         with ChronoStore(unbound) as store:
             assert store.spaces() == []
@@ -273,6 +273,6 @@ def test_rows_that_cannot_be_synced_poison_nobody(tmp_path: Path, what: str, dur
         assert not store.verify().valid
     with ChronoStore(tmp_path, durability=durability) as store:
         store.upsert({"id": "z"})
-        assert store.drop_space("b", anyway=True) == 1
+        assert store.drop_space("b", force=True) == 1
         store.compact()
         assert store.verify().valid

@@ -36,7 +36,7 @@ with ChronoStore(sys.argv[1]) as store:
     attach(store, "a", range(12), 2)
     store.detach("R5", space="a")
     attach(store, "b", range(8), 1)
-    store.drop_space("b", anyway=True)
+    store.drop_space("b", force=True)
     attach(store, "b", range(4), 2)
     attach(store, "b", range(4, 16), 3)
     attach(store, "a", range(6), 4)

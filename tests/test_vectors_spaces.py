@@ -66,7 +66,7 @@ def test_the_one_in_use_is_kept_unless_told(filled: ChronoStore) -> None:
     assert filled.embedding("R1") is not None
     filled.use_space("old")
     assert filled.drop_space("default") == COUNT
-    assert filled.drop_space("old", anyway=True) == COUNT
+    assert filled.drop_space("old", force=True) == COUNT
     assert filled.spaces() == []
     with pytest.raises(UnknownSpace):
         filled.nearest(np.ones(DIM))

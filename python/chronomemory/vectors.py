@@ -167,13 +167,13 @@ def use_space(store: HasEngine, name: str) -> None:
     store.engine.choose_space(string("space", name))
 
 
-def drop_space(store: HasEngine, name: str, *, anyway: bool = False) -> int:
+def drop_space(store: HasEngine, name: str, *, force: bool = False) -> int:
     """Take a space back with all its embeddings; return how many records had one in it.
 
     The log keeps that it was there, and its rows leave the disk with the next ``compact()``. The space
-    that is meant when none is named goes only if nobody has an embedding in it, or with ``anyway=True``.
+    that is meant when none is named goes only if nobody has an embedding in it, or with ``force=True``.
     """
-    return store.engine.drop_space(string("space", name), anyway=flag("anyway", anyway))
+    return store.engine.drop_space(string("space", name), force=flag("force", force))
 
 
 def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:

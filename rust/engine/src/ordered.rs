@@ -23,7 +23,7 @@ pub fn in_order<T: Default + Send, E: From<io::Error>>(
     if threads < 2 || pieces < 2 {
         return one_by_one(pieces, work, take);
     }
-    let desk = Desk::default();
+    let desk = WorkQueue::default();
     std::thread::scope(|scope| {
         let help = || {
             while let Some((index, mut result)) = desk.next(pieces, threads as u64 * WAITING_PIECES) {
@@ -70,7 +70,7 @@ fn one_by_one<T: Default, E: From<io::Error>>(
 }
 
 /// Where threads fetch work and leave results.
-struct Desk<T> {
+struct WorkQueue<T> {
     papers: Mutex<Papers<T>>,
     moved: Condvar,
 }
@@ -83,7 +83,7 @@ struct Papers<T> {
     spare: Vec<T>,
 }
 
-impl<T> Default for Desk<T> {
+impl<T> Default for WorkQueue<T> {
     fn default() -> Self {
         Self {
             papers: Mutex::new(Papers {
@@ -98,7 +98,7 @@ impl<T> Default for Desk<T> {
     }
 }
 
-impl<T: Default> Desk<T> {
+impl<T: Default> WorkQueue<T> {
     fn papers(&self) -> MutexGuard<'_, Papers<T>> {
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }

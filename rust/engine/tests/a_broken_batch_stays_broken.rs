@@ -4,7 +4,7 @@ mod scenario;
 
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::event::Op;
-use chronomemory::testing::wal::writer::{Lines, Link, Saying};
+use chronomemory::testing::wal::writer::{EventBody, Lines, Link};
 use chronomemory::{Access, Disk, Draft, Durability, Store};
 use scenario::{Action, contents, draft, fresh_disk, layout, open};
 
@@ -20,14 +20,14 @@ fn half_batches(disk: &CrashDisk) {
         .upsert_value(&scenario::record("A", "whole"), 0, None)
         .expect("a record");
     lines.add(&first, b"2026-01-01T00:00:00.000000Z", 0);
-    let begin = Saying {
+    let begin = EventBody {
         op: Op::Begin,
         id: b"__begin__",
         record: br#"{"events":2}"#,
         ts: b"2026-01-01T00:00:00.000000Z",
         depth: 0,
     };
-    let member = Saying {
+    let member = EventBody {
         op: Op::Upsert,
         id: b"B",
         record: br#"{"id":"B","label":"half"}"#,

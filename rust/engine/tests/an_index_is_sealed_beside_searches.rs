@@ -32,7 +32,7 @@ fn found(store: &Shared, text: &str) -> Vec<(Vec<u8>, u64)> {
 }
 
 fn wants_sealing(store: &Shared) -> bool {
-    Needs::of(&store.looking(), START).sealing
+    Needs::of(&store.read_guard(), START).sealing
 }
 
 fn ragged() -> Shared {

@@ -4,13 +4,13 @@ use chronomemory::parse_json;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::desk::Desk;
+use crate::draft_buffer::DraftBuffer;
 use crate::enter::{as_argument, bad_choice, invalid, must, to_python};
 use crate::{record, value};
 
 /// Puts one entry of a mixed batch into a draft.
 pub fn add_change(
-    desk: &mut Desk,
+    desk: &mut DraftBuffer,
     verb: &str,
     what: &Bound<'_, PyAny>,
     depth: i64,
@@ -35,7 +35,7 @@ pub fn add_change(
 }
 
 /// Puts what happened to several records into a draft.
-fn add_act(desk: &mut Desk, act: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
+fn add_act(desk: &mut DraftBuffer, act: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = act.py();
     let mut text = Vec::new();
     value::write(
@@ -52,7 +52,7 @@ fn add_act(desk: &mut Desk, act: &Bound<'_, PyDict>, depth: i64, face: Option<&s
 
 /// Puts a merge patch into a draft.
 pub fn add_patch(
-    desk: &mut Desk,
+    desk: &mut DraftBuffer,
     id: &Bound<'_, PyString>,
     patch: &Bound<'_, PyDict>,
     face: Option<&str>,

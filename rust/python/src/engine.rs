@@ -8,7 +8,7 @@ use chronomemory::{Checking, Durability, Error, Moment, Options, Store, unspelle
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::desk::Desk;
+use crate::draft_buffer::DraftBuffer;
 use crate::enter::{bad_choice, enter, enter_to_leave};
 use crate::event::WalEvent;
 use crate::view::{View, query_of};
@@ -20,7 +20,7 @@ pub struct Engine {
     pub(crate) engine: chronomemory::Engine,
     depth: i64,
     /// For the next change.
-    spare: Mutex<Option<Box<Desk>>>,
+    spare: Mutex<Option<Box<DraftBuffer>>>,
 }
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
@@ -275,13 +275,13 @@ impl Engine {
 }
 
 impl Engine {
-    fn desk(&self) -> Box<Desk> {
+    fn desk(&self) -> Box<DraftBuffer> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         spare.unwrap_or_default()
     }
 
     /// A mixed batch, drafted.
-    pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Box<Desk>> {
+    pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Box<DraftBuffer>> {
         let mut desk = self.desk();
         for change in changes.try_iter()? {
             let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
@@ -290,7 +290,7 @@ impl Engine {
         Ok(desk)
     }
 
-    pub(crate) fn keep(&self, mut desk: Box<Desk>) {
+    pub(crate) fn keep(&self, mut desk: Box<DraftBuffer>) {
         desk.draft.recycle();
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
     }

@@ -2,8 +2,8 @@
 
 mod blocks;
 mod change;
-mod desk;
 mod door;
+mod draft_buffer;
 mod engine;
 mod enter;
 mod event;

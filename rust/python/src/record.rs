@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
-use crate::desk::Desk;
+use crate::draft_buffer::DraftBuffer;
 use crate::enter::{invalid, shown, to_python};
 use crate::shape::Shapes;
 use crate::value::{self, Field, str_of};
@@ -57,7 +57,7 @@ fn names(py: Python<'_>) -> [&Bound<'_, PyString>; 12] {
 }
 
 /// Puts a record into a draft; its recursion depth is the store's.
-pub fn upsert(desk: &mut Desk, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
+pub fn upsert(desk: &mut DraftBuffer, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = record.py();
     desk.draft.make_room().map_err(|fault| to_python(py, fault))?;
     let class = record_class(py)?;
@@ -127,9 +127,9 @@ fn slot_of(key: &Bound<'_, PyAny>) -> PyResult<usize> {
         .ok_or_else(|| invalid(key.py(), name, "not a field of a record; put it under data"))
 }
 
-fn write(desk: &mut Desk, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
+fn write(desk: &mut DraftBuffer, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let fault = |error: Error| to_python(py, error);
-    let Desk { draft, shapes, .. } = desk;
+    let DraftBuffer { draft, shapes, .. } = desk;
     let mut writer = draft.upsert();
     writer.confidence(confidence(fields)?).map_err(fault)?;
     write_dict(fields, DATA, shapes, writer.raw(RawField::Data))?;

@@ -98,10 +98,10 @@ impl Engine {
     }
 
     /// Takes a space back with all its embeddings: how many there were.
-    #[pyo3(signature = (name, *, anyway=false))]
-    fn drop_space(&self, py: Python<'_>, name: &str, anyway: bool) -> PyResult<u32> {
+    #[pyo3(signature = (name, *, force=false))]
+    fn drop_space(&self, py: Python<'_>, name: &str, force: bool) -> PyResult<u32> {
         self.run(py, |engine| {
-            engine.change(|store, now| store.drop_space(name, anyway, now))
+            engine.change(|store, now| store.drop_space(name, force, now))
         })
     }
 

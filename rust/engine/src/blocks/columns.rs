@@ -12,7 +12,7 @@ use super::meaning::Meaning;
 use super::names::Names;
 use super::shape::{Head, Misfit};
 use crate::json::members;
-use crate::state::{Life, State, Watermark};
+use crate::state::{State, StateId, Watermark};
 
 /// What stands before the id of a block in the id of its record.
 pub(super) const BLOCK_PREFIX: &str = "block:";
@@ -106,7 +106,7 @@ impl Columns {
     }
 
     /// Whether this follows the state that has this life: only then slots mean the same.
-    pub fn is_of_life(&self, life: &Life) -> bool {
+    pub fn is_of_life(&self, life: &StateId) -> bool {
         self.mark.is_of(life)
     }
 

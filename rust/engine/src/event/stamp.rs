@@ -37,12 +37,12 @@ fn put(places: &mut [u8], mut number: i64) {
 
 /// Spells moments that follow one another closely: all but their fraction is most often that of the one before.
 #[derive(Debug)]
-pub struct Hand {
+pub struct TimestampWriter {
     second: i64,
     text: [u8; STAMP_BYTES],
 }
 
-impl Default for Hand {
+impl Default for TimestampWriter {
     fn default() -> Self {
         Self {
             second: 0,
@@ -51,7 +51,7 @@ impl Default for Hand {
     }
 }
 
-impl Hand {
+impl TimestampWriter {
     /// As [`digits`].
     pub fn digits(&mut self, micros: i64) -> [u8; STAMP_BYTES] {
         let second = micros.div_euclid(SECOND_MICROS);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_hand_spells_as_anyone_does() {
-        let mut hand = Hand::default();
+        let mut hand = TimestampWriter::default();
         let mut micros = -3_000_000;
         while micros < 3_000_000 {
             for moment in [micros, micros + 1_779_105_600_123_456, -micros] {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::error::{At, Error, Result};
-use crate::event::stamp::{Hand, STAMP_BYTES};
+use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
 use crate::layout::LOG;
 use crate::remembered::Standing;
 use crate::verify::{Report, Sink, finding};
@@ -56,7 +56,7 @@ pub(crate) struct Log {
     /// Memory for the lines of the next commit.
     spare: Lines,
     /// Stamps the commits.
-    hand: Hand,
+    hand: TimestampWriter,
 }
 
 /// What is known of it.
@@ -74,7 +74,7 @@ impl Log {
             tail_known: None,
             poisoned: None,
             spare: Lines::default(),
-            hand: Hand::default(),
+            hand: TimestampWriter::default(),
             site,
         })
     }

@@ -16,7 +16,7 @@ const LONGEST_LIST: usize = 2;
 /// The slots that events touched, in order, and whose changes these are.
 #[derive(Debug, Default)]
 pub struct Changes {
-    life: Life,
+    life: StateId,
     /// How many were forgotten.
     forgotten: usize,
     slots: Vec<u32>,
@@ -24,9 +24,9 @@ pub struct Changes {
 
 /// Stands for one state from its loading to its end: numbers of slots and changes mean nothing in another one.
 #[derive(Debug, Default)]
-pub struct Life(Arc<()>);
+pub struct StateId(Arc<()>);
 
-impl Life {
+impl StateId {
     /// Another name for the same life.
     pub fn same(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -40,7 +40,7 @@ impl Life {
 
 /// How far someone knows a state; at first not at all.
 #[derive(Debug, Default)]
-pub struct Watermark(Option<(Life, usize)>);
+pub struct Watermark(Option<(StateId, usize)>);
 
 impl Watermark {
     /// Whether this state is another one, or has gone on.
@@ -49,7 +49,7 @@ impl Watermark {
     }
 
     /// Whether this is the state that is known: only then slots mean the same.
-    pub fn is_of(&self, life: &Life) -> bool {
+    pub fn is_of(&self, life: &StateId) -> bool {
         self.0.as_ref().is_some_and(|(own, _)| own.is(life))
     }
 
@@ -104,7 +104,7 @@ impl Changes {
     }
 
     /// Whose changes these are.
-    pub fn life(&self) -> &Life {
+    pub fn life(&self) -> &StateId {
         &self.life
     }
 

@@ -18,7 +18,7 @@ mod spelling;
 mod timeline;
 
 pub use catalog::{Class, Tally};
-pub use changes::{Changes, Life, Watermark};
+pub use changes::{Changes, StateId, Watermark};
 pub use query::Query;
 pub use records::{Frozen, State};
 pub use rows::{Row, Survey};

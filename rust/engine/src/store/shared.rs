@@ -112,29 +112,29 @@ impl Shared {
     }
 
     /// The store, to look at as it is; its state may not have seen everything.
-    pub fn looking(&self) -> RwLockReadGuard<'_, Store> {
+    pub fn read_guard(&self) -> RwLockReadGuard<'_, Store> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store for something short that may be done beside a writer who waits for the disk.
-    pub fn tending(&self) -> RwLockWriteGuard<'_, Store> {
-        let mut store = self.unsettled();
+    pub fn write_guard(&self) -> RwLockWriteGuard<'_, Store> {
+        let mut store = self.write_guard_as_it_is();
         store.settle();
         store
     }
 
     /// The store with a state that may not have seen everything.
-    fn unsettled(&self) -> RwLockWriteGuard<'_, Store> {
+    fn write_guard_as_it_is(&self) -> RwLockWriteGuard<'_, Store> {
         self.store.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows the state what was written and not looked at since.
     pub fn settle(&self) {
-        drop(self.tending());
+        drop(self.write_guard());
     }
 
     /// The same, unless someone uses the store right now.
-    pub fn tending_at_once(&self) -> Option<RwLockWriteGuard<'_, Store>> {
+    pub fn try_write_guard(&self) -> Option<RwLockWriteGuard<'_, Store>> {
         let mut store = self.store.try_write().ok()?;
         store.settle();
         Some(store)
@@ -145,12 +145,12 @@ impl Shared {
     /// # Errors
     /// `Io`, `Closed`, and what the question says.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
-        let store = self.looking();
+        let store = self.read_guard();
         if store.is_settled() && !store.is_behind()? {
             return ask(&store);
         }
         drop(store);
-        let mut store = self.tending();
+        let mut store = self.write_guard();
         store.refresh()?;
         ask(&store)
     }
@@ -158,7 +158,7 @@ impl Shared {
     /// Runs a change that is not a commit, alone among the writers. Says what the store needs then.
     pub fn change<T>(&self, clock: &dyn Fn() -> i64, act: impl FnOnce(&mut Store) -> T) -> (T, Needs) {
         let _lead = self.lead();
-        let mut store = self.tending();
+        let mut store = self.write_guard();
         let outcome = act(&mut store);
         (outcome, Needs::of(&store, clock()))
     }
@@ -181,13 +181,13 @@ impl Shared {
     /// Waits for a sync that is overdue, keeping nobody from reading or writing meanwhile.
     fn catch_up_with_disk(&self, needs: &Needs) -> Result<()> {
         let due = if needs.overdue {
-            self.looking().start_sync()
+            self.read_guard().start_sync()
         } else {
             None
         };
         let Some(syncing) = due else { return Ok(()) };
         let outcome = syncing.run();
-        self.unsettled().end_sync(&syncing, outcome)
+        self.write_guard_as_it_is().end_sync(&syncing, outcome)
     }
 
     /// Writes a draft as one atomic batch, together with those of other threads. What the draft held may be gone then.
@@ -232,7 +232,7 @@ impl Shared {
 
     /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
     pub fn spell_ahead(&self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
-        self.unsettled().spell_ahead(changes, now)
+        self.write_guard_as_it_is().spell_ahead(changes, now)
     }
 
     /// Writes several drafts as one atomic batch.
@@ -296,7 +296,7 @@ impl Shared {
     }
 
     fn write_alone(&self, draft: &Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
-        let mut store = self.tending();
+        let mut store = self.write_guard();
         if !store.syncs_every_commit() {
             let now = clock();
             let committed = store.commit_unsynced(draft, now)?;
@@ -309,11 +309,11 @@ impl Shared {
     }
 
     fn write_together(&self, drafts: &[&Draft], clock: &dyn Fn() -> i64) -> Result<(Vec<Result<Committed>>, Needs)> {
-        let mut store = self.tending();
+        let mut store = self.write_guard();
         let group = store.start_group(drafts, clock())?;
         drop(store);
         let synced = group.run();
-        store = self.tending();
+        store = self.write_guard();
         let now = clock();
         let outcomes = store.end_group(group, synced, now)?;
         Ok((outcomes, Needs::of(&store, now)))

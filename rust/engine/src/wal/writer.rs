@@ -25,7 +25,7 @@ pub struct Link {
 
 /// What an event says, apart from its place in the chain.
 #[derive(Clone, Copy, Debug)]
-pub struct Saying<'a> {
+pub struct EventBody<'a> {
     /// What it does.
     pub op: Op,
     /// The record's id as it stands between quotes.
@@ -63,7 +63,7 @@ impl Lines {
     pub fn begin(&mut self, changes: usize, ts: &[u8], depth: i64) {
         if changes > 1 {
             let record = format!("{{\"events\":{changes}}}");
-            self.push(Saying {
+            self.push(EventBody {
                 op: Op::Begin,
                 id: BEGIN_ID,
                 record: record.as_bytes(),
@@ -85,7 +85,7 @@ impl Lines {
     /// Spells a draft, one line for each change.
     pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
         for change in draft.changes() {
-            self.push(Saying {
+            self.push(EventBody {
                 op: change.op,
                 id: draft.id(change),
                 record: draft.record(change),
@@ -96,7 +96,7 @@ impl Lines {
     }
 
     /// Spells one event behind the others.
-    pub fn push(&mut self, saying: Saying<'_>) {
+    pub fn push(&mut self, saying: EventBody<'_>) {
         let start = self.bytes.len();
         let out = &mut self.bytes;
         out.extend_from_slice(HASH_KEY);

@@ -37,7 +37,7 @@ pub struct Engine {
     store: Arc<Shared>,
     worker: Arc<Worker>,
     host: Arc<dyn Host>,
-    crew: Mutex<Option<Crew>>,
+    crew: Mutex<Option<Workers>>,
     /// How many threads share the work of a call.
     threads: usize,
     /// How many forks lay behind the process when it was opened.
@@ -45,7 +45,7 @@ pub struct Engine {
 }
 
 /// The threads of a store.
-struct Crew {
+struct Workers {
     /// The one that the worker has; there is none if the caller drives it.
     worker: Option<Join>,
     /// There is one after the first large batch, unless another is being spelled.
@@ -98,7 +98,7 @@ impl Engine {
         let store = Arc::new(Shared::new(Store::open(disk, layout, options, &mut |_, _| {})?));
         Ok(Self {
             worker: Worker::new(Arc::clone(&store), Arc::clone(&host)),
-            crew: Mutex::new(Some(Crew {
+            crew: Mutex::new(Some(Workers {
                 worker: None,
                 speller: None,
                 spare: Vec::new(),
@@ -162,7 +162,7 @@ impl Engine {
         std::ptr::from_ref(self).addr()
     }
 
-    fn crew(&self) -> MutexGuard<'_, Option<Crew>> {
+    fn crew(&self) -> MutexGuard<'_, Option<Workers>> {
         self.crew.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -57,7 +57,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             continue;
         };
         let ask = |look: &mut dyn FnMut(&State)| {
-            let store = shared.looking();
+            let store = shared.read_guard();
             store.state.changes().life().is(&kept.life).then(|| look(&store.state))
         };
         let asker = Asker {

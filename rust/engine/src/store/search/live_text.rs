@@ -12,7 +12,7 @@ use super::text_files::{Attached, TextFiles, attach};
 use super::text_rows::CopiedRow;
 use crate::error::Result;
 use crate::memory;
-use crate::state::Life;
+use crate::state::StateId;
 use crate::store::Store;
 use crate::store::live_log::LiveLog;
 use crate::store::shared::Shared;
@@ -60,14 +60,14 @@ pub(in crate::store) struct LiveTextIndex {
 
 pub(in crate::store) struct KeptIndex {
     pub(in crate::store) index: Index,
-    pub(in crate::store) life: Life,
+    pub(in crate::store) life: StateId,
     changes: usize,
     /// What it was made of, all changes included.
     source: Source,
 }
 
 struct IndexMark {
-    life: Life,
+    life: StateId,
     changes: usize,
     choice: Option<Vec<u8>>,
 }
@@ -81,7 +81,7 @@ enum Lack {
 
 /// Rows that changed, copied out of the state, and what the log says then.
 struct ChangedRows {
-    life: Life,
+    life: StateId,
     count: usize,
     rows: Vec<CopiedRow>,
     source: Source,
@@ -219,7 +219,7 @@ impl LiveTextIndex {
         mut nearby: Nearby,
         recent: &Recent,
         filter: &Filter,
-        life: &Life,
+        life: &StateId,
         pool: usize,
     ) -> Result<Option<Near>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
@@ -233,7 +233,7 @@ impl LiveTextIndex {
         nearby.run(pool).map(Some)
     }
 
-    fn keep(&self, index: Index, life: Life, changes: usize, source: Source, is_saved: bool) {
+    fn keep(&self, index: Index, life: StateId, changes: usize, source: Source, is_saved: bool) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(IndexMark {
             life: life.same(),
@@ -289,7 +289,7 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
 /// # Errors
 /// `Io`, `Closed`.
 pub fn seal_text(shared: &Shared) -> Result<()> {
-    let live = Arc::clone(&shared.looking().text);
+    let live = Arc::clone(&shared.read_guard().text);
     let Ok(_turn) = live.building.try_lock() else {
         return Ok(());
     };
@@ -314,7 +314,7 @@ pub fn seal_text(shared: &Shared) -> Result<()> {
             break;
         }
     }
-    let files = TextFiles::of(&shared.looking().site);
+    let files = TextFiles::of(&shared.read_guard().site);
     live.save(&files);
     Ok(())
 }
@@ -329,7 +329,7 @@ fn make(shared: &Shared, live: &LiveTextIndex, files: &TextFiles) -> Result<()> 
         return Ok(());
     }
     let found = files.newest();
-    let mut store = shared.tending();
+    let mut store = shared.write_guard();
     store.refresh()?;
     let (life, changes) = (store.state.changes().life().same(), store.state.changes().count());
     let source = source_of(store.live());

@@ -18,7 +18,7 @@ impl Shared {
         for _ in 0..MOST_STARTS {
             let found = search.run(queries, dim)?;
             self.look_again_if_damaged(&search)?;
-            let store = self.looking();
+            let store = self.read_guard();
             if let Some(named) = store.vectors.end_search(&store.state, &search, &found) {
                 return Ok(named);
             }
@@ -45,7 +45,7 @@ impl Shared {
     /// As every look at the log.
     pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> Result<bool> {
         self.look_again_if_damaged(nearby.search())?;
-        let store = self.looking();
+        let store = self.read_guard();
         Ok(store.vectors.has_rows_of(&store.state, nearby.search()))
     }
 

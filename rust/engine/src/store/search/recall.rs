@@ -63,7 +63,7 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
         shared.read(|store| store.vectors.check_fits(&store.state, &ask.space, query.len()))?;
     }
     let mut answer = answer(shared, ask)?;
-    answer.look_up(&shared.looking().state);
+    answer.look_up(&shared.read_guard().state);
     Ok(answer)
 }
 

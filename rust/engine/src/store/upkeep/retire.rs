@@ -15,7 +15,7 @@ use crate::origin::{Origin, Repair};
 use crate::snapshot;
 use crate::state::State;
 use crate::verify::BaseState;
-use crate::wal::writer::{Lines, Saying};
+use crate::wal::writer::{EventBody, Lines};
 
 use crate::store::files::snapshots::header_of;
 use crate::store::write::spell::system_event;
@@ -71,7 +71,7 @@ impl Retirement {
         link.head = None;
         let mut lines = Lines::after(link);
         let change = &draft.changes()[0];
-        lines.push(Saying {
+        lines.push(EventBody {
             op: Op::Compact,
             id: SENTINEL_ID.as_bytes(),
             record: draft.record(change),

@@ -93,7 +93,7 @@ impl Worker {
         self.host.spawn("chronomemory-sync", Box::new(run)).map_err(|fault| {
             // Mostly because there is no memory for it.
             match memory::could_have(THREAD_BYTES) {
-                Ok(()) => Error::io(self.store.looking().layout().folder(), fault),
+                Ok(()) => Error::io(self.store.read_guard().layout().folder(), fault),
                 Err(refused) => refused.into(),
             }
         })
@@ -201,9 +201,9 @@ impl Worker {
             return;
         }
         let _ending = Ending(self, task);
-        self.store.tending().leave_alone(true);
+        self.store.write_guard().leave_alone(true);
         self.perform(task);
-        self.store.tending().leave_alone(false);
+        self.store.write_guard().leave_alone(false);
     }
 
     fn perform(&self, task: Task) {
@@ -218,7 +218,7 @@ impl Worker {
 
     /// Ends the lease unless commits go on; the wish is taken back while nobody can renew it.
     fn is_given_back(&self) -> bool {
-        let Some(mut store) = self.store.tending_at_once() else {
+        let Some(mut store) = self.store.try_write_guard() else {
             return false;
         };
         let ended = !store.end_lease(self.host.now());
@@ -230,7 +230,7 @@ impl Worker {
 
     /// Syncs without keeping anyone from reading or writing meanwhile. A failure poisons the store: the next write says so.
     fn sync(&self) {
-        let Some(syncing) = self.store.looking().start_sync() else {
+        let Some(syncing) = self.store.read_guard().start_sync() else {
             return;
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| syncing.run())).unwrap_or_else(|_| {
@@ -238,16 +238,16 @@ impl Worker {
             Err(Error::io(syncing.path(), died))
         });
         // The store has heard of it, and says so to whoever writes next.
-        let _ = self.store.tending().end_sync(&syncing, outcome);
+        let _ = self.store.write_guard().end_sync(&syncing, outcome);
     }
 
     /// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
     fn write_snapshot(&self) {
-        let Some(snapshot) = self.store.tending().start_snapshot() else {
+        let Some(snapshot) = self.store.write_guard().start_snapshot() else {
             return;
         };
         if snapshot.run().is_ok() {
-            let _ = self.store.tending().end_snapshot(&snapshot);
+            let _ = self.store.write_guard().end_snapshot(&snapshot);
         }
     }
 }

@@ -173,17 +173,17 @@ impl Store {
     }
 
     /// Takes all embeddings of a space back, and the space with them; gives how many there were. Its rows go with the next
-    /// compaction. The space that is asked when none is named goes only if it is empty, or if `anyway`.
+    /// compaction. The space that is asked when none is named goes only if it is empty, or if `force`.
     ///
     /// # Errors
     /// `NoSpace`; `Argument` if it is in use; and as `commit`.
-    pub fn drop_space(&mut self, name: &str, anyway: bool, now: i64) -> Result<u32> {
+    pub fn drop_space(&mut self, name: &str, force: bool, now: i64) -> Result<u32> {
         self.with_lock(now, |store| {
             let mut draft = Draft::default();
             let known = store.vectors.known(&store.state);
             let index = known.find(Some(name))?;
             let living = index.living;
-            if living > 0 && known.spaces.choice() == name && !anyway {
+            if living > 0 && known.spaces.choice() == name && !force {
                 let reason =
                     format!("{name:?} is the one that is asked when none is named, and holds {living} embeddings");
                 return Err(Error::argument("space", reason));

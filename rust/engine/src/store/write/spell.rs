@@ -11,7 +11,7 @@ use crate::log::Log;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
 use crate::verify::BaseState;
-use crate::wal::writer::{Lines, Saying};
+use crate::wal::writer::{EventBody, Lines};
 
 use super::adopt::adopt;
 use crate::store::Store;
@@ -154,7 +154,7 @@ fn spell(
     let ts = log.stamp(now);
     let mut lines = log.fresh_lines();
     if let Some(record) = adoption {
-        lines.push(Saying {
+        lines.push(EventBody {
             op: Op::Adopt,
             id: ADOPT_ID,
             record: record.as_bytes(),

@@ -6,7 +6,7 @@ use crate::shape::Shapes;
 
 /// Where changes are drafted.
 #[derive(Default)]
-pub struct Desk {
+pub struct DraftBuffer {
     /// What is to be written.
     pub draft: Draft,
     /// How dicts were written before.
