@@ -1,6 +1,7 @@
 //! Are codes, scores and answers the same bits on every way a processor can go?
 
-use chronomemory::testing::vector::companion::{encode_groups, group_bytes};
+use chronomemory::testing::vector::companion::encode_groups;
+use chronomemory::testing::vector::groups::group_bytes;
 use chronomemory::testing::vector::score::Scorer;
 use chronomemory::testing::vector::{Cpu, Rows, Search};
 

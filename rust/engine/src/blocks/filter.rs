@@ -2,8 +2,8 @@
 
 use roaring::RoaringBitmap;
 
+use super::ask::Ask;
 use super::columns::{Columns, Standing};
-use super::recall::Ask;
 
 /// What a question lets through.
 pub struct Filter<'a> {

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
+use super::ask::Ask;
 use super::columns::Columns;
 use super::filter::Filter;
-use super::recall::Ask;
 use super::wording::Wording;
 use crate::score::{POOL_RECORDS, Scale, fused};
 

@@ -16,6 +16,7 @@
 //!
 //! The score is float64 throughout; cosines and what words say come as float32. Ties are broken by id, everywhere.
 
+mod ask;
 mod choose;
 mod columns;
 mod fields;
@@ -30,8 +31,8 @@ mod recall;
 mod shape;
 mod wording;
 
+pub use ask::{Answer, Ask, Dropped, Found};
 pub use choose::fit;
 pub use columns::{Columns, block_in};
 pub use meaning::Reach;
-pub use recall::{Answer, Ask, Dropped, Found};
 pub use shape::{Misfit, is_one_of, misfit};

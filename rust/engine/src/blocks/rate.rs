@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::ask::Ask;
 use super::columns::Columns;
-use super::recall::Ask;
 
 /// A hub of few links is lifted while it is fresh.
 const FLOOR_BELOW: f64 = 0.10;

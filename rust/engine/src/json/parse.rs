@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::parse_scalar::Number;
+use super::parse_scalar::{Number, Parser, Stop};
 use super::special::next_quote;
 use super::{MAX_DEPTH, Value};
 
@@ -60,22 +60,6 @@ pub fn parse_to_depth(bytes: &[u8], max_depth: usize) -> Result<Value, JsonFault
     })
 }
 
-/// The parser stands where it found the fault and knows the reason. Carrying both in every result would make each
-/// value on its way up a third larger.
-pub(super) struct Stop;
-
-pub(super) struct Parser<'a> {
-    pub(super) text: &'a str,
-    pub(super) bytes: &'a [u8],
-    pub(super) at: usize,
-    /// How many more containers may be opened.
-    room: usize,
-    reason: &'static str,
-    // Members of the containers still open. Each container leaves with a list of exactly its size.
-    items: Vec<Value>,
-    pairs: Vec<(String, Value)>,
-}
-
 impl Parser<'_> {
     fn whole(&mut self) -> Result<Value, Stop> {
         self.skip_white();
@@ -87,17 +71,6 @@ impl Parser<'_> {
         } else {
             Ok(whole)
         }
-    }
-
-    #[cold]
-    pub(super) fn stop<T>(&mut self, reason: &'static str) -> Result<T, Stop> {
-        self.reason = reason;
-        Err(Stop)
-    }
-
-    #[inline(always)]
-    pub(super) fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
     }
 
     #[inline(always)]

@@ -1,8 +1,7 @@
-//! What does this string or number say?
+//! Where does a parser stand, and what does the string or number there say?
 
-use super::parse::{Parser, Stop};
 use super::special::next_special;
-use super::{Int, MAX_INT_DIGITS};
+use super::{Int, MAX_INT_DIGITS, Value};
 
 /// A number as it was read.
 pub(super) enum Number {
@@ -11,7 +10,35 @@ pub(super) enum Number {
     Float(f64),
 }
 
+/// The parser stands where it found the fault and knows the reason. Carrying both in every result would make each
+/// value on its way up a third larger.
+pub(super) struct Stop;
+
+/// A text that is being read, and how far.
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+    /// How many more containers may be opened.
+    pub(super) room: usize,
+    pub(super) reason: &'static str,
+    // Members of the containers still open. Each container leaves with a list of exactly its size.
+    pub(super) items: Vec<Value>,
+    pub(super) pairs: Vec<(String, Value)>,
+}
+
 impl Parser<'_> {
+    #[cold]
+    pub(super) fn stop<T>(&mut self, reason: &'static str) -> Result<T, Stop> {
+        self.reason = reason;
+        Err(Stop)
+    }
+
+    #[inline(always)]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
     /// Reads a string that is not plain, from behind its opening quote.
     #[cold]
     #[inline(never)]

@@ -17,124 +17,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::codes::eights_of;
 use super::cpu::Cpu;
+use super::groups::{GROUP_ROWS, Groups, STEP_BYTES, TAIL_BYTES, group_bytes};
+use super::lanes::LANES;
 use super::rows::{Misfit, Rows, checked_dim};
-use super::score::{LANES, has_direction, tree};
 use super::team::together;
 use crate::memory::Room;
 
-/// How many rows lie side by side.
-pub const GROUP_ROWS: usize = 16;
-/// Four components of each row of a group.
-const STEP_BYTES: usize = 4 * GROUP_ROWS;
-/// Scales and rests of a group.
-const TAIL_BYTES: usize = 2 * 4 * GROUP_ROWS;
-/// What a code of zero is stored as.
-pub(super) const ZERO_CODE: u8 = 128;
-const LARGEST_CODE: f64 = 127.0;
 /// How many groups a thread encodes before it asks for more.
 const ENCODED_GROUPS: usize = 64;
-
-/// How many bytes a group takes.
-#[must_use]
-pub const fn group_bytes(dim: usize) -> usize {
-    dim.div_ceil(4) * STEP_BYTES + TAIL_BYTES
-}
-
-/// What codes leave out, relative to the norm of the vector.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loss {
-    /// How much a code of one stands for.
-    pub scale: f32,
-    /// At least the norm of what the codes miss.
-    pub residual: f32,
-}
-
-/// Added to a small number, it leaves the number's nearest integer in the low bits.
-pub(super) const ROUNDER: f64 = 6_755_399_441_055_744.0;
-
-/// How a vector becomes codes, eight components at a time; the last eight are filled up with zeros.
-pub(super) trait Encode {
-    /// The lanes of its square, and its largest component.
-    fn measure(eights: Eights<'_>) -> ([f64; LANES], f32);
-    /// Writes the codes; returns the lanes of the square of what they miss.
-    fn quantise(eights: Eights<'_>, step: f64, codes: &mut [[u8; LANES]]) -> [f64; LANES];
-}
-
-/// A vector in steps of eight components.
-#[derive(Clone, Copy)]
-pub(super) struct Eights<'a> {
-    whole: &'a [[f32; LANES]],
-    last: [f32; LANES],
-}
-
-impl<'a> Eights<'a> {
-    #[inline(always)]
-    fn new(vector: &'a [f32]) -> Self {
-        let (whole, rest) = vector.as_chunks::<LANES>();
-        let mut last = [0.0; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        Self { whole, last }
-    }
-
-    #[inline(always)]
-    pub(super) fn count(&self) -> usize {
-        self.whole.len() + 1
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, at: usize) -> &[f32; LANES] {
-        if at < self.whole.len() {
-            &self.whole[at]
-        } else {
-            &self.last
-        }
-    }
-}
-
-/// How many eights a vector takes, when one more is always there.
-pub(super) const fn eights_of(dim: usize) -> usize {
-    dim / LANES + 1
-}
-
-/// Codes of a vector, as they are stored, and zeros behind them, up to [`eights_of`].
-///
-/// A vector without direction becomes zeros without a loss, as its score is zero.
-#[inline(always)]
-pub(super) fn encode<E: Encode>(vector: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    let eights = Eights::new(vector);
-    let (squares, top) = E::measure(eights);
-    let norm = tree(squares).sqrt();
-    if !has_direction(norm) {
-        codes.fill([ZERO_CODE; LANES]);
-        return Loss {
-            scale: 0.0,
-            residual: 0.0,
-        };
-    }
-    let scale = (f64::from(top) / LARGEST_CODE / norm) as f32;
-    let misses = E::quantise(eights, f64::from(scale) * norm, codes);
-    // Rounding in float64 falsifies each difference by less than 2^-50 of the norm taken together, and the sum and its
-    // root by less than one part in 2^34 for every dimension that is allowed.
-    let residual = tree(misses).sqrt() / norm * (1.0 + 2f64.powi(-34)) + 2f64.powi(-50);
-    Loss {
-        scale,
-        residual: round_up(residual),
-    }
-}
-
-/// The least float32 that is not below.
-#[inline(always)]
-pub(super) fn round_up(value: f64) -> f32 {
-    let near = value as f32;
-    if f64::from(near) < value { near.next_up() } else { near }
-}
-
-/// The greatest float32 that is not above.
-#[inline(always)]
-pub(super) fn round_down(value: f64) -> f32 {
-    -round_up(-value)
-}
 
 /// Writes the groups from `first` on into `out`, as many as fit.
 ///
@@ -167,120 +59,6 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
     Ok(())
 }
 
-/// Whole groups in memory, wherever they came from.
-#[derive(Clone, Copy, Debug)]
-pub struct Groups<'a> {
-    parts: Parts<'a>,
-    dim: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Parts<'a> {
-    Whole(&'a [u8]),
-    /// Equal numbers of groups in each but the last.
-    Blocks(&'a [&'a [u8]], usize),
-}
-
-/// One group: codes in steps of four components, and what each row lost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CodeGroup<'a> {
-    pub(super) codes: &'a [[u8; STEP_BYTES]],
-    pub(super) scales: [f32; GROUP_ROWS],
-    pub(super) residuals: [f32; GROUP_ROWS],
-}
-
-impl<'a> Groups<'a> {
-    /// Takes bytes that [`encode_groups`] wrote.
-    ///
-    /// # Errors
-    /// If the dimension is refused, or the bytes end inside a group.
-    pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, Misfit> {
-        check_whole(bytes, dim)?;
-        Ok(Self {
-            parts: Parts::Whole(bytes),
-            dim,
-        })
-    }
-
-    /// The same in blocks of so many groups each, wherever each block lies. Only the last may have fewer.
-    ///
-    /// # Errors
-    /// If the dimension is refused, or a block has another length.
-    pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, Misfit> {
-        let each = group_bytes(checked_dim(dim)?);
-        let expected = each * groups;
-        let (last, others) = blocks
-            .split_last()
-            .map_or((&[][..], blocks), |(last, others)| (*last, others));
-        let is_last_short = last.len() < expected && last.len().is_multiple_of(each);
-        let other = others.iter().find(|block| block.len() != expected);
-        match other.or((last.len() != expected && !is_last_short).then_some(&last)) {
-            Some(other) => Err(Misfit::Length {
-                expected,
-                found: other.len(),
-            }),
-            None => Ok(Self {
-                parts: Parts::Blocks(blocks, groups.max(1)),
-                dim,
-            }),
-        }
-    }
-
-    /// How many components a row has.
-    #[must_use]
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// How many groups there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        match self.parts {
-            Parts::Whole(bytes) => bytes.len() / group_bytes(self.dim),
-            Parts::Blocks(blocks, each) => blocks.split_last().map_or(0, |(last, others)| {
-                others.len() * each + last.len() / group_bytes(self.dim)
-            }),
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn group(&self, group: usize) -> CodeGroup<'a> {
-        let each = group_bytes(self.dim);
-        let bytes = match self.parts {
-            Parts::Whole(bytes) => &bytes[group * each..][..each],
-            Parts::Blocks(blocks, groups) => &blocks[group / groups][group % groups * each..][..each],
-        };
-        let (codes, tail) = bytes.split_at(each - TAIL_BYTES);
-        let (scales, residuals) = tail.split_at(TAIL_BYTES / 2);
-        CodeGroup {
-            codes: codes.as_chunks().0,
-            scales: floats(scales),
-            residuals: floats(residuals),
-        }
-    }
-}
-
-fn check_whole(bytes: &[u8], dim: usize) -> Result<(), Misfit> {
-    let each = group_bytes(checked_dim(dim)?);
-    if bytes.len().is_multiple_of(each) {
-        return Ok(());
-    }
-    Err(Misfit::Length {
-        expected: bytes.len() / each * each,
-        found: bytes.len(),
-    })
-}
-
-#[inline(always)]
-fn floats(bytes: &[u8]) -> [f32; GROUP_ROWS] {
-    let fours = bytes.as_chunks::<4>().0;
-    let mut floats = [0.0; GROUP_ROWS];
-    for row in 0..GROUP_ROWS {
-        floats[row] = f32::from_le_bytes(fours[row]);
-    }
-    floats
-}
-
 /// Groups that are kept in memory and grow with their rows.
 #[derive(Debug)]
 pub struct Companion {
@@ -305,10 +83,7 @@ impl Companion {
     /// The groups so far.
     #[must_use]
     pub fn groups(&self) -> Groups<'_> {
-        Groups {
-            parts: Parts::Whole(self.bytes()),
-            dim: self.dim,
-        }
+        Groups::known(self.bytes(), self.dim)
     }
 
     /// Their bytes, end to end.

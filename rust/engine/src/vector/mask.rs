@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::companion::GROUP_ROWS;
+use super::groups::GROUP_ROWS;
 
 /// A filter, sixteen rows to a word. Whoever asks with the same filter again and again makes it once.
 #[derive(Clone, Debug, Default)]

@@ -22,9 +22,12 @@
 //!
 //! [`cpu`] is the only place that knows processors. Nothing here touches a disk.
 
+mod codes;
 pub mod companion;
 pub mod cpu;
 pub mod gate;
+pub mod groups;
+mod lanes;
 pub mod mask;
 pub mod rows;
 pub mod score;
@@ -37,9 +40,10 @@ mod shortlist;
 mod sweep;
 mod top;
 
-pub use companion::{Companion, Groups};
+pub use companion::Companion;
 pub use cpu::Cpu;
 pub use gate::{Doubt, Gate};
+pub use groups::Groups;
 pub use mask::Masks;
 pub use rows::{Misfit, Rows};
 pub use search::{Search, search};

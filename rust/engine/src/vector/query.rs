@@ -10,10 +10,12 @@
 //! float32 of at most about 1, and `dim`·2^-53 in the sums. A slack of 2^-23 + `dim`·2^-53 leaves half of it for the
 //! arithmetic of the bound itself, in float64.
 
-use super::companion::{Loss, eights_of, round_down, round_up};
+use super::codes::{Loss, eights_of, round_down, round_up};
 use super::cpu::Cpu;
+use super::lanes::{LANES, has_direction};
 use super::rows::Rows;
-use super::score::{LANES, Scorer, has_direction};
+use super::score::Scorer;
+use super::sweep::Panel;
 use super::top::rank_of;
 
 /// What the float32 arithmetic of the sieve may lose: at most eight roundings of numbers below 8.
@@ -79,5 +81,27 @@ impl BoundedQuery {
     #[inline]
     pub(super) fn floor(&self, bar: f32) -> f32 {
         round_down(f64::from(bar) - self.miss - SIEVE_SLACK)
+    }
+}
+
+impl<const W: usize> Panel<W> {
+    /// Puts at most `W` queries side by side.
+    pub(super) fn new(queries: &[&BoundedQuery]) -> Self {
+        let steps = queries.first().map_or(0, |query| query.words.len());
+        let mut panel = Self {
+            words: vec![[0; W]; steps],
+            start: [0; W],
+            scales: [0.0; W],
+            reaches: [0.0; W],
+        };
+        for (place, query) in queries.iter().enumerate().take(W) {
+            for (words, word) in panel.words.iter_mut().zip(&query.words) {
+                words[place] = *word;
+            }
+            panel.start[place] = -query.excess;
+            panel.scales[place] = query.scale;
+            panel.reaches[place] = query.reach;
+        }
+        panel
     }
 }

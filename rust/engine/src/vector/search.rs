@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::companion::{GROUP_ROWS, Groups, Loss, group_bytes};
+use super::codes::Loss;
 use super::cpu::Cpu;
 use super::exact::{Wanted, score_all, score_candidates};
 use super::gate::{Doubt, Gate, Gated};
+use super::groups::{GROUP_ROWS, Groups, group_bytes};
 use super::mask::Masks;
 use super::query::BoundedQuery;
 use super::rows::{Misfit, Rows};

@@ -3,8 +3,7 @@
 //! The loop is written once and compiled for every way a processor can go; what differs is [`Dots`]. A group of rows
 //! is read once and held against all queries while it is in the nearest cache.
 
-use super::companion::{GROUP_ROWS, Groups};
-use super::query::BoundedQuery;
+use super::groups::{GROUP_ROWS, Groups};
 
 /// Multiplies the codes of a group with those of `W` queries.
 pub(super) trait Dots: Copy {
@@ -22,32 +21,10 @@ pub(super) trait Dots: Copy {
 /// `W` queries side by side. Where there are fewer, the rest of the places can be reached by no row.
 #[derive(Debug)]
 pub(super) struct Panel<const W: usize> {
-    words: Vec<[i32; W]>,
-    start: [i32; W],
-    scales: [f32; W],
-    reaches: [f32; W],
-}
-
-impl<const W: usize> Panel<W> {
-    /// Puts at most `W` queries side by side.
-    pub(super) fn new(queries: &[&BoundedQuery]) -> Self {
-        let steps = queries.first().map_or(0, |query| query.words.len());
-        let mut panel = Self {
-            words: vec![[0; W]; steps],
-            start: [0; W],
-            scales: [0.0; W],
-            reaches: [0.0; W],
-        };
-        for (place, query) in queries.iter().enumerate().take(W) {
-            for (words, word) in panel.words.iter_mut().zip(&query.words) {
-                words[place] = *word;
-            }
-            panel.start[place] = -query.excess;
-            panel.scales[place] = query.scale;
-            panel.reaches[place] = query.reach;
-        }
-        panel
-    }
+    pub(super) words: Vec<[i32; W]>,
+    pub(super) start: [i32; W],
+    pub(super) scales: [f32; W],
+    pub(super) reaches: [f32; W],
 }
 
 /// Some neighbouring groups, and what they are held against.

@@ -7,7 +7,7 @@
 use std::arch::aarch64::{int32x4_t, vdupq_n_s32, vdupq_n_u8, veorq_u8, vld1q_u8, vst1q_s32};
 use std::arch::asm;
 
-use crate::vector::companion::GROUP_ROWS;
+use crate::vector::groups::GROUP_ROWS;
 use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
 
 #[target_feature(enable = "neon,dotprod")]

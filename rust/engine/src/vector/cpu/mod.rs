@@ -2,7 +2,7 @@
 //!
 //! A [`Cpu`] that names instructions exists only if the processor has them: that is what every call into
 //! `x86.rs` and `arm.rs` relies on. The code there is as little as possible: the loops are written once, in
-//! [`super::sweep`], [`super::score`] and [`super::companion`], and compiled once for each way.
+//! [`super::sweep`], [`super::lanes`] and [`super::codes`], and compiled once for each way.
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
@@ -10,8 +10,8 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::companion::{self, Loss};
-use super::score::{self, LANES};
+use super::codes::{self, Loss};
+use super::lanes::{self, LANES};
 use super::sweep::{self, Survivor, SweepRun};
 
 /// A way to compute that this processor can go.
@@ -72,7 +72,7 @@ impl Cpu {
         ways
     }
 
-    /// See [`score::dot_and_square`].
+    /// See [`lanes::dot_and_square`].
     #[inline]
     #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
     pub(super) fn dot_and_square(self, query: &[f64], row: &[f32]) -> (f64, f64) {
@@ -83,11 +83,11 @@ impl Cpu {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Way::Avx2 | Way::AvxVnni => unsafe { x86::dot_and_square_avx2(query, row) },
-            _ => score::dot_and_square(query, row),
+            _ => lanes::dot_and_square(query, row),
         }
     }
 
-    /// See [`companion::encode`].
+    /// See [`codes::encode`].
     #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
     pub(super) fn encode(self, row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
         match self.0 {
@@ -97,7 +97,7 @@ impl Cpu {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Way::Avx2 | Way::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
-            _ => companion::encode::<portable::Portable>(row, codes),
+            _ => codes::encode::<portable::Portable>(row, codes),
         }
     }
 

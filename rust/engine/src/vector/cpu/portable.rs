@@ -1,7 +1,8 @@
 //! How does a processor make and multiply codes when nothing is known about it?
 
-use crate::vector::companion::{Eights, Encode, GROUP_ROWS, ROUNDER, ZERO_CODE};
-use crate::vector::score::LANES;
+use crate::vector::codes::{Eights, Encode, ROUNDER, ZERO_CODE};
+use crate::vector::groups::GROUP_ROWS;
+use crate::vector::lanes::LANES;
 use crate::vector::sweep::Dots;
 
 /// Plain integers; what the compiler makes of them.

@@ -16,17 +16,18 @@ use std::arch::x86_64::{
 };
 
 use super::portable::Portable;
-use crate::vector::companion::{self, Eights, Encode, GROUP_ROWS, Loss, ROUNDER, ZERO_CODE};
-use crate::vector::score::{self, LANES};
+use crate::vector::codes::{self, Eights, Encode, Loss, ROUNDER, ZERO_CODE};
+use crate::vector::groups::GROUP_ROWS;
+use crate::vector::lanes::{self, LANES};
 use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
 
-/// See [`score::dot_and_square`]. Left alone, a compiler pairs the two sums and stays in small registers.
+/// See [`lanes::dot_and_square`]. Left alone, a compiler pairs the two sums and stays in small registers.
 #[target_feature(enable = "avx2")]
 #[allow(unsafe_code)]
 pub(super) fn dot_and_square_avx2(query: &[f64], row: &[f32]) -> (f64, f64) {
     let mut dots = [_mm256_setzero_pd(); 2];
     let mut squares = dots;
-    score::by_eights(query, row, |query, row| {
+    lanes::by_eights(query, row, |query, row| {
         for half in 0..2 {
             let (query, row) = (&query.as_chunks::<4>().0[half], &row.as_chunks::<4>().0[half]);
             // SAFETY: there are the four values that are loaded; no alignment is needed.
@@ -44,15 +45,15 @@ pub(super) fn dot_and_square_avx2(query: &[f64], row: &[f32]) -> (f64, f64) {
             _mm256_storeu_pd(lanes[1].as_chunks_mut::<4>().0[half].as_mut_ptr(), squares[half]);
         }
     }
-    (score::tree(lanes[0]), score::tree(lanes[1]))
+    (lanes::tree(lanes[0]), lanes::tree(lanes[1]))
 }
 
-/// See [`score::dot_and_square`].
+/// See [`lanes::dot_and_square`].
 #[target_feature(enable = "avx512f")]
 #[allow(unsafe_code)]
 pub(super) fn dot_and_square_avx512(query: &[f64], row: &[f32]) -> (f64, f64) {
     let mut sums = [_mm512_setzero_pd(); 2];
-    score::by_eights(query, row, |query, row| {
+    lanes::by_eights(query, row, |query, row| {
         // SAFETY: there are the eight values that are loaded; no alignment is needed.
         let (query, row) = unsafe { (_mm512_loadu_pd(query.as_ptr()), _mm256_loadu_ps(row.as_ptr())) };
         let row = _mm512_cvtps_pd(row);
@@ -64,17 +65,17 @@ pub(super) fn dot_and_square_avx512(query: &[f64], row: &[f32]) -> (f64, f64) {
         // SAFETY: there is room for the eight values that are stored; no alignment is needed.
         unsafe { _mm512_storeu_pd(lanes[sum].as_mut_ptr(), sums[sum]) }
     }
-    (score::tree(lanes[0]), score::tree(lanes[1]))
+    (lanes::tree(lanes[0]), lanes::tree(lanes[1]))
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn encode_avx2(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    companion::encode::<Portable>(row, codes)
+    codes::encode::<Portable>(row, codes)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn encode_avx512(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    companion::encode::<Avx512Vnni>(row, codes)
+    codes::encode::<Avx512Vnni>(row, codes)
 }
 
 #[target_feature(enable = "avx2")]

@@ -24,7 +24,8 @@ use crate::layout::Layout;
 use crate::memory::Room;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block, NONE};
-use crate::vector::companion::{GROUP_ROWS, encode_groups, group_bytes};
+use crate::vector::companion::encode_groups;
+use crate::vector::groups::{GROUP_ROWS, group_bytes};
 use crate::vector::team::together;
 use crate::vector::{Cpu, Rows};
 

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::disk::{Access, Disk, DiskFile, Mapping, fill};
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block};
-use crate::vector::companion::{GROUP_ROWS, group_bytes};
+use crate::vector::groups::{GROUP_ROWS, group_bytes};
 
 /// How many groups a block has.
 pub const BLOCK_GROUPS: usize = BLOCK_ROWS / GROUP_ROWS;

@@ -1,0 +1,95 @@
+//! What is asked of blocks, and what comes back?
+
+use super::columns::BLOCK_PREFIX;
+use super::shape::misfit;
+use crate::state::State;
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// How many active hours it is.
+    pub hours: f64,
+    /// How many results are wanted.
+    pub k: usize,
+    /// What the components count: similarity, confidence, recency, centrality, reinforcement.
+    pub weights: [f64; 5],
+    /// Only blocks with a tag like one of these; any if there is none.
+    pub tag_patterns: Vec<String>,
+    /// Only blocks of these categories; any if there is none.
+    pub categories: Vec<String>,
+    /// Only blocks that were used within so many hours.
+    pub window: Option<f64>,
+    /// Only blocks that are believed at least so much.
+    pub min_confidence: f64,
+    /// Blocks with a tag like one of these are candidates in any case, and in a frame always shown.
+    pub guarantees: Vec<String>,
+    /// The space of the embeddings that count.
+    pub space: String,
+    /// What the query means; without a query all blocks that pass are candidates.
+    pub query: Option<Vec<f32>>,
+    /// The query in words; they count beside what it means, not instead.
+    pub text: Option<String>,
+    /// How many blocks may come in by a link.
+    pub expansion: usize,
+    /// Whether results should be unlike each other.
+    pub diversify: bool,
+    /// How much being unknown counts.
+    pub exploration: f64,
+    /// Whether this is a frame: with guarantees, without contradictions, within the budget.
+    pub frame: bool,
+    /// How many tokens a frame may have.
+    pub budget: Option<u64>,
+    /// How many threads may be used.
+    pub threads: usize,
+}
+
+/// A block that was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its id.
+    pub id: String,
+    /// The weighted sum.
+    pub score: f64,
+    /// Similarity, confidence, recency, centrality, reinforcement.
+    pub components: [f64; 5],
+    /// How long it is.
+    pub tokens: u64,
+    /// It came in by a link.
+    pub expanded: bool,
+    /// It is always there.
+    pub guaranteed: bool,
+    /// Its canonical record, once somebody has looked it up.
+    pub record: Option<Vec<u8>>,
+}
+
+/// Why a block is not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// Something that is shown contradicts it.
+    Contradiction,
+    /// There was no room.
+    Budget,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The results, in order.
+    pub results: Vec<Found>,
+    /// What would have been shown, and why it is not.
+    pub dropped: Vec<(String, Dropped)>,
+    /// Guaranteed blocks that contradict each other, sorted.
+    pub clashes: Vec<(String, String)>,
+    /// How many blocks were scored.
+    pub candidates: usize,
+}
+
+impl Answer {
+    /// Looks up the records of what was found; one that this face would not have written stays unknown.
+    pub fn look_up(&mut self, state: &State) {
+        for found in &mut self.results {
+            let record = state.get(&format!("{BLOCK_PREFIX}{}", found.id));
+            found.record = record.filter(|record| misfit(record).is_none()).map(<[u8]>::to_vec);
+        }
+    }
+}
