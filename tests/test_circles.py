@@ -1,7 +1,7 @@
 """Do files of the engine ever lead back to themselves?
 
-A file leads to those that its ``use`` lines name. A parent may hand on what its children hold, and a child may name
-its parent: that is the tree, and no circle.
+A file leads to those that its ``use`` lines name. A parent may hand on what its children hold, and a child may
+name its parent: that is the tree, and no circle.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def arrows(known: dict[Module, Path]) -> dict[Module, set[Module]]:
 
 
 def circle(graph: dict[Module, set[Module]]) -> list[Module]:
-    """Return one circle of a graph, or nothing: whatever leads nowhere is taken away until nothing is left."""
+    """Return one circle of a graph, or nothing: what leads nowhere is taken away until nothing is left."""
     left = {module: set(ends) for module, ends in graph.items()}
     while gone := {module for module, ends in left.items() if not ends & left.keys()}:
         left = {module: ends for module, ends in left.items() if module not in gone}
