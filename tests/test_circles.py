@@ -1,7 +1,7 @@
 """Do files of the engine ever lead back to themselves?
 
-A file leads to those that its ``use`` lines name. A parent may hand on what its children hold, and a child may
-name its parent: that is the tree, and no circle.
+A file leads to those that its ``use`` lines name. A parent may hand on what its children hold, and a child
+may name its parent: that is the tree, and no circle.
 """
 
 from __future__ import annotations
