@@ -232,16 +232,16 @@ impl Engine {
 
     #[pyo3(signature = (from_seq=0))]
     fn replay<'py>(&self, py: Python<'py>, from_seq: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.read(py, |store| store.replay(from_seq))?))
+        Ok(lines(py, self.run(py, |engine| engine.replay(from_seq))?))
     }
 
     fn history<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.read(py, |store| store.history(record_id))?))
+        Ok(lines(py, self.run(py, |engine| engine.history(record_id))?))
     }
 
     #[pyo3(signature = (seq, *, faces=false))]
     fn changed_since(&self, py: Python<'_>, seq: u64, faces: bool) -> PyResult<Vec<String>> {
-        self.read(py, |store| store.changed_since(seq, faces))
+        self.run(py, |engine| engine.changed_since(seq, faces))
     }
 
     /// The best records for a search: its terms come as one dict.

@@ -236,12 +236,6 @@ impl Index {
         part.columns.slots[doc as usize]
     }
 
-    /// Whether a record was changed since this document was made of it.
-    pub fn is_older(&self, doc: u32, row: &Row<'_>) -> bool {
-        let (part, doc) = self.part_of(doc);
-        part.columns.seqs[doc as usize] < row.seq
-    }
-
     /// The living documents in the list of a key, ascending in each part.
     pub fn with_key(&self, key: &[u8]) -> Vec<u32> {
         let [sealed, open] = self.parts();

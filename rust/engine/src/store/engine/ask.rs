@@ -4,9 +4,12 @@ use std::sync::PoisonError;
 
 use super::Engine;
 use crate::blocks::{Answer, Ask, Columns, Reach};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::state::Query;
 use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
+
+/// So often files may be taken away under a look at the past.
+const MOST_LOOKS: u32 = 8;
 
 /// What is known now.
 impl Engine {
@@ -39,7 +42,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
-        self.read(|store| store.history(id))
+        self.read_past(|store| store.history(id))
     }
 
     /// What was known then.
@@ -47,7 +50,36 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`], `HistoryUnavailable`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
-        self.read(|store| store.as_of(moment))
+        self.read_past(|store| store.as_of(moment))
+    }
+
+    /// The lines of the live log from a seq on.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
+        self.read_past(|store| store.replay(from_seq))
+    }
+
+    /// The ids of the records that events from a seq on speak of, those of faces too if wanted.
+    ///
+    /// # Errors
+    /// As [`Engine::read`], `HistoryUnavailable`.
+    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
+        self.read_past(|store| store.changed_since(seq, faces))
+    }
+
+    /// Asks a question of files that a compaction elsewhere may take away meanwhile: what is missing then is no damage, and
+    /// the question is put again to the log that took their place.
+    fn read_past<T>(&self, ask: impl Fn(&Store) -> Result<T>) -> Result<T> {
+        for _ in 1..MOST_LOOKS {
+            match self.read(&ask) {
+                Err(Error::Corrupted(_) | Error::HistoryUnavailable { .. })
+                    if self.store.read_guard().is_behind()? => {}
+                outcome => return outcome,
+            }
+        }
+        self.read(ask)
     }
 }
 

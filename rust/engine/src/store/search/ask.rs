@@ -62,6 +62,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         };
         let asker = Asker {
             ask: &ask,
+            known_changes: kept.changes,
             begins_anew: tries < MOST_TRIES,
         };
         if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &asker) {
@@ -115,6 +116,7 @@ impl View {
         };
         let asker = Asker {
             ask: &ask,
+            known_changes: self.state.changes().count(),
             begins_anew: false,
         };
         Ok(rank(index, search, &filter, None, &asker).unwrap_or_default())

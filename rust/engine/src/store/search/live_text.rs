@@ -61,14 +61,14 @@ pub(in crate::store) struct LiveTextIndex {
 pub(in crate::store) struct KeptIndex {
     pub(in crate::store) index: Index,
     pub(in crate::store) life: StateId,
-    changes: usize,
+    pub(super) changes: usize,
     /// What it was made of, all changes included.
     source: Source,
 }
 
 struct IndexMark {
     life: StateId,
-    changes: usize,
+    pub(super) changes: usize,
     choice: Option<Vec<u8>>,
 }
 

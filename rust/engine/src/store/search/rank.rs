@@ -121,6 +121,8 @@ impl Candidates<'_> {
 /// Who asks, and whether it may ask again.
 pub(in crate::store) struct Asker<'a> {
     pub ask: Ask<'a>,
+    /// How many changes of the state the index knows.
+    pub known_changes: usize,
     /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
     /// somebody has to say at last: this is how it is now, and it still answers.
     pub begins_anew: bool,
@@ -133,7 +135,11 @@ pub(in crate::store) fn rank(
     search: &Search,
     filter: &Filter,
     near: Option<&Near>,
-    Asker { ask, begins_anew }: &Asker<'_>,
+    Asker {
+        ask,
+        known_changes,
+        begins_anew,
+    }: &Asker<'_>,
 ) -> Option<Vec<Hit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let question = index.question(&stems, filter);
@@ -175,6 +181,8 @@ pub(in crate::store) fn rank(
     order.sort_by(|&one, &other| score(other).total_cmp(&score(one)).then(slots[one].cmp(&slots[other])));
     let (mut hits, mut is_sound) = (Vec::new(), true);
     ask(&mut |state| {
+        let changed = state.changes().since_count(*known_changes);
+        let is_changed = |slot: &u32| changed.is_none_or(|changed| changed.contains(slot));
         let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id));
         for &at in &order {
             if hits.len() == search.limit {
@@ -186,7 +194,7 @@ pub(in crate::store) fn rank(
             };
             let doc = candidates.docs[at];
             let cosine = candidates.cosine(doc);
-            if index.is_older(doc, &row) {
+            if is_changed(&slots[at]) {
                 if *begins_anew {
                     is_sound = false;
                     break;
