@@ -114,3 +114,40 @@ def test_a_lost_first_line_does_not_hide_a_lost_end(
         assert any(f"events {last - 1} to {last} are lost" in one for one in told["lost"])
         seqs = store.wal_seq()
     assert seqs > last, "a seq is given out once"
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_history_that_a_restore_left_does_not_come_back(
+    tmp_path: Path, home: Path, is_compacted: bool, is_cut: bool
+) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, range(3))
+        before = store.backup()
+        put(store, range(2), "left behind")
+        store.backup()
+        if is_compacted:
+            store.compact()
+        store.restore(before)
+        put(store, range(3, 9))
+    lines = lines_of(home)
+    lost = lines[:3] if is_cut else [*lines[:3], b"rubbish\n" * 3, *lines[6:]]
+    (home / "events.wal").write_bytes(b"".join(lost))
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert store.repair()["lost"]
+        assert {store.get(f"R{number}").label for number in range(3)} == {"true"}
+
+
+@pytest.mark.parametrize("end", [slice(0, 100), slice(0, -1)])
+def test_a_repair_does_not_undo_a_restore(tmp_path: Path, end: slice) -> None:
+    """The hint about the last sync speaks of the log that was replaced, until a whole log is synced."""
+    with ChronoStore(tmp_path) as store:
+        put(store, range(4))
+        copy = Path(store.backup())
+        put(store, range(2), "rolled back")
+        log = copy / "events.wal"
+        *whole, last = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(b"".join([*whole, last[end]]))
+        store.restore(copy, damaged=True)
+        store.repair()
+        assert {store.get(f"R{number}").label for number in range(3)} == {"true"}

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{Layout, Shape, base_name, is_aside_folder, is_backup_folder};
 use crate::log::files::is_folder;
 use crate::origin::ALONE;
 use crate::snapshot;
 use crate::wal::reader::read_pieces;
+use crate::wal::synced::Synced;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
@@ -141,13 +143,26 @@ pub(in crate::store) fn logs_before_restores(disk: &dyn Disk, layout: &Layout) -
         .collect()
 }
 
-/// Logs that were given up: a restore went back behind some of their lines, and nothing tells behind which.
-pub(in crate::store) fn abandoned_logs(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<dyn DiskFile>> {
-    let quarantine = layout.quarantine();
-    let names = disk.list(&quarantine).unwrap_or_default();
-    let single = names.iter().filter(|name| name.contains("-replaced-by-restore"));
-    let single = single.filter_map(|name| disk.open(&quarantine.join(name), Access::Read).ok());
-    logs_before_restores(disk, layout).into_iter().chain(single).collect()
+/// What the hint about the last sync says, unless it speaks of a log that a restore has set aside: a damaged one in its place
+/// is not synced over it.
+pub(in crate::store) fn own_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
+    let Some(known) = read_hint(disk, layout)? else {
+        return Ok(None);
+    };
+    for log in logs_before_restores(disk, layout) {
+        if let Ok(Hint::Synced(_)) = hint_for(Some(known), &*log, log.length()?) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(known))
+}
+
+/// Whether a restore ever went back here: lines of a copy may then be of a history that was left behind, and follow all the
+/// same from a line of this one.
+pub(in crate::store) fn was_restored(disk: &dyn Disk, layout: &Layout) -> bool {
+    let names = disk.list(&layout.quarantine()).unwrap_or_default();
+    let marks = ["-before-restore", "-replaced-by-restore"];
+    names.iter().any(|name| marks.iter().any(|mark| name.contains(mark)))
 }
 
 /// Logs elsewhere in the folder, which may hold lines that the live one has lost.

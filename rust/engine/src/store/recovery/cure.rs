@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, hint_for};
 use crate::layout::LOG;
 use crate::log::files::Scratch;
 use crate::log::{Log, OpenLog, Site};
@@ -23,7 +23,7 @@ use super::ended::Ended;
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
 use super::on_hold::ReadLog;
-use crate::store::files::proofs::{copies_of_logs, other_logs};
+use crate::store::files::proofs::{copies_of_logs, other_logs, own_hint};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost};
 use crate::store::load::found::Traces;
@@ -72,7 +72,7 @@ impl CureSearch<'_> {
     /// # Errors
     /// `Corrupted` if part of it could only be believed, and that is not wanted; `Io`.
     pub fn find(&self, unproven: bool) -> Result<Cure> {
-        let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
+        let hint = own_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
         let has_events = |log: &&OpenLog| log.walk.mark().events > 0;
         if let Some(log) = self.log.open().filter(|_| !is_lost).filter(has_events) {

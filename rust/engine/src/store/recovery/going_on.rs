@@ -1,16 +1,13 @@
 //! How do lines come back that only a copy holds, if nothing behind them is left that leads to them?
 //!
 //! Where lines are lost, a copy may hold those that follow the last whole one: each has the hash that it names, and names
-//! that of the line before. They are taken as far as they go. Two copies that go on differently tell nothing any more, nor
-//! does a line that a log held which somebody gave up by a restore: the log may have gone another way there.
+//! that of the line before. They are taken as far as they go. Two copies that go on differently tell nothing any more, and
+//! where somebody ever went back by a restore none does: a copy may be of the way that was left, and nobody can tell.
 
-use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::digest::Hex;
-use crate::disk::DiskFile;
 use crate::wal::synced::Synced;
 
 use super::gaps::Layer;
@@ -30,16 +27,10 @@ impl Layer<'_> {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn go_on_in_copies(
-        &mut self,
-        abandoned: &[Arc<dyn DiskFile>],
-        missed: Option<&Synced>,
-        length: u64,
-    ) -> io::Result<()> {
+    pub fn go_on_in_copies(&mut self, missed: Option<&Synced>, length: u64) -> io::Result<()> {
         if self.copies.is_empty() {
             return Ok(());
         }
-        let mut given_up = None;
         let mut steps = Vec::new();
         let old = std::mem::take(&mut self.route.steps);
         for (number, step) in old.iter().enumerate() {
@@ -50,11 +41,8 @@ impl Layer<'_> {
                 None if !self.may_have_gone_on(step, missed, length) => continue,
                 None => missed.map_or(u64::MAX, |synced| synced.seq + 1),
             };
-            if given_up.is_none() {
-                given_up = Some(hashes_of(abandoned)?);
-            }
             let last = self.runs[step.run].last;
-            let found = self.behind(last, limit, given_up.as_ref().unwrap_or(&HashSet::new()))?;
+            let found = self.behind(last, limit)?;
             if number + 1 == old.len() && !found.is_empty() {
                 let taken: u64 = found.iter().map(|run| run.bytes.end - run.bytes.start).sum();
                 self.is_open = length - self.runs[step.run].bytes.end.min(length) > taken;
@@ -80,7 +68,7 @@ impl Layer<'_> {
     }
 
     /// The lines of copies that follow from a line, up to a seq.
-    fn behind(&self, mut head: Hex, limit: u64, given_up: &HashSet<[u8; 32]>) -> io::Result<Vec<LineRun>> {
+    fn behind(&self, mut head: Hex, limit: u64) -> io::Result<Vec<LineRun>> {
         let mut found = Vec::new();
         loop {
             let mut ways = Vec::new();
@@ -107,9 +95,7 @@ impl Layer<'_> {
                 ways.iter()
                     .all(|(_, events)| events.get(at).is_none_or(|other| other.hash == next.hash))
             };
-            let is_wanted = |(at, next): &(usize, &Next)| {
-                next.seq < limit && !given_up.contains(&next.hash.raw()) && is_agreed(*at, next)
-            };
+            let is_wanted = |(at, next): &(usize, &Next)| next.seq < limit && is_agreed(*at, next);
             let taken: Vec<&Next> = longest
                 .iter()
                 .enumerate()
@@ -137,14 +123,4 @@ impl Layer<'_> {
             head = last.hash;
         }
     }
-}
-
-fn hashes_of(logs: &[Arc<dyn DiskFile>]) -> io::Result<HashSet<[u8; 32]>> {
-    let mut found = HashSet::new();
-    for log in logs {
-        each_event(&**log, 0..log.length()?, |_, _, text, event| {
-            found.insert(event.hash(text).raw());
-        })?;
-    }
-    Ok(found)
 }

@@ -12,14 +12,14 @@ use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
 use crate::event::line::Fault;
 use crate::event::mend::{Budget, mend, mend_cut};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, hint_for};
 use crate::layout::Layout;
 use crate::log::files::Scratch;
 use crate::origin::beginning_of;
 
 use super::gaps::{BadLine, Elsewhere, Gap, Layer};
 use super::losses::Lost;
-use crate::store::files::proofs::{abandoned_logs, other_logs};
+use crate::store::files::proofs::{other_logs, own_hint, was_restored};
 use crate::store::load::found::missed_end;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
@@ -61,7 +61,7 @@ impl Gaps {
     /// What the disk says.
     pub fn find(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, threads: usize) -> io::Result<Self> {
         let length = log.length()?;
-        let known = read_hint(disk, layout)?;
+        let known = own_hint(disk, layout)?;
         let hint = hint_for(known, log, length)?;
         let speaks_of_it = hint != Hint::None;
         let head = known.map(|synced| synced.head);
@@ -95,7 +95,9 @@ impl Gaps {
             Hint::None => missed_end(known, &beginning_of(log, length)?, highest_seq),
             Hint::Synced(_) => None,
         };
-        layer.go_on_in_copies(&abandoned_logs(disk, layout), missed.as_ref(), length)?;
+        if !was_restored(disk, layout) {
+            layer.go_on_in_copies(missed.as_ref(), length)?;
+        }
         let lost_end = missed.filter(|synced| layer.loses(synced));
         let gaps = layer.gaps(length, cut_line, lost_end)?;
         Ok(Self {
