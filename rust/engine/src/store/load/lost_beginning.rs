@@ -81,7 +81,7 @@ impl Base {
             let mut found = self.load_unnamed(place, line.as_deref(), beginning, traces.as_ref(), &left, loader)?;
             if found.is_none() {
                 self.proof = Proof::Nothing;
-                let is_loaded = load_snapshot(place, log, length, left.first, loader)?;
+                let is_loaded = load_snapshot(place, log, length, &left, loader)?;
                 found = is_loaded.then(|| SNAPSHOT.to_owned());
             }
             let more = match (&found, self.proof) {
@@ -98,7 +98,7 @@ impl Base {
         if unaccounted.is_none() && left.first.is_some() {
             return Ok(());
         }
-        if load_snapshot(place, log, length, left.first, loader)? {
+        if load_snapshot(place, log, length, &left, loader)? {
             let reason =
                 "the lines are lost that tell what the log starts from: it fits, but nothing proves what it says";
             self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
@@ -259,7 +259,7 @@ fn load_snapshot(
     place: BasePlace<'_>,
     log: &dyn DiskFile,
     length: u64,
-    first: Option<u64>,
+    left: &Left,
     loader: &mut Loader,
 ) -> io::Result<bool> {
     let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)? else {
@@ -268,8 +268,12 @@ fn load_snapshot(
     let Ok(header) = snapshot::read(&*file, &mut snapshot::Nobody)?.header else {
         return Ok(false);
     };
+    // A log of which nothing can be read may have begun with nothing, and told all that the snapshot says.
+    if left.first.is_none() && !left.seems_compacted && header.seq <= left.lines {
+        return Ok(false);
+    }
     let hashes = foreign_traces(log, length, header.seq, None)?.hashes;
-    let is_before = first.is_none_or(|first| header.seq < first);
+    let is_before = left.first.is_none_or(|first| header.seq < first);
     if !is_before && !hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
         return Ok(false);
     }

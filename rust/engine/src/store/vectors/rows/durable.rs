@@ -33,16 +33,21 @@ impl DirtyRows {
     /// # Errors
     /// `Io`.
     pub fn sync(&self) -> Result<()> {
+        let mut is_any_there = false;
         for path in &self.files {
             match self.disk.open(path, Access::Read) {
                 // A compaction moved these rows, and synced them.
                 Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
                 // Nobody can read them: they are missing, and verify says so. Nothing is wrong with the log.
                 Err(fault) if is_of_this_file(&fault) => {}
-                opened => opened.and_then(|file| file.sync()).at(path)?,
+                opened => {
+                    opened.and_then(|file| file.sync()).at(path)?;
+                    is_any_there = true;
+                }
             }
         }
-        if self.files.is_empty() {
+        // Where none of them is, there may be no folder: rows that a record takes back may have gone with it.
+        if !is_any_there {
             Ok(())
         } else {
             match self.disk.sync_dir(&self.folder) {
