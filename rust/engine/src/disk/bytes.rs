@@ -7,10 +7,6 @@ use super::{DiskFile, Identity};
 /// Bytes that can only be read.
 pub struct Bytes(pub Vec<u8>);
 
-fn read_only() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "bytes in memory are only read")
-}
-
 impl DiskFile for Bytes {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -20,23 +16,11 @@ impl DiskFile for Bytes {
         Ok(length)
     }
 
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Err(read_only())
-    }
-
     fn length(&self) -> io::Result<u64> {
         Ok(self.0.len() as u64)
     }
 
     fn identity(&self) -> io::Result<Identity> {
-        Err(read_only())
+        Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -143,18 +143,26 @@ pub trait DiskFile: Send + Sync {
     /// Writes all of `bytes`, looping over short writes.
     ///
     /// # Errors
-    /// What the system says; any part may have been written.
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// What the system says; any part may have been written. `Unsupported` for what is only read, here and below.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let _ = (bytes, offset);
+        Err(only_read())
+    }
     /// Cuts the file to `length`.
     ///
     /// # Errors
     /// What the system says.
-    fn truncate(&self, length: u64) -> io::Result<()>;
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        let _ = length;
+        Err(only_read())
+    }
     /// Makes the contents durable.
     ///
     /// # Errors
     /// What the system says; what was written may be lost for good.
-    fn sync(&self) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()> {
+        Err(only_read())
+    }
     /// The file's length now.
     ///
     /// # Errors
@@ -180,6 +188,10 @@ pub trait DiskFile: Send + Sync {
         let length = usize::try_from(length.min(self.length()?)).map_err(io::Error::other)?;
         Mapping::copied(|buffer| fill(self, buffer, 0), length)
     }
+}
+
+fn only_read() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "this is only read")
 }
 
 /// The permanent file that writers lock.

@@ -114,10 +114,7 @@ impl<'a> HeldFiles<'a> {
 
     /// The log as it was.
     pub fn log_then(&self) -> Prefix {
-        Prefix {
-            file: Arc::clone(&self.log),
-            length: self.length,
-        }
+        Prefix::of(Arc::clone(&self.log), self.length)
     }
 
     /// The file that a fault is about: the one that could not be opened, or else the log.
@@ -135,14 +132,17 @@ fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
     }
 }
 
-fn read_only() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "the beginning of a file is only read")
-}
-
 /// The beginning of a file that grows.
 pub(in crate::store) struct Prefix {
     file: Arc<dyn DiskFile>,
     length: u64,
+}
+
+impl Prefix {
+    /// So much of a file.
+    pub fn of(file: Arc<dyn DiskFile>, length: u64) -> Self {
+        Self { file, length }
+    }
 }
 
 impl DiskFile for Prefix {
@@ -150,18 +150,6 @@ impl DiskFile for Prefix {
         let room = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let wanted = room.min(buffer.len());
         self.file.read_at(&mut buffer[..wanted], offset)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Err(read_only())
     }
 
     fn length(&self) -> io::Result<u64> {

@@ -6,11 +6,11 @@
 //! replace where it can be found.
 
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, hint_for};
 use crate::log::{Log, Site};
 use crate::wal::synced::Synced;
 
-use crate::store::files::proofs::{logs_before_restores, other_logs};
+use crate::store::files::proofs::{other_logs, own_hint};
 use crate::store::load::found::Traces;
 
 /// Whether the hint about the last sync speaks of a log that a restore of ours has set aside: it was killed before it
@@ -19,15 +19,8 @@ use crate::store::load::found::Traces;
 /// # Errors
 /// `Io`.
 pub(in crate::store) fn was_cut_by_restore(site: &Site) -> Result<bool> {
-    let quarantine = site.layout.quarantine();
-    let hint = read_hint(&*site.disk, &site.layout).at(&site.layout.synced())?;
-    for log in logs_before_restores(&*site.disk, &site.layout) {
-        let length = log.length().at(&quarantine)?;
-        if let Ok(Hint::Synced(_)) = hint_for(hint, &*log, length) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let own = own_hint(&*site.disk, &site.layout).at(&site.layout.synced())?;
+    Ok(own.is_none())
 }
 
 /// What is wrong if the log at its path does not hold what is known of it, other than by a deed of ours. Whoever keeps the

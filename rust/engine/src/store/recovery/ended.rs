@@ -6,13 +6,14 @@ use std::sync::Arc;
 use crate::disk::{DiskFile, Identity, read_upto};
 use crate::event::line::{Event, Trust};
 use crate::json::MAX_LINE_BYTES;
+use crate::store::files::held::Prefix;
 
 /// So much is looked at in search of the last newline.
 const REACH: u64 = MAX_LINE_BYTES as u64 + 2;
 
 /// A log, and the newline that its last line has lost.
 pub(super) struct Ended {
-    log: Arc<dyn DiskFile>,
+    log: Prefix,
     length: u64,
 }
 
@@ -29,14 +30,10 @@ impl Ended {
         let line = memchr::memrchr(b'\n', &end).map_or(&end[..], |newline| &end[newline + 1..]);
         let is_whole = !line.is_empty() && Event::read(line, Trust::Nothing).is_ok();
         Ok(is_whole.then(|| Self {
-            log: Arc::clone(log),
+            log: Prefix::of(Arc::clone(log), length),
             length,
         }))
     }
-}
-
-fn read_only() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "a log that is looked at is only read")
 }
 
 impl DiskFile for Ended {
@@ -47,21 +44,7 @@ impl DiskFile for Ended {
             *first = b'\n';
             return Ok(1);
         }
-        let room = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = room.min(buffer.len());
-        self.log.read_at(&mut buffer[..wanted], offset)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Err(read_only())
+        self.log.read_at(buffer, offset)
     }
 
     fn length(&self) -> io::Result<u64> {
