@@ -34,3 +34,12 @@ def rehashed(line: bytes, **changes: Any) -> bytes:
     event = json.loads(line) | changes
     event["hash"] = _core.event_hash(event)
     return _core.canonical_json(event) + b"\n"
+
+
+def chained(lines: list[bytes]) -> bytes:
+    """Lines as one log: each follows from the one before, whatever it said of that."""
+    before, log = "", b""
+    for line in lines:
+        log += rehashed(line, prev_hash=before)
+        before = json.loads(log.splitlines()[-1])["hash"]
+    return log

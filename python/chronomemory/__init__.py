@@ -15,22 +15,27 @@ from chronomemory.errors import (
     EmbeddingMismatch,
     FormatUnsupported,
     HistoryUnavailable,
+    IdTaken,
     InvalidArgument,
     InvalidRecord,
     Limit,
     LogCorrupted,
     OutOfMemory,
+    OutOfScope,
     RecordTooLarge,
     StoreClosed,
     StoreLocked,
     StorePoisoned,
     StoreReadOnly,
+    UnknownRecord,
+    UnknownScope,
     UnknownSpace,
     WriteConflict,
 )
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
+from chronomemory.scoped import Scope, ScopedStore
 from chronomemory.search import Hit
 from chronomemory.store import ChronoStore, open_store
 from chronomemory.types import VerifyReport
@@ -54,19 +59,25 @@ __all__ = [
     "FormatUnsupported",
     "HistoryUnavailable",
     "Hit",
+    "IdTaken",
     "InvalidArgument",
     "InvalidRecord",
     "Limit",
     "LogCorrupted",
     "Neighbour",
     "OutOfMemory",
+    "OutOfScope",
     "RecordTooLarge",
     "RollbackReport",
+    "Scope",
+    "ScopedStore",
     "Space",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
     "StoreReadOnly",
+    "UnknownRecord",
+    "UnknownScope",
     "UnknownSpace",
     "VerifyReport",
     "WalEvent",

@@ -109,6 +109,25 @@ class Engine:
         head_file: _Path | None = None,
         shared: bool = False,
     ) -> Engine: ...
+    def scoped(
+        self,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        *,
+        shared: bool = True,
+    ) -> Engine:
+        """The same store for one who gives names."""
+    def everyone(self) -> Engine:
+        """The same store for one who sees everything."""
+    def scopes(
+        self, after: tuple[str | None, str | None, str | None] | None = None, *, limit: int
+    ) -> list[tuple[str | None, str | None, str | None, int]]:
+        """The scopes behind this one, in their order: user, agent, session and the number of records."""
+    def is_known(self) -> bool:
+        """Whether there is a record of one's own, tombstones too."""
+    def scope_digits(self) -> str:
+        """The digits that stand for the scope in ids; nothing for what is shared."""
     def close(self) -> None: ...
     def findings(self) -> dict[str, Any]:
         """What opening found, in the shape of verify()."""

@@ -21,16 +21,20 @@ __all__ = [
     "EmbeddingMismatch",
     "FormatUnsupported",
     "HistoryUnavailable",
+    "IdTaken",
     "InvalidArgument",
     "InvalidRecord",
     "Limit",
     "LogCorrupted",
     "OutOfMemory",
+    "OutOfScope",
     "RecordTooLarge",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
     "StoreReadOnly",
+    "UnknownRecord",
+    "UnknownScope",
     "UnknownSpace",
     "WriteConflict",
 ]
@@ -146,6 +150,61 @@ class InvalidRecord(InvalidArgument):
     """A value that the log must not carry; ``field`` names it, and nothing was written."""
 
     usual_recovery = "Correct the value and write it again."
+
+
+class IdTaken(InvalidRecord):
+    """The id belongs to a record that this handle does not see; nothing was written."""
+
+    usual_recovery = "Use handle.id(name), or leave the id out."
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        id: str | None = None,
+        field: str | None = "id",
+        path: str | None = None,
+        recovery: str = "",
+    ) -> None:
+        super().__init__(message, field=field, path=path, recovery=recovery)
+        self.id = id
+
+
+class OutOfScope(InvalidArgument):
+    """The record is wider than this handle: it is read, and not changed; nothing was written."""
+
+    usual_recovery = "Change it through a handle of the scope that it carries."
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        id: str | None = None,
+        field: str | None = "id",
+        path: str | None = None,
+        recovery: str = "",
+    ) -> None:
+        super().__init__(message, field=field, path=path, recovery=recovery)
+        self.id = id
+
+
+class UnknownRecord(ChronoError, KeyError):
+    """There is no such record, or this handle does not see it; nothing was written."""
+
+    usual_recovery = "Look the id up with query() or search(), or write the record first."
+
+    def __init__(self, message: str = "", *, id: str | None = None, recovery: str = "") -> None:
+        super().__init__(message, recovery=recovery)
+        self.id = id
+
+    # A KeyError would show its message as the repr of a key.
+    __str__ = Exception.__str__
+
+
+class UnknownScope(ChronoError, LookupError):
+    """Nothing was ever written for these names."""
+
+    usual_recovery = "Check the spelling of the names, or write something for them first."
 
 
 class RecordTooLarge(Limit, InvalidRecord):

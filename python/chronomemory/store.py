@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, reembedding, search, updates, vectors
-from chronomemory._core import Door, Engine, verify_path
+from chronomemory import migrate, reembedding, search, vectors
+from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
+from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
     count,
     finite,
     flag,
     function_or_none,
-    many,
     path,
-    string,
-    string_or_none,
     word,
 )
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
+from chronomemory.records import Records
 from chronomemory.rollback import RollbackReport, invalidate
-from chronomemory.types import IngestReport, Progress, VerifyReport
-from chronomemory.view import StoreView, look_back, query_terms
+from chronomemory.scoped import NOT_GIVEN, Everyone, Scope, ScopeCount, ScopedStore
+from chronomemory.types import Progress, VerifyReport
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -43,7 +41,7 @@ _DURABILITY = ("full", "normal", "off")
 _VERIFY = ("full", "quick")
 
 
-class ChronoStore(Door):
+class ChronoStore(Records):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
     The first call that needs the store opens it, also after ``close``; reading never creates
@@ -84,6 +82,7 @@ class ChronoStore(Door):
             "verify": word("verify", verify, _VERIFY),
             "shared": flag("shared", shared),
         }
+        self._handles: weakref.WeakSet[Records] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._process = os.getpid()
         self._opened_by = 0
@@ -130,6 +129,8 @@ class ChronoStore(Door):
         """Close the store; closing twice is fine, and the next call opens it again."""
         with self._turn():
             engine, self._engine = self._engine, None
+            for handle in list(self._handles):
+                handle._engine = None
         if engine is not None:
             engine.close()
 
@@ -165,103 +166,42 @@ class ChronoStore(Door):
         """The open engine: the doorway that the other faces of this package write through."""
         return self._engine or self._opened()
 
-    # Writing.
+    # Many users.
 
-    def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None:
-        """Write a record unless its id is taken, by another process too; return None if it is."""
-        return self.engine.insert(record)
-
-    def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
-        """Write records as one atomic batch, all or none; return the seqs they took."""
-        return range(*self.engine.upsert_many(many("records", records)))
-
-    def ingest(
-        self,
-        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-        *,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Load NDJSON files of records, one object a line, without a Python object per row.
-
-        Each file goes in as a row of atomic batches: an error ends the load at the batch that
-        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
-        it raises is raised once its file is loaded, and the files after that are not.
-        """
-        progress = function_or_none("progress", progress)
-        sources = [source] if isinstance(source, str | os.PathLike) else many("source", source)
-        paths = [path("source", name) for name in sources]
-        sizes = [file.stat().st_size for file in paths]
-        for file in paths:
-            if not file.is_file():
-                raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(file))
-        records = done = 0
-        seqs: list[int] = []
-        for file, size in zip(paths, sizes, strict=True):
-            told = self.engine.ingest(os.fspath(file), _shifted(progress, done, sum(sizes)))
-            done += size
-            records += told["records"]
-            if told["records"]:
-                seqs += (told["first_seq"], told["last_seq"])
-        first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
-        return IngestReport(records, done, first, last, [str(file) for file in paths])
-
-    def delete(self, record_id: str) -> WalEvent:
-        """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
-        return self.engine.delete(record_id)
-
-    def sync(self) -> None:
-        """Wait until everything written so far is on disk."""
-        self.engine.sync()
-
-    # Reading. Records are copies: changing one changes nothing until it is upserted.
-
-    def get(self, record_id: str) -> ChronoRecord | None:
-        """Return a record, a tombstoned one too, or None."""
-        return self.engine.get(record_id)
-
-    def query(
+    def scoped(
         self,
         *,
-        kind: str | None = None,
-        status: str | None = "active",
-        rag_filter: bool = False,
-        min_confidence: float = 0.0,
-        limit: int | None = None,
-        faces: bool = False,
-    ) -> list[ChronoRecord]:
-        """Return matching records in insertion order; ``status=""`` or None means any.
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        shared: bool = True,
+        must_exist: bool = False,
+    ) -> ScopedStore:
+        """Return a handle for some names: it sees what is theirs and what is wider, writes what is theirs.
 
-        Records of the other faces appear when their kind is named, or with ``faces=True``.
+        A name that is left out widens within one's own things and never beyond them. With ``shared=False``
+        only own records are seen, and they must carry every name given.
         """
-        return self.engine.query(
-            **query_terms(
-                kind=kind,
-                status=status,
-                rag_filter=rag_filter,
-                min_confidence=min_confidence,
-                limit=limit,
-                faces=faces,
-            )
-        )
+        handle = ScopedStore(self, Scope.of(user=user, agent=agent, session=session), shared=shared)
+        if must_exist and not handle.known:
+            raise UnknownScope(f"nothing was ever written for {handle.scope}")
+        return handle
 
-    def record_count(self) -> int:
-        """Return how many plain records are active."""
-        return self.engine.count()
+    def everyone(self) -> Everyone:
+        """Return a handle that sees every record, whosever it is, and writes what a row says."""
+        return Everyone(self)
 
-    def record_counts(self, *, status: str | None = "active", faces: bool = False) -> dict[str, int]:
-        """Return how many records there are of each kind."""
-        status, faces = string_or_none("status", status), flag("faces", faces)
-        counts: dict[str, int] = {}
-        for kind, its_status, of_face, number in self.engine.tally():
-            if (faces or not of_face) and (not status or its_status == status):
-                counts[kind] = counts.get(kind, 0) + number
-        return counts
+    def _lend_to(self, handle: Records) -> None:
+        """Note who holds the engine, and must let go of it when the store closes."""
+        self._handles.add(handle)
 
-    def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
-        """Return the active plain records as dicts, or those of another status."""
-        return self.engine.export(status=string_or_none("status", status), faces=flag("faces", faces))
+    def scopes(self, *, after: Scope | None = None, limit: int = 1000) -> list[ScopeCount]:
+        """Return the scopes that records carry, in their order, each with the number of its records."""
+        names = None if after is None else after.names
+        listed = self.engine.scopes(names, limit=count("limit", limit))
+        return [ScopeCount(Scope(*each), records) for *each, records in listed]
 
-    # History and evidence.
+    # Evidence.
 
     def wal_seq(self) -> int:
         """Return the seq of the last event, 0 when there is none."""
@@ -271,25 +211,13 @@ class ChronoStore(Door):
         """Return the hash of the last event, "" when there is none."""
         return self.engine.head()
 
+    def sync(self) -> None:
+        """Wait until everything written so far is on disk."""
+        self.engine.sync()
+
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
         return [WalEvent._of_line(line) for line in self.engine.replay(count("from_seq", from_seq))]
-
-    def history(self, record_id: str) -> list[WalEvent]:
-        """Return every event of one record that was kept, oldest first."""
-        return [WalEvent._of_line(line) for line in self.engine.history(string("id", record_id))]
-
-    def changed_since(self, seq: int) -> list[str]:
-        """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
-
-        Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
-        one of a record.
-        """
-        return self.engine.changed_since(count("seq", seq))
-
-    def as_of(self, when: int | datetime) -> StoreView:
-        """Look at the store as it was after event ``when``, or at a moment with a time zone."""
-        return look_back(self.engine, when)
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Read the files again and say what they prove; nothing of the project is opened or made for it."""
@@ -380,23 +308,10 @@ class ChronoStore(Door):
     _governance_to_esdb_status = staticmethod(_governance_to_esdb_status)
     migrate_from_json = migrate.migrate_from_json
     choose_search_fields = search.choose_search_fields
-    search = search.search
-    record_token_metric = metrics.record_token_metric
-    get_token_metrics = metrics.get_token_metrics
-    token_efficiency_report = metrics.token_efficiency_report
-    find_skills = metrics.find_skills
-    record_skill_run = metrics.record_skill_run
-    attach = vectors.attach
-    attach_many = vectors.attach_many
-    detach = vectors.detach
     drop_space = vectors.drop_space
-    embedding = vectors.embedding
     matrix = vectors.matrix
-    nearest = vectors.nearest
     reembed = reembedding.reembed
-    spaces = vectors.spaces
     use_space = vectors.use_space
-    update = updates.update
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate a record and what rests on it, by default along the edges in the store."""
@@ -406,10 +321,3 @@ class ChronoStore(Door):
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:
     """Open a project's store; the options are those of ``ChronoStore``."""
     return ChronoStore(project_root, **options).open()
-
-
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Let the progress of one file among several count as progress of them all."""
-    if progress is None:
-        return None
-    return lambda done, _: progress(before + done, total)

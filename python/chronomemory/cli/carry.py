@@ -67,7 +67,8 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
     Blocks had embeddings where they come from: say of how many the embedding is not here.
     """
     _check_sayings(source)
-    told = store.engine.ingest(source, progress, faces=True)
+    # What is brought back is whosever it was.
+    told = store.engine.everyone().ingest(source, progress, faces=True)
     return {"records": told["records"], "blocks_without_embedding": _bare_blocks(store)}
 
 

@@ -110,6 +110,24 @@ pub enum Error {
         /// Why it is wrong.
         reason: String,
     },
+    /// The id belongs to a record that the caller does not see; nothing was written.
+    #[error("id {id:?}: taken in this store; use handle.id({id:?}), or leave the id out")]
+    IdTaken {
+        /// The id.
+        id: String,
+    },
+    /// There is no such record, as far as the caller sees; nothing was written.
+    #[error("id {id:?}: there is no such record")]
+    UnknownRecord {
+        /// The id.
+        id: String,
+    },
+    /// The record is wider than the caller's scope, who may read it but not change it; nothing was written.
+    #[error("id {id:?}: it is not of this scope, which may read it but not change it")]
+    OutOfScope {
+        /// The id.
+        id: String,
+    },
     /// An embedding space belongs to another model or dimension; nothing was written.
     #[error("the space {space:?} is bound to {model:?} with {dim} dimensions, not to {given_model:?} with {given_dim}")]
     Bound {
@@ -189,6 +207,9 @@ impl Error {
             Self::TooLarge { field, reason } => Self::too_large(field, reason),
             Self::Argument { field, reason } => Self::argument(field, reason),
             Self::Invalid { field, reason } => Self::invalid(field, reason),
+            Self::IdTaken { id } => Self::IdTaken { id: id.clone() },
+            Self::UnknownRecord { id } => Self::UnknownRecord { id: id.clone() },
+            Self::OutOfScope { id } => Self::OutOfScope { id: id.clone() },
             Self::Bound {
                 space,
                 model,

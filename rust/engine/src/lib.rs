@@ -15,6 +15,8 @@ mod ordered;
 mod digest;
 mod json;
 // 2 sentence: what happened, and does it follow from what came before?
+mod scope;
+
 mod acts;
 
 mod event;
@@ -68,6 +70,7 @@ pub use json::{
 pub use layout::Layout;
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
 pub use options::{Checking, Durability, Options};
+pub use scope::{Scope, Seen, Viewer};
 pub use state::{Query, Tally, unspelled};
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Kept, Matrix, Moment, Neighbour,

@@ -3,6 +3,7 @@
 mod scenario;
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store;
@@ -40,7 +41,7 @@ fn attach(store: &mut Store, space: &str, n: u32) -> Result<()> {
         ids: &["R1"].into_iter().collect(),
         rows: &vector(n),
     };
-    store.attach(&attachment, START).map(|_| ())
+    store.attach(&attachment, &Arc::default(), START).map(|_| ())
 }
 
 fn filled() -> CrashDisk {
@@ -138,7 +139,9 @@ fn of_a_restore() {
 fn what_is_taken_back_beside_a_compaction_does_not_return() {
     let replace_and_detach = |store: &mut Store, n: u32| {
         attach(store, "default", 50 + n)?;
-        store.detach(None, &["R1".to_owned()], START).map(|_| ())
+        store
+            .detach(None, &["R1".to_owned()], &Arc::default(), START)
+            .map(|_| ())
     };
     before_every_turn(
         filled,

@@ -5,7 +5,7 @@ mod scenario;
 use std::sync::Arc;
 
 use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Draft, Durability, Engine, Error, Machine, Options, Query, Verified};
+use chronomemory::{Draft, Durability, Engine, Error, Machine, Options, Query, Verified, Viewer};
 use scenario::{contents, fresh_disk, layout, record};
 
 /// More than are worth a second thread.
@@ -93,7 +93,7 @@ fn threads_share_it_and_each_sees_what_it_wrote() {
                     let id = format!("T{thread}-{n}");
                     put(&mut draft, &id);
                     engine.commit(&mut draft).expect("a write");
-                    assert!(engine.get(&id).expect("a look").is_some());
+                    assert!(engine.get(&Viewer::default(), &id).expect("a look").is_some());
                 }
             });
         }
@@ -107,7 +107,7 @@ fn threads_share_it_and_each_sees_what_it_wrote() {
     let again = open(&disk, 1);
     assert_eq!(again.count(&everything()).expect("a count"), 200, "dropped is closed");
     again.close().expect("close");
-    assert!(matches!(again.get("T0-0"), Err(Error::Closed)));
+    assert!(matches!(again.get(&Viewer::default(), "T0-0"), Err(Error::Closed)));
     again.close().expect("twice is fine");
 }
 
@@ -118,10 +118,14 @@ fn a_callback_may_use_the_store_only_while_nobody_keeps_it() {
     let engine = open(&disk, 1);
     let (mut kept, mut shared) = (0, 0);
     engine
-        .ingest(&scenario::project().join("rows.jsonl"), false, &mut |_, _| {
-            assert!(matches!(engine.get("R1"), Err(Error::InProgress)));
-            kept += 1;
-        })
+        .ingest(
+            &scenario::project().join("rows.jsonl"),
+            (&std::sync::Arc::default(), false),
+            &mut |_, _| {
+                assert!(matches!(engine.get(&Viewer::default(), "R1"), Err(Error::InProgress)));
+                kept += 1;
+            },
+        )
         .expect("an ingest");
     assert!(
         engine.count(&everything()).expect("a count") > 0,

@@ -175,7 +175,12 @@ impl Engine {
     /// One record, unless it is none of this face.
     fn block_record<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let sound = |record: &&[u8]| misfit(record).is_none();
-        let found = self.read(py, |store| Ok(store.get(record_id).filter(sound).map(<[u8]>::to_vec)))?;
+        let found = self.read(py, |store| {
+            Ok(store
+                .get_seen(&self.viewer, record_id)
+                .filter(sound)
+                .map(<[u8]>::to_vec))
+        })?;
         found.map(|bytes| object::record(py, &bytes)).transpose()
     }
 
@@ -190,7 +195,7 @@ impl Engine {
         let (head, found) = self.read(py, |store| {
             let found: Vec<_> = ids
                 .iter()
-                .map(|id| store.get(id).filter(sound).map(<[u8]>::to_vec))
+                .map(|id| store.get_seen(&self.viewer, id).filter(sound).map(<[u8]>::to_vec))
                 .collect();
             Ok((store.head(), found))
         })?;

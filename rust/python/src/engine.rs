@@ -1,15 +1,15 @@
 //! What can Python ask of an open store?
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chronomemory::{Checking, Durability, Error, Moment, Options, Store, unspelled};
+use chronomemory::{Checking, Durability, Error, Moment, Options, Scope, Store, Viewer, unspelled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::draft_buffer::DraftBuffer;
-use crate::enter::{bad_choice, enter, enter_to_leave};
+use crate::enter::{bad_choice, enter, enter_to_leave, to_python};
 use crate::event::WalEvent;
 use crate::view::{View, query_of};
 use crate::{change, object, record, search};
@@ -17,7 +17,9 @@ use crate::{change, object, record, search};
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
 pub struct Engine {
-    pub(crate) engine: chronomemory::Engine,
+    pub(crate) engine: Arc<chronomemory::Engine>,
+    /// For whom it asks and writes.
+    pub(crate) viewer: Arc<Viewer>,
     depth: i64,
     /// For the next change.
     spare: Mutex<Option<Box<DraftBuffer>>>,
@@ -70,10 +72,65 @@ impl Engine {
             ..Options::default()
         };
         Ok(Self {
-            engine: enter(py, || chronomemory::Engine::open(&project_root, options))?,
+            engine: Arc::new(enter(py, || chronomemory::Engine::open(&project_root, options))?),
+            viewer: Arc::default(),
             depth: recursion_depth,
             spare: Mutex::default(),
         })
+    }
+
+    /// The same store for one who gives names.
+    #[pyo3(signature = (user=None, agent=None, session=None, *, shared=true))]
+    fn scoped(
+        &self,
+        py: Python<'_>,
+        user: Option<&str>,
+        agent: Option<&str>,
+        session: Option<&str>,
+        shared: bool,
+    ) -> PyResult<Self> {
+        let scope = Scope::new([user, agent, session]).map_err(|fault| to_python(py, fault))?;
+        Ok(self.for_viewer(Viewer::Named { scope, shared }))
+    }
+
+    /// The same store for one who sees everything.
+    fn everyone(&self) -> Self {
+        self.for_viewer(Viewer::Everyone)
+    }
+
+    /// The scopes behind this one, in their order: user, agent, session and the number of records.
+    #[pyo3(signature = (after=None, *, limit))]
+    #[allow(clippy::type_complexity)]
+    fn scopes(
+        &self,
+        py: Python<'_>,
+        after: Option<(Option<String>, Option<String>, Option<String>)>,
+        limit: usize,
+    ) -> PyResult<Vec<(Option<String>, Option<String>, Option<String>, usize)>> {
+        let after =
+            after.map(|(user, agent, session)| Scope::new([user.as_deref(), agent.as_deref(), session.as_deref()]));
+        let after = after.transpose().map_err(|fault| to_python(py, fault))?;
+        self.read(py, |store| {
+            let listed = store.scopes().listed(after).take(limit);
+            let told = listed.map(|(scope, records)| {
+                let [user, agent, session] = scope.names().map(|name| name.map(str::to_owned));
+                (user, agent, session, records)
+            });
+            Ok(told.collect())
+        })
+    }
+
+    /// Whether anything was ever written that is one's own, as far as the state knows.
+    fn is_known(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, |store| Ok(store.knows(&self.viewer)))
+    }
+
+    /// The digits that stand for the scope in ids.
+    fn scope_digits(&self) -> String {
+        match &*self.viewer {
+            Viewer::Named { scope, .. } => scope.digits(),
+            Viewer::Everyone => String::new(),
+        }
     }
 
     /// Syncs and lets go; idempotent.
@@ -118,7 +175,7 @@ impl Engine {
         let mut is_empty = true;
         for record in records.try_iter()? {
             record::upsert(&mut desk, &record?, self.depth, face)?;
-            batch.drafted(&mut desk.draft);
+            batch.drafted(&mut desk.draft).map_err(|fault| to_python(py, fault))?;
             is_empty = false;
         }
         if is_empty {
@@ -175,7 +232,7 @@ impl Engine {
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = change::record_id(record_id)?;
         let id = change::text_of(&id)?;
-        let found = self.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
+        let found = self.read(py, |store| Ok(store.get_seen(&self.viewer, id).map(<[u8]>::to_vec)))?;
         found.map(|bytes| object::record(py, &bytes)).transpose()
     }
 
@@ -189,26 +246,26 @@ impl Engine {
         limit: Option<usize>,
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let query = query_of(kind, status, min_confidence, limit, faces);
+        let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
         let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
         object::all(py, found.records(), |bytes| object::record(py, bytes))
     }
 
     #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
     fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let query = query_of(None, status, 0.0, None, faces);
+        let query = query_of(&self.viewer, None, status, 0.0, None, faces);
         let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
         object::all(py, found.records(), |bytes| object::dict(py, bytes))
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
-        let query = query_of(kind, status, 0.0, None, faces);
+        let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
         self.read(py, |store| Ok(store.count(&query)))
     }
 
     fn tally(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool, u64)>> {
-        let tally = self.read(py, |store| Ok(store.tally()))?;
+        let tally = self.read(py, |store| Ok(store.tally(&self.viewer)))?;
         Ok(tally
             .into_iter()
             .map(|class| {
@@ -236,12 +293,15 @@ impl Engine {
     }
 
     fn history<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(py, self.run(py, |engine| engine.history(record_id))?))
+        Ok(lines(
+            py,
+            self.run(py, |engine| engine.history(&self.viewer, record_id))?,
+        ))
     }
 
     #[pyo3(signature = (seq, *, faces=false))]
     fn changed_since(&self, py: Python<'_>, seq: u64, faces: bool) -> PyResult<Vec<String>> {
-        self.run(py, |engine| engine.changed_since(seq, faces))
+        self.run(py, |engine| engine.changed_since(&self.viewer, seq, faces))
     }
 
     /// The best records for a search: its terms come as one dict.
@@ -252,7 +312,7 @@ impl Engine {
         wanted: search::Wanted<'py>,
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.into();
+        let wanted = wanted.into_search(&self.viewer);
         let hits = self.run(py, |engine| engine.search(&wanted))?;
         search::found(py, &hits, explain)
     }
@@ -270,14 +330,29 @@ impl Engine {
             (None, Some(micros)) => Moment::Time(micros),
             _ => return Err(bad_choice(py, "as_of", "", "a seq or a moment")),
         };
-        self.run(py, |engine| engine.as_of(moment)).map(View)
+        let view = self.run(py, |engine| engine.as_of(moment))?;
+        Ok(View {
+            view,
+            viewer: Arc::clone(&self.viewer),
+        })
     }
 }
 
 impl Engine {
+    fn for_viewer(&self, viewer: Viewer) -> Self {
+        Self {
+            engine: Arc::clone(&self.engine),
+            viewer: Arc::new(viewer),
+            depth: self.depth,
+            spare: Mutex::default(),
+        }
+    }
+
     fn desk(&self) -> Box<DraftBuffer> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        spare.unwrap_or_default()
+        let mut desk = spare.unwrap_or_default();
+        desk.draft.written_by(&self.viewer);
+        desk
     }
 
     /// A mixed batch, drafted.

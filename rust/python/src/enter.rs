@@ -125,6 +125,27 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             details.set_item("recovery", instead)
         }),
         Error::Unsupported { recovery, .. } => plain(py, "FormatUnsupported", &message, recovery),
+        Error::IdTaken { id } => of_record(
+            py,
+            "IdTaken",
+            &id,
+            &message,
+            "Use handle.id(name), or leave the id out.",
+        ),
+        Error::UnknownRecord { id } => of_record(
+            py,
+            "UnknownRecord",
+            &id,
+            &message,
+            "Look the id up with query() or search(), or write the record first.",
+        ),
+        Error::OutOfScope { id } => of_record(
+            py,
+            "OutOfScope",
+            &id,
+            &message,
+            "Change it through a handle of the scope that it carries.",
+        ),
         Error::Bound { space, model, dim, .. } => raise(py, "EmbeddingMismatch", &message, |details| {
             details.set_item("space", space)?;
             details.set_item("model", model)?;
@@ -217,6 +238,13 @@ pub fn as_argument(py: Python<'_>, fault: PyErr) -> PyErr {
         Ok(Some(argument)) => to_python(py, argument),
         _ => fault,
     }
+}
+
+fn of_record(py: Python<'_>, name: &str, id: &str, message: &str, recovery: &str) -> PyResult<PyErr> {
+    raise(py, name, message, |details| {
+        details.set_item("id", id)?;
+        details.set_item("recovery", recovery)
+    })
 }
 
 fn plain(py: Python<'_>, name: &str, message: &str, recovery: &str) -> PyResult<PyErr> {

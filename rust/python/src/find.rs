@@ -1,6 +1,6 @@
 //! How does Python look records up by an index that a face declares?
 
-use chronomemory::{After, Lookup};
+use chronomemory::{After, Lookup, Viewer};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString};
 
@@ -58,8 +58,9 @@ impl Asked {
         })
     }
 
-    fn lookup(&self) -> Lookup<'_> {
+    fn lookup<'a>(&'a self, viewer: &'a Viewer) -> Lookup<'a> {
         Lookup {
+            viewer,
             key: &self.key,
             after: self.after.as_ref(),
             limit: self.limit,
@@ -90,7 +91,9 @@ impl Engine {
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
-        let found = self.read(py, |store| object::Copied::of(&store.find(index, &asked.lookup())?))?;
+        let found = self.read(py, |store| {
+            object::Copied::of(&store.find(index, &asked.lookup(&self.viewer))?)
+        })?;
         object::all(py, found.records(), |bytes| object::record(py, bytes))
     }
 }
@@ -109,7 +112,7 @@ impl View {
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
-        let found = enter(py, || self.0.find(index, &asked.lookup()))?;
+        let found = enter(py, || self.view.find(index, &asked.lookup(&self.viewer)))?;
         object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
     }
 }

@@ -132,7 +132,10 @@ fn write(desk: &mut DraftBuffer, py: Python<'_>, fields: &Fields<'_>, depth: i64
     let DraftBuffer { draft, shapes, .. } = desk;
     let mut writer = draft.upsert();
     writer.confidence(confidence(fields)?).map_err(fault)?;
-    write_dict(fields, DATA, shapes, writer.raw(RawField::Data))?;
+    let data = writer.raw(RawField::Data);
+    let start = data.len();
+    write_dict(fields, DATA, shapes, data)?;
+    writer.end_data(start).map_err(fault)?;
     write_list(
         fields,
         EPISTEMIC_BOUNDARY,

@@ -1,6 +1,8 @@
 //! How does a search come in from Python, and how do its hits go back?
 
-use chronomemory::{Filter, Hit, Search, Words, asked};
+use std::sync::Arc;
+
+use chronomemory::{Filter, Hit, Search, Viewer, Words, asked};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -28,9 +30,12 @@ pub struct Wanted<'py> {
     context: bool,
 }
 
-impl From<Wanted<'_>> for Search {
-    fn from(wanted: Wanted<'_>) -> Self {
-        Self {
+impl Wanted<'_> {
+    /// The search of somebody.
+    pub fn into_search(self, viewer: &Arc<Viewer>) -> Search {
+        let wanted = self;
+        Search {
+            viewer: Arc::clone(viewer),
             text: wanted.text,
             vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
             space: wanted.space,

@@ -38,7 +38,8 @@ impl Engine {
         read: Vec<String>,
         attachments: Option<Vec<Given<'py>>>,
     ) -> PyResult<Option<WalEvent>> {
-        let desk = self.draft_of(changes, face)?;
+        let mut desk = self.draft_of(changes, face)?;
+        self.run(py, |engine| engine.keep_scopes(&mut desk.draft))?;
         let since = Bookmark {
             head: since.0,
             end: since.1,

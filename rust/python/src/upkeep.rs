@@ -72,7 +72,9 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         faces: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let report = enter_reporting(py, progress, |report| self.engine.ingest(&path, faces, report))?;
+        let report = enter_reporting(py, progress, |report| {
+            self.engine.ingest(&path, (&self.viewer, faces), report)
+        })?;
         let dict = PyDict::new(py);
         dict.set_item("records", report.records)?;
         dict.set_item("bytes", report.bytes)?;

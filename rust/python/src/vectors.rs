@@ -1,5 +1,7 @@
 //! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
 
+use std::sync::Arc;
+
 use chronomemory::{Attachment, Bookmark, Ids, Query, Question};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -52,8 +54,8 @@ impl Engine {
         let since = since.map(|(head, end)| Bookmark { head, end });
         let committed = self.run(py, |engine| {
             engine.write(|store, now| match &since {
-                Some(since) => store.attach_if_missing(&attachment, since, now),
-                None => store.attach_unsynced(&attachment, now).map(Some),
+                Some(since) => store.attach_if_missing(&attachment, &self.viewer, since, now),
+                None => store.attach_unsynced(&attachment, &self.viewer, now).map(Some),
             })
         })?;
         Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
@@ -63,7 +65,9 @@ impl Engine {
     #[pyo3(signature = (ids, *, space=None))]
     #[allow(clippy::needless_pass_by_value)]
     fn detach(&self, py: Python<'_>, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
-        self.run(py, |engine| engine.change(|store, now| store.detach(space, &ids, now)))
+        self.run(py, |engine| {
+            engine.change(|store, now| store.detach(space, &ids, &self.viewer, now))
+        })
     }
 
     /// The bytes of a record's embedding, little-endian float32.
@@ -74,7 +78,7 @@ impl Engine {
         record_id: &str,
         space: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let found = self.run(py, |engine| engine.embedding(space, record_id))?;
+        let found = self.run(py, |engine| engine.embedding(&self.viewer, space, record_id))?;
         Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
@@ -143,6 +147,7 @@ impl Engine {
             space,
             k,
             query: Query {
+                viewer: Arc::clone(&self.viewer),
                 kind,
                 status,
                 min_confidence,

@@ -1,6 +1,8 @@
 //! How does the past look from Python?
 
-use chronomemory::Query;
+use std::sync::Arc;
+
+use chronomemory::{Query, Viewer};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
@@ -8,19 +10,25 @@ use crate::{object, search};
 
 /// A read-only look at the store as it was.
 #[pyclass(frozen, module = "chronomemory._core")]
-pub struct View(pub chronomemory::View);
+pub struct View {
+    pub(crate) view: chronomemory::View,
+    pub(crate) viewer: Arc<Viewer>,
+}
 
 #[pymethods]
 impl View {
     /// The last event that the view knows.
     #[getter]
     fn seq(&self) -> u64 {
-        self.0.seq()
+        self.view.seq()
     }
 
     /// The record of an id as it was.
     fn get<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0.get(record_id).map(|bytes| object::record(py, bytes)).transpose()
+        self.view
+            .get(&self.viewer, record_id)
+            .map(|bytes| object::record(py, bytes))
+            .transpose()
     }
 
     /// Records as they were, in insertion order.
@@ -34,8 +42,8 @@ impl View {
         limit: Option<usize>,
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let query = query_of(kind, status, min_confidence, limit, faces);
-        let found = enter(py, || self.0.query(&query))?;
+        let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
+        let found = enter(py, || self.view.query(&query))?;
         object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
     }
 
@@ -47,20 +55,21 @@ impl View {
         wanted: search::Wanted<'py>,
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.into();
-        let hits = enter(py, || self.0.search(&wanted))?;
+        let wanted = wanted.into_search(&self.viewer);
+        let hits = enter(py, || self.view.search(&wanted))?;
         search::found(py, &hits, explain)
     }
 
     /// How many records there were.
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, kind: Option<String>, status: Option<String>, faces: bool) -> u64 {
-        self.0.count(&query_of(kind, status, 0.0, None, faces))
+        self.view.count(&query_of(&self.viewer, kind, status, 0.0, None, faces))
     }
 }
 
 /// A query; an empty status means any.
 pub fn query_of(
+    viewer: &Arc<Viewer>,
     kind: Option<String>,
     status: Option<String>,
     min_confidence: f64,
@@ -68,6 +77,7 @@ pub fn query_of(
     faces: bool,
 ) -> Query {
     Query {
+        viewer: Arc::clone(viewer),
         kind,
         status: status.filter(|status| !status.is_empty()),
         min_confidence,

@@ -4,6 +4,7 @@
 //! Whoever fills it, from Python objects or from JSON, goes through the same [`RecordWriter`].
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::act::beyond;
 use super::faces::{act_id, face_of, is_of_acts};
@@ -11,6 +12,7 @@ use super::{Coming, Op};
 use crate::error::{Error, Result};
 use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
 use crate::memory::{self, Refused};
+use crate::scope::{self, Viewer};
 
 /// What the rest of a line may need beside record and id.
 const ENVELOPE_BYTES: usize = 512;
@@ -35,9 +37,20 @@ pub struct Change {
 pub struct Draft {
     text: Vec<u8>,
     changes: Vec<Change>,
+    writer: Arc<Viewer>,
 }
 
 impl Draft {
+    /// Says who writes what comes: the records are stamped with that scope.
+    pub fn written_by(&mut self, writer: &Arc<Viewer>) {
+        self.writer = Arc::clone(writer);
+    }
+
+    /// Who writes.
+    pub fn writer(&self) -> &Arc<Viewer> {
+        &self.writer
+    }
+
     /// The changes, in order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -163,6 +176,22 @@ impl Draft {
         self.push(Op::Act, id, start, RecordSpans::default())
     }
 
+    /// Takes over a change, as another draft holds it or with another record in its place, which is canonical.
+    ///
+    /// # Errors
+    /// `TooLarge` if its line would be too long.
+    pub fn take_over(&mut self, change: &Change, id: &[u8], record: &[u8]) -> Result<()> {
+        let start = self.text.len();
+        self.text.extend_from_slice(id);
+        let (id, start) = (start..self.text.len(), self.text.len());
+        self.text.extend_from_slice(record);
+        let fields = match change.op {
+            Op::Upsert => json::scan_record(record).unwrap_or(change.fields),
+            _ => change.fields,
+        };
+        self.push(change.op, id, start, fields)
+    }
+
     /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
     ///
     /// # Errors
@@ -223,6 +252,19 @@ impl RecordWriter<'_> {
         json::write_f64(value, self.text());
         self.fields.confidence = Some(value);
         Ok(())
+    }
+
+    /// Ends `data`, whose first byte stands at this place of the text that [`RecordWriter::raw`] gave: the scope of whoever
+    /// writes is stamped on it.
+    ///
+    /// # Errors
+    /// `Invalid` if it carries another one.
+    pub fn end_data(&mut self, start: usize) -> Result<()> {
+        let Draft { text, writer, .. } = &mut *self.draft;
+        match &**writer {
+            Viewer::Everyone => scope::check(&text[start..]),
+            Viewer::Named { scope, .. } => scope::stamp(text, start, scope),
+        }
     }
 
     /// A field whose canonical value the caller puts behind what is there.

@@ -53,7 +53,11 @@ pub(super) fn write(draft: &mut Draft, record: &Value, depth: i64, face: Option<
             .as_f64()
             .ok_or_else(|| Error::invalid("confidence", "not a number"))?,
     })?;
-    for field in [RawField::Data, RawField::EpistemicBoundary, RawField::Evidence] {
+    let data = writer.raw(RawField::Data);
+    let start = data.len();
+    write_raw(record, RawField::Data, data)?;
+    writer.end_data(start)?;
+    for field in [RawField::EpistemicBoundary, RawField::Evidence] {
         write_raw(record, field, writer.raw(field))?;
     }
     writer.id(text("id", "")?, face)?;

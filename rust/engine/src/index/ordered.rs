@@ -10,11 +10,14 @@ use std::sync::Arc;
 use super::key::{spell, spell_missing};
 use crate::event::faces::Index;
 use crate::json::{elements, members};
+use crate::scope::Viewer;
 use crate::state::{Row, State, Watermark};
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'a> {
+    /// Who asks.
+    pub viewer: &'a Viewer,
     /// One canonical value for each field that the index is by.
     pub key: &'a [Vec<u8>],
     /// Begins behind this one.
@@ -117,9 +120,11 @@ impl Ordered {
         }
         let bytes = |bound: &Bound<Vec<u8>>| bound.as_ref().map(|bytes| Arc::from(&bytes[..]));
         let range = self.entries.range::<Arc<[u8]>, _>((bytes(&start), bytes(&end)));
+        let sight = state.sight(lookup.viewer);
+        let is_seen = |slot: &u32| sight.sees(state.scope_in(*slot));
         match lookup.reverse {
-            false => range.take(lookup.limit).map(slot_of).collect(),
-            true => range.rev().take(lookup.limit).map(slot_of).collect(),
+            false => range.map(slot_of).filter(is_seen).take(lookup.limit).collect(),
+            true => range.rev().map(slot_of).filter(is_seen).take(lookup.limit).collect(),
         }
     }
 

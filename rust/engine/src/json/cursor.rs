@@ -33,6 +33,12 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
+    /// What is not passed yet.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
     /// The next byte.
     #[inline(always)]
     pub fn peek(&self) -> Option<u8> {

@@ -20,7 +20,7 @@ impl State {
         for (id, record) in act.effects(&|id| self.get(id)) {
             let id = spelled(&id);
             let slot = self.put_value(self.find(&id), &id, record);
-            self.changes.note(slot, self.slots.len());
+            self.changed(slot);
             touched.push(slot);
         }
         self.speak_of(&act, touched, known);

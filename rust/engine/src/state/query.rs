@@ -1,10 +1,15 @@
 //! Which records does a caller look for?
 
+use std::sync::Arc;
+
 use super::spelling::spelled;
+use crate::scope::Viewer;
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
+    /// Who asks.
+    pub viewer: Arc<Viewer>,
     /// Only this kind.
     pub kind: Option<String>,
     /// Only this status.

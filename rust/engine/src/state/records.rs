@@ -6,9 +6,10 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::arena::{Address, Arena};
-use super::catalog::{Catalog, Tally};
+use super::catalog::Catalog;
 use super::changes::Changes;
 use super::query::{Query, wanted};
+use super::scopes::{Directory, SHARED};
 use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::{Mark, Timeline};
 use crate::event::act::is_of_one;
@@ -29,6 +30,7 @@ pub(super) struct Slot {
     pub at: Address,
     pub id: Span,
     pub class: u32,
+    pub scope: u32,
     pub last_event: Mark,
 }
 
@@ -56,6 +58,7 @@ pub struct State {
     pub(super) catalog: Catalog,
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
+    pub(super) scopes: Directory,
 }
 
 /// All records as they were at one moment, in insertion order.
@@ -125,29 +128,15 @@ impl State {
 
     /// The same one by one, its limit aside.
     pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let least = query.min_confidence;
-        self.catalog
-            .slots(wanted(query))
-            .map(|slot| &self.slots[slot as usize])
-            .filter(move |slot| slot.confidence >= least)
-            .map(|slot| self.arena.get(slot.at))
+        self.matching_slots(query).map(|slot| self.record_in(slot))
     }
 
     /// How many records a query would find, its limit aside.
     pub fn count(&self, query: &Query) -> u64 {
-        if query.min_confidence <= 0.0 {
+        if query.min_confidence <= 0.0 && self.sight(&query.viewer).is_all() {
             return self.catalog.count(wanted(query));
         }
-        let least = query.min_confidence;
-        let slots = self.catalog.slots(wanted(query));
-        slots
-            .filter(|&slot| self.slots[slot as usize].confidence >= least)
-            .count() as u64
-    }
-
-    /// How many records there are of each kind and status.
-    pub fn tally(&self) -> Vec<Tally> {
-        self.catalog.tally()
+        self.matching_slots(query).count() as u64
     }
 
     /// A cheap copy that later events do not change.
@@ -243,11 +232,18 @@ impl State {
     }
 
     fn happened(&mut self, number: u32, known: Known<'_>) {
-        self.changes.note(number, self.slots.len());
+        self.changed(number);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self
             .timeline
             .push(known.offset, known.seq, Some((number, slot.last_event)));
+    }
+
+    /// Notes that what a slot holds has changed.
+    pub(super) fn changed(&mut self, number: u32) {
+        self.changes.note(number, self.slots.len());
+        self.scopes
+            .touch(self.slots[number as usize].scope, self.changes.count());
     }
 
     fn hash(&self, id: &[u8]) -> u32 {
@@ -288,6 +284,7 @@ impl State {
             at: self.arena.push(record),
             id: fields.id.unwrap_or_default(),
             class,
+            scope: self.scopes.number(record),
             last_event: Mark::NONE,
         };
         match found {
@@ -301,12 +298,14 @@ impl State {
                 if let Some(entry) = self.ids.find_mut(hash, |entry| entry.slot == mention) {
                     entry.slot = number;
                 }
+                self.scopes.add(slot.scope, number);
                 self.slots.push(Slot { last_event, ..slot });
                 self.catalog.add(class, number);
                 number
             }
             None => {
                 self.catalog.add(class, self.slots.len() as u32);
+                self.scopes.add(slot.scope, self.slots.len() as u32);
                 self.insert(id, slot)
             }
         }
@@ -318,6 +317,12 @@ impl State {
         if old.class != new.class {
             self.catalog.remove(old.class, number);
             self.catalog.add(new.class, number);
+        }
+        // Nobody here gives a record another scope; a line of another tool may.
+        if old.scope != new.scope {
+            self.scopes.touch(old.scope, self.changes.count() + 1);
+            self.scopes.remove(old.scope, number);
+            self.scopes.add(new.scope, number);
         }
         *old = Slot {
             last_event: old.last_event,
@@ -349,6 +354,7 @@ impl State {
                 end: id.len() as u32,
             },
             class: NO_CLASS,
+            scope: SHARED,
             last_event: Mark::NONE,
         };
         self.insert(id, slot)

@@ -5,6 +5,7 @@
 use super::changes::Watermark;
 use super::query::{Query, wanted};
 use super::records::{NO_CLASS, State};
+use super::scopes::Sight;
 use super::spelling::spelled;
 use crate::event::faces::face_of;
 
@@ -13,6 +14,7 @@ use crate::event::faces::face_of;
 pub struct Sieve {
     classes: Vec<bool>,
     least: f64,
+    sight: Sight,
 }
 
 impl State {
@@ -83,6 +85,7 @@ impl State {
         Sieve {
             classes: self.catalog.accepted(wanted(query)),
             least: query.min_confidence,
+            sight: self.sight(&query.viewer),
         }
     }
 
@@ -90,7 +93,19 @@ impl State {
     pub fn passes(&self, sieve: &Sieve, slot: u32) -> bool {
         let slot = &self.slots[slot as usize];
         let is_of_class = sieve.classes.get(slot.class as usize).copied().unwrap_or(false);
-        is_of_class && slot.confidence >= sieve.least
+        is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(slot.scope)
+    }
+
+    /// The slots of the records that a query asks for, in insertion order.
+    pub(super) fn matching_slots<'a>(&'a self, query: &Query) -> impl Iterator<Item = u32> + use<'a> {
+        let sieve = self.sieve(query);
+        // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
+        let (seen, classes) = match self.scopes.seen(&sieve.sight) {
+            Some(seen) => (Some(seen), None),
+            None => (None, Some(self.catalog.slots(wanted(query)))),
+        };
+        let slots = seen.into_iter().flatten().chain(classes.into_iter().flatten());
+        slots.filter(move |&slot| self.passes(&sieve, slot))
     }
 }
 

@@ -12,7 +12,8 @@ use crate::layout::Layout;
 use crate::log;
 use crate::options::Durability;
 use crate::remembered::Standing;
-use crate::state::{Query, Tally};
+use crate::scope::Viewer;
+use crate::state::{Directory, Query, Tally};
 use crate::verify::Report;
 
 use super::care::Alone;
@@ -65,9 +66,29 @@ impl Store {
         self.state.count(query)
     }
 
-    /// How many records there are of each kind and status.
-    pub fn tally(&self) -> Vec<Tally> {
-        self.state.tally()
+    /// The canonical record of an id, if somebody sees it.
+    pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
+        self.state.get_seen(viewer, id)
+    }
+
+    /// Whether there is nothing that somebody does not see.
+    pub fn sees_all(&self, viewer: &Viewer) -> bool {
+        self.state.sight(viewer).is_all()
+    }
+
+    /// Whether there is a record of somebody's own, a tombstone too.
+    pub fn knows(&self, viewer: &Viewer) -> bool {
+        self.state.scopes().knows(viewer)
+    }
+
+    /// All scopes that records carry.
+    pub fn scopes(&self) -> &Directory {
+        self.state.scopes()
+    }
+
+    /// How many records of each kind and status somebody sees.
+    pub fn tally(&self, viewer: &Viewer) -> Vec<Tally> {
+        self.state.tally(viewer)
     }
 
     /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
@@ -249,6 +270,7 @@ impl Store {
         let query = Query {
             kind: Some(kind.to_owned()),
             status: status.map(str::to_owned),
+            viewer: Arc::new(Viewer::Everyone),
             ..Query::default()
         };
         self.state.matches(&query).filter(|record| is_one_of(kind, record))

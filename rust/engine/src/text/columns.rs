@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::scope::Carried;
 use crate::state::Class;
 
 /// A document that says nothing of when it happened.
@@ -71,6 +72,36 @@ pub struct Entry<'a> {
     pub time: i64,
     /// How many words it has, weighted.
     pub length: u32,
+    /// Whose its record is.
+    pub owner: &'a Carried,
+}
+
+/// How many documents have words, and how many words there are: those without say nothing of what is usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usual {
+    /// See above.
+    pub worded: usize,
+    /// See above.
+    pub words: u64,
+}
+
+impl Usual {
+    /// Of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            worded: self.worded + other.worded,
+            words: self.words + other.words,
+        }
+    }
+    /// Of these but not of those.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            worded: self.worded - other.worded,
+            words: self.words - other.words,
+        }
+    }
 }
 
 /// All documents of a part, one column for each fact.
@@ -82,17 +113,35 @@ pub struct Columns {
     pub(super) confidences: Vec<f64>,
     pub(super) seqs: Vec<u64>,
     pub(super) times: Vec<i64>,
+    pub(super) scopes: Vec<u32>,
     pub(super) ids: Names,
     /// What the numbers of classes stand for.
     pub(super) kinds: Vec<Class>,
     pub(super) numbers: HashMap<Class, u32, RandomState>,
+    /// What the numbers of scopes stand for.
+    pub(super) owners: Vec<Carried>,
+    pub(super) owner_numbers: HashMap<Carried, u32, RandomState>,
 }
 
 impl Columns {
     /// How much memory they take.
     pub fn bytes(&self) -> usize {
-        let each = 3 * size_of::<u32>() + size_of::<f64>() + size_of::<u64>() + size_of::<i64>();
+        let each = 4 * size_of::<u32>() + size_of::<f64>() + size_of::<u64>() + size_of::<i64>();
         self.len() * each + self.ids.bytes()
+    }
+
+    /// What one document adds to what is usual.
+    pub fn usual_of(&self, doc: u32) -> Usual {
+        let length = self.lengths[doc as usize];
+        Usual {
+            worded: usize::from(length > 0),
+            words: u64::from(length),
+        }
+    }
+
+    /// What is usual among all documents.
+    pub fn usual(&self) -> Usual {
+        (0..self.len() as u32).fold(Usual::default(), |sum, doc| sum.and(self.usual_of(doc)))
     }
 
     /// How many documents there are.
@@ -108,6 +157,8 @@ impl Columns {
     /// Adds a document.
     pub fn push(&mut self, entry: &Entry<'_>) {
         let class = self.class(entry.class);
+        let scope = self.scope(entry.owner);
+        self.scopes.push(scope);
         self.slots.push(entry.slot);
         self.lengths.push(entry.length);
         self.classes.push(class);
@@ -129,6 +180,26 @@ impl Columns {
         }
     }
 
+    fn scope(&mut self, owner: &Carried) -> u32 {
+        if let Some(&last) = self.scopes.last()
+            && self.owners[last as usize] == *owner
+        {
+            return last;
+        }
+        match self.owner_numbers.get(owner) {
+            Some(&number) => number,
+            None => self.name_owner(owner.clone()),
+        }
+    }
+
+    /// Gives an owner the next number.
+    pub(super) fn name_owner(&mut self, owner: Carried) -> u32 {
+        let number = self.owners.len() as u32;
+        self.owners.push(owner.clone());
+        self.owner_numbers.insert(owner, number);
+        number
+    }
+
     /// Gives a class the next number.
     pub(super) fn name_class(&mut self, class: Class) -> u32 {
         let number = self.kinds.len() as u32;
@@ -147,6 +218,7 @@ impl Columns {
             seq: self.seqs[doc],
             time: self.times[doc],
             length: self.lengths[doc],
+            owner: &self.owners[self.scopes[doc] as usize],
         }
     }
 }

@@ -119,6 +119,7 @@ fn is_same(said: &Entry<'_>, right: &Entry<'_>, base_seq: u64) -> bool {
         && said.confidence.to_bits() == right.confidence.to_bits()
         && said.time == right.time
         && said.length == right.length
+        && said.owner == right.owner
 }
 
 /// The key of a list whose bounds are not those of its documents.

@@ -7,11 +7,12 @@ use super::columns::{Columns, Names};
 use super::lists::{Run, SPAN_DOCS};
 use super::sealed::Sealed;
 use crate::digest::{Hex, sha256};
+use crate::scope::{Carried, Scope};
 use crate::state::Class;
 
 /// The first bytes; the last one is the version. It also stands for how a text becomes words: a file of stems that nobody would
 /// cut today finds nothing.
-const MAGIC: &[u8; 8] = b"CMTEXT\x00\x04";
+const MAGIC: &[u8; 8] = b"CMTEXT\x00\x05";
 const DIGEST_BYTES: usize = 32;
 
 /// What sealed documents were made of.
@@ -46,6 +47,13 @@ pub fn spell(source: &Source, sealed: &Sealed) -> Vec<u8> {
         kinds.push(if class.face { b"face" } else { b"" });
     }
     names(&mut out, &kinds);
+    numbers(&mut out, columns.scopes.iter().copied(), u32::to_le_bytes);
+    let mut owners = Names::default();
+    columns
+        .owners
+        .iter()
+        .for_each(|owner| owners.push(spelled_owner(owner)));
+    names(&mut out, &owners);
     names(&mut out, &sealed.stems);
     numbers(&mut out, sealed.first_runs.iter().copied(), u32::to_le_bytes);
     numbers(&mut out, sealed.first_places.iter().copied(), u32::to_le_bytes);
@@ -60,6 +68,23 @@ pub fn spell(source: &Source, sealed: &Sealed) -> Vec<u8> {
     let digest = sha256(&out).raw();
     out.extend_from_slice(&digest);
     out
+}
+
+/// Whose a document is, in a file; no scope is spelled like what is none.
+const NO_SCOPE: &[u8] = &[u8::MAX];
+
+fn spelled_owner(owner: &Carried) -> &[u8] {
+    match owner {
+        Carried::Names(scope) => scope.key(),
+        Carried::Malformed => NO_SCOPE,
+    }
+}
+
+fn owner_of(spelled: &[u8]) -> Option<Carried> {
+    match spelled {
+        NO_SCOPE => Some(Carried::Malformed),
+        key => Scope::of_key(key).map(Carried::Names),
+    }
 }
 
 fn numbers<T, const N: usize>(
@@ -112,6 +137,11 @@ pub fn read(file: &[u8]) -> Option<(Source, Sealed)> {
             status: kinds.get(number * 3 + 1).into(),
             face: !kinds.get(number * 3 + 2).is_empty(),
         });
+    }
+    columns.scopes = take(rest, u32::from_le_bytes)?;
+    let owners = take_names(rest)?;
+    for number in 0..owners.len() {
+        columns.name_owner(owner_of(owners.get(number))?);
     }
     let sealed = Sealed {
         columns,
@@ -169,6 +199,7 @@ fn holds_together(sealed: &Sealed) -> bool {
         columns.confidences.len(),
         columns.seqs.len(),
         columns.times.len(),
+        columns.scopes.len(),
         columns.ids.len(),
     ];
     let stems = sealed.stems.len();
@@ -177,6 +208,12 @@ fn holds_together(sealed: &Sealed) -> bool {
             .classes
             .iter()
             .all(|&class| (class as usize) < columns.kinds.len())
+        && columns.owners.is_sorted_by(|one, other| one < other)
+        && columns.scopes.is_sorted()
+        && columns
+            .scopes
+            .last()
+            .is_none_or(|&last| (last as usize) < columns.owners.len())
         && sealed.counts.len() == sealed.places.len()
         && are_cuts(&sealed.first_runs, stems, sealed.runs.len())
         && are_cuts(&sealed.first_places, stems, sealed.places.len())

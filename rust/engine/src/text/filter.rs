@@ -1,8 +1,12 @@
 //! Which documents may be found at all?
 
+use std::sync::Arc;
+
 use super::columns::{Columns, DocSet, NO_TIME};
 use super::lists::List;
 use super::open::tag_key;
+use super::sections::Sections;
+use crate::scope::{Carried, Viewer};
 use crate::state::{Class, Row, spelled};
 
 /// A moment, and the event that stands for it: a record that does not say when it happened, happened when it was written.
@@ -21,6 +25,8 @@ pub struct Edge {
 /// What a caller wants to find.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
+    /// Who asks.
+    pub viewer: Arc<Viewer>,
     /// Only these kinds; any if empty.
     pub kinds: Vec<String>,
     /// Not these kinds, unless they are named above.
@@ -50,7 +56,8 @@ impl Filter {
             .status
             .as_deref()
             .is_none_or(|status| *spelled(status) == *row.class.status);
-        kind && status && row.confidence >= self.min_confidence
+        let is_seen = || self.viewer.sees(&Carried::of(row.record)).is_some();
+        kind && status && row.confidence >= self.min_confidence && is_seen()
     }
 }
 
@@ -58,6 +65,7 @@ impl Filter {
 pub struct Sieve<'a> {
     columns: &'a Columns,
     dead: &'a DocSet,
+    pub(super) sections: Sections,
     classes: Vec<bool>,
     min_confidence: f64,
     tags: Vec<DocSet>,
@@ -71,6 +79,7 @@ impl<'a> Sieve<'a> {
         filter: &Filter,
         columns: &'a Columns,
         dead: &'a DocSet,
+        sections: Sections,
         list: impl Fn(&[u8]) -> Option<List<'a>>,
     ) -> Self {
         let spell = |names: &[String]| names.iter().map(|name| spelled(name)).collect::<Vec<_>>();
@@ -87,10 +96,9 @@ impl<'a> Sieve<'a> {
         };
         let tagged = |tag: &String| {
             let mut docs = DocSet::default();
-            list(&tag_key(tag))
-                .into_iter()
-                .flat_map(List::docs)
-                .for_each(|doc| docs.insert(doc));
+            for piece in sections.pieces(list(&tag_key(tag)).unwrap_or_default(), &columns.lengths) {
+                piece.list().docs().for_each(|doc| docs.insert(doc));
+            }
             docs
         };
         Self {
@@ -99,6 +107,7 @@ impl<'a> Sieve<'a> {
             classes: columns.kinds.iter().map(fits).collect(),
             min_confidence: filter.min_confidence,
             tags: filter.tags.iter().map(tagged).collect(),
+            sections,
             since: filter.since,
             until: filter.until,
         }
@@ -107,7 +116,8 @@ impl<'a> Sieve<'a> {
     /// Whether a document may be found.
     pub fn passes(&self, doc: u32) -> bool {
         let at = doc as usize;
-        !self.dead.contains(doc)
+        self.sections.contains(doc)
+            && !self.dead.contains(doc)
             && self.classes[self.columns.classes[at] as usize]
             && self.columns.confidences[at] >= self.min_confidence
             && self.tags.iter().all(|tagged| tagged.contains(doc))

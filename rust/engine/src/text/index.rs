@@ -3,21 +3,20 @@
 //! Most documents lie in the sealed part; what changed since then is in the open part, and what it replaced is dead. Both
 //! are searched with one set of numbers, exactly those of the living documents.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::columns::{Columns, DocSet};
+use super::columns::{Columns, DocSet, Usual};
 use super::fields::{Fields, is_searched};
-use super::filter::{Filter, Sieve};
-use super::lists::List;
 use super::open::Open;
 use super::sealed::{NO_SLOT, Part, Sealed};
-use super::sweep::{Asked, LOOKUP_STEPS, Norm, sweep, weight_of};
+use super::sections::Holdings;
 use crate::state::{Row, State};
 
 /// No document.
 const NOWHERE: u32 = u32::MAX;
+/// The parts.
+pub(super) const SEALED: usize = 0;
+pub(super) const OPEN: usize = 1;
 /// The open part may have so many documents, or a tenth of the sealed ones.
 const OPEN_DOCS: usize = 20_000;
 
@@ -28,7 +27,7 @@ const OVERGROWN_TIMES: usize = 4;
 #[derive(Clone, Copy)]
 pub(super) struct Half<'a> {
     pub(super) columns: &'a Columns,
-    dead: &'a DocSet,
+    pub(super) dead: &'a DocSet,
     pub(super) first: u32,
 }
 
@@ -36,16 +35,16 @@ pub(super) struct Half<'a> {
 #[derive(Default)]
 pub struct Index {
     fields: Fields,
-    sealed: Arc<Sealed>,
-    open: Open,
+    pub(super) sealed: Arc<Sealed>,
+    pub(super) open: Open,
     sealed_dead: DocSet,
     open_dead: DocSet,
     /// The living document of each slot.
     docs: Vec<u32>,
     living: usize,
-    /// How many of the living have words: those without say nothing of what is usual.
-    worded: usize,
-    words: u64,
+    /// What is usual among the living of each part, and what each scope holds of it.
+    pub(super) usual: [Usual; 2],
+    pub(super) holdings: [Holdings; 2],
 }
 
 /// An index that is being sealed beside the one that is searched.
@@ -75,32 +74,14 @@ impl Sealing {
     }
 }
 
-/// A word of a question, with what it is worth in this index.
-pub struct Word<'a> {
-    /// The stem.
-    pub stem: String,
-    /// What it is worth.
-    pub weight: f64,
-    pub(super) lists: [List<'a>; 2],
-}
-
-/// A question made ready for an index.
-pub struct Question<'a> {
-    pub(super) index: &'a Index,
-    /// Its words that stand somewhere, the rarest first.
-    pub words: Vec<Word<'a>>,
-    pub(super) norm: Norm,
-    sieves: [Sieve<'a>; 2],
-}
-
 impl Index {
     /// An index of sealed documents.
     pub fn new(fields: Fields, sealed: Sealed) -> Self {
         let mut index = Self {
             fields,
             living: sealed.len(),
-            worded: sealed.columns.lengths.iter().filter(|&&length| length > 0).count(),
-            words: sealed.columns.lengths.iter().map(|&length| u64::from(length)).sum(),
+            usual: [sealed.columns.usual(), Usual::default()],
+            holdings: [Holdings::of(&sealed.columns), Holdings::default()],
             ..Self::default()
         };
         let slots = sealed.columns.slots.clone();
@@ -141,9 +122,8 @@ impl Index {
             return;
         }
         let place = self.open.add(row, &self.fields);
-        let length = self.open.columns.lengths[place as usize];
-        self.words += u64::from(length);
-        self.worded += usize::from(length > 0);
+        self.usual[OPEN] = self.usual[OPEN].and(self.open.columns.usual_of(place));
+        self.holdings[OPEN].add(&self.open.columns, place);
         self.living += 1;
         self.settle(row.slot, self.sealed.len() as u32 + place);
     }
@@ -159,16 +139,15 @@ impl Index {
 
     fn bury(&mut self, doc: u32) {
         let sealed = self.sealed.len() as u32;
-        let length = if doc < sealed {
-            self.sealed_dead.insert(doc);
-            self.sealed.columns.lengths[doc as usize]
+        let (part, dead, columns, doc) = if doc < sealed {
+            (SEALED, &mut self.sealed_dead, &self.sealed.columns, doc)
         } else {
-            self.open_dead.insert(doc - sealed);
-            self.open.columns.lengths[(doc - sealed) as usize]
+            (OPEN, &mut self.open_dead, &self.open.columns, doc - sealed)
         };
+        dead.insert(doc);
+        self.holdings[part].bury(columns, doc);
+        self.usual[part] = self.usual[part].without(columns.usual_of(doc));
         self.living -= 1;
-        self.worded -= usize::from(length > 0);
-        self.words -= u64::from(length);
     }
 
     /// Joins both parts without their dead.
@@ -236,16 +215,6 @@ impl Index {
         part.columns.slots[doc as usize]
     }
 
-    /// The living documents in the list of a key, ascending in each part.
-    pub fn with_key(&self, key: &[u8]) -> Vec<u32> {
-        let [sealed, open] = self.parts();
-        let in_sealed = self.sealed.list(key).into_iter().flat_map(List::docs);
-        let in_open = self.open.list(key).into_iter().flat_map(List::docs);
-        let in_sealed = in_sealed.filter(|&doc| !sealed.dead.contains(doc));
-        let in_open = in_open.filter(|&doc| !open.dead.contains(doc));
-        in_sealed.chain(in_open.map(|doc| doc + open.first)).collect()
-    }
-
     pub(super) fn parts(&self) -> [Half<'_>; 2] {
         [
             Half {
@@ -261,153 +230,12 @@ impl Index {
         ]
     }
 
-    fn part_of(&self, doc: u32) -> (Half<'_>, u32) {
+    pub(super) fn part_of(&self, doc: u32) -> (Half<'_>, u32) {
         let [sealed, open] = self.parts();
         if doc < open.first {
             (sealed, doc)
         } else {
             (open, doc - open.first)
         }
-    }
-
-    /// Makes a question ready: what its words are worth, and what may be found.
-    pub fn question(&self, stems: &[String], filter: &Filter) -> Question<'_> {
-        let norm = Norm::of(self.words as f64 / self.worded.max(1) as f64);
-        let mut words: Vec<Word<'_>> = Vec::new();
-        for stem in stems {
-            let lists =
-                [self.sealed.list(stem.as_bytes()), self.open.list(stem.as_bytes())].map(Option::unwrap_or_default);
-            let living = living_in(lists[0], &self.sealed_dead) + living_in(lists[1], &self.open_dead);
-            if living > 0 {
-                let (stem, weight) = (stem.clone(), weight_of(living, self.worded));
-                words.push(Word { stem, weight, lists });
-            }
-        }
-        // An order that only the living decide: whatever else the parts still hold, all processes get the same sums.
-        words.sort_by(|one, other| {
-            other
-                .weight
-                .total_cmp(&one.weight)
-                .then_with(|| one.stem.cmp(&other.stem))
-        });
-        let [sealed, open] = self.parts();
-        Question {
-            index: self,
-            words,
-            norm,
-            sieves: [
-                Sieve::new(filter, sealed.columns, sealed.dead, |key| self.sealed.list(key)),
-                Sieve::new(filter, open.columns, open.dead, |key| self.open.list(key)),
-            ],
-        }
-    }
-}
-
-/// How many of a list are not dead, the shorter way round.
-fn living_in(list: List<'_>, dead: &DocSet) -> usize {
-    if dead.is_empty() {
-        return list.len();
-    }
-    let buried = if dead.len() * LOOKUP_STEPS < list.len() {
-        dead.iter().filter(|&doc| list.count_in(doc) > 0).count()
-    } else {
-        list.docs().filter(|&doc| dead.contains(doc)).count()
-    };
-    list.len() - buried
-}
-
-/// A document and its score; the better one is the greater.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ranked {
-    score: f32,
-    slot: u32,
-    doc: u32,
-}
-
-impl Eq for Ranked {}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // The heap gives away its greatest: that is the worst here.
-        other.score.total_cmp(&self.score).then(self.slot.cmp(&other.slot))
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Question<'_> {
-    /// Whether a document may be found.
-    pub fn passes(&self, doc: u32) -> bool {
-        let (_, own) = self.index.part_of(doc);
-        self.sieves[usize::from(doc >= self.index.sealed.len() as u32)].passes(own)
-    }
-
-    /// What is asked of one part.
-    pub(super) fn asked_of(&self, part: usize) -> Vec<Asked<'_>> {
-        let asked = self.words.iter().map(|word| Asked {
-            weight: word.weight,
-            list: word.lists[part],
-        });
-        asked.collect()
-    }
-
-    /// The best documents and their scores, best first; of equals the older record.
-    pub fn best(&self, limit: usize) -> Vec<(u32, f64)> {
-        if limit == 0 {
-            return Vec::new();
-        }
-        let mut best: BinaryHeap<Ranked> = BinaryHeap::new();
-        for (at, part) in self.index.parts().iter().enumerate() {
-            let asked = self.asked_of(at);
-            let reached = |best: &BinaryHeap<Ranked>| match best.peek() {
-                Some(worst) if best.len() == limit => worst.score,
-                _ => 0.0,
-            };
-            let start = reached(&best);
-            sweep(&asked, &part.columns.lengths, self.norm, start, |doc, score| {
-                let own = Ranked {
-                    score,
-                    slot: part.columns.slots[doc as usize],
-                    doc: doc + part.first,
-                };
-                let is_better = best.len() < limit || best.peek().is_some_and(|worst| own < *worst);
-                if is_better && self.sieves[at].passes(doc) {
-                    if best.len() == limit {
-                        best.pop();
-                    }
-                    best.push(own);
-                }
-                reached(&best)
-            });
-        }
-        let mut found: Vec<_> = best.into_iter().map(|own| (own, self.score(own.doc))).collect();
-        found.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.slot.cmp(&other.0.slot)));
-        found.into_iter().map(|(own, score)| (own.doc, score)).collect()
-    }
-
-    /// What a document scores.
-    pub fn score(&self, doc: u32) -> f64 {
-        // A sum of nothing would be a negative zero.
-        self.parts_of(doc).fold(0.0, |sum, (_, score)| sum + score)
-    }
-
-    /// What each word adds to it.
-    pub fn parts_of(&self, doc: u32) -> impl Iterator<Item = (&str, f64)> {
-        let (part, own) = self.index.part_of(doc);
-        let at = usize::from(doc >= self.index.sealed.len() as u32);
-        let length = part.columns.lengths[own as usize];
-        self.words.iter().filter_map(move |word| {
-            let count = word.lists[at].count_in(own);
-            (count > 0).then(|| {
-                (
-                    word.stem.as_str(),
-                    self.norm.score(word.weight, u32::from(count), length),
-                )
-            })
-        })
     }
 }

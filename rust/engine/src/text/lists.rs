@@ -3,6 +3,8 @@
 //! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`Run`] for each span it occurs in: the
 //! places within the span, the counts, and two numbers that bound what any of them can score.
 
+use std::ops::Range;
+
 /// How many documents a span has: their scores fit into the nearest cache.
 pub const SPAN_DOCS: usize = 1 << 14;
 
@@ -101,6 +103,32 @@ impl<'a> List<'a> {
             Some(&found) if found == place => counts[cursor.at],
             _ => 0,
         }
+    }
+
+    /// How many of its documents come before this one.
+    pub fn before(&self, doc: u32) -> usize {
+        let span = doc / SPAN_DOCS as u32;
+        let at = self.runs.partition_point(|run| run.span < span);
+        match self.runs.get(at) {
+            Some(run) if run.span == span => {
+                let place = (doc as usize % SPAN_DOCS) as u16;
+                run.start as usize + self.run(at).0.partition_point(|&other| other < place)
+            }
+            Some(run) => run.start as usize,
+            None => self.places.len(),
+        }
+    }
+
+    /// The documents at these places of the list, ascending.
+    pub fn docs_at(self, places: Range<usize>) -> impl Iterator<Item = u32> + 'a {
+        let behind = self.runs.partition_point(|run| run.start as usize <= places.start);
+        let mut run = behind.saturating_sub(1);
+        places.map(move |at| {
+            while self.runs.get(run + 1).is_some_and(|next| next.start as usize <= at) {
+                run += 1;
+            }
+            self.runs[run].span * SPAN_DOCS as u32 + u32::from(self.places[at])
+        })
     }
 
     /// All documents, ascending.

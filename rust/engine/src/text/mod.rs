@@ -17,11 +17,14 @@
 //! | `sealed` | how do many documents lie close together? |
 //! | `file` | how are sealed documents kept on disk? |
 //! | `compare` | are sealed documents those of their records? |
+//! | `sections` | whose documents lie where? |
 //! | `filter` | which documents may be found at all? |
 //! | `sweep` | which documents score highest, without scoring all of them? |
 //! | `index` | which records answer a question, as of the last change? |
+//! | `answer` | which documents answer a question best? |
 //! | `top` | which documents of a choice score highest, exactly, and in an order that the caller gives? |
 
+mod answer;
 mod columns;
 mod compare;
 mod fields;
@@ -33,14 +36,16 @@ mod lists;
 mod open;
 mod question;
 mod sealed;
+mod sections;
 mod sweep;
 mod top;
 mod words;
 
+pub use answer::Question;
 pub use compare::difference;
 pub use fields::{CHOICE_ID, Fields, Found, is_searched};
 pub use filter::{Edge, Filter};
-pub use index::{Index, Question};
+pub use index::Index;
 pub use open::{link_key, tag_key};
 pub use question::{asked, says_any};
 pub use sealed::Sealed;

@@ -9,6 +9,7 @@ use super::fields::{Fields, Found};
 use super::lists::{List, OpenList};
 use super::words::Words;
 use crate::memory::{self, Refused};
+use crate::scope::Carried;
 use crate::state::Row;
 
 /// Hardly any record has more words than this that nobody met before.
@@ -115,6 +116,7 @@ impl Open {
             seq: row.seq,
             time,
             length,
+            owner: &Carried::of(row.record),
         });
         counts.sort_unstable();
         for same in counts.chunk_by(|one, other| one.0 == other.0) {

@@ -1,10 +1,13 @@
 //! How do many documents lie close together?
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::columns::{Columns, DocSet, Names};
 use super::fields::{Fields, is_searched};
 use super::lists::{List, OpenList, Run, SPAN_DOCS};
 use super::open::Open;
 use crate::memory::{self, Refused};
+use crate::scope::Carried;
 use crate::state::Survey;
 
 /// Documents that are taken in by one thread at least.
@@ -85,30 +88,35 @@ impl Sealed {
         lists + self.stems.bytes() + size_of::<u32>() * 2 * self.stems.len() + self.columns.bytes()
     }
 
-    /// Joins the living documents of several parts, one part behind the other.
+    /// Joins the living documents of several parts: those of a scope together, each part behind the one before.
     pub fn joined(parts: &[Part<'_>]) -> Self {
         let mut sealed = Self::default();
-        let mut numbers = Vec::new();
-        for part in parts {
-            let mut number = |doc: usize| {
-                if part.dead.contains(doc as u32) {
-                    return NOBODY_THERE;
-                }
-                sealed.columns.push(&part.columns.entry(doc));
-                sealed.columns.len() as u32 - 1
-            };
-            numbers.push((0..part.columns.len()).map(&mut number).collect::<Vec<u32>>());
+        let mut numbers: Vec<Vec<u32>> = Vec::new();
+        let mut order = Vec::new();
+        let scopes = ranked(parts);
+        for (at, (part, scopes)) in parts.iter().zip(&scopes).enumerate() {
+            numbers.push(vec![NOBODY_THERE; part.columns.len()]);
+            let living = (0..part.columns.len()).filter(|&doc| !part.dead.contains(doc as u32));
+            order.extend(living.map(|doc| (scopes[part.columns.scopes[doc] as usize], at, doc)));
+        }
+        // Mostly all are of one scope, and a part that was sealed is in order: this sort finds that out.
+        order.sort_by_key(|&(scope, ..)| scope);
+        for (_, part, doc) in order {
+            numbers[part][doc] = sealed.columns.len() as u32;
+            sealed.columns.push(&parts[part].columns.entry(doc));
         }
         let mut heads = vec![0; parts.len()];
         sealed.first_runs.push(0);
         sealed.first_places.push(0);
         let mut joined = OpenList::default();
+        let mut found: Vec<(u32, u16)> = Vec::new();
         loop {
             let rest = heads.iter().zip(parts).filter_map(|(&at, part)| part.lists.get(at));
             let Some(stem) = rest.map(|(stem, _)| *stem).min() else {
                 break;
             };
             joined.clear();
+            found.clear();
             for (head, (part, numbers)) in heads.iter_mut().zip(parts.iter().zip(&numbers)) {
                 let Some((_, list)) = part.lists.get(*head).filter(|(own, _)| *own == stem) else {
                     continue;
@@ -117,9 +125,13 @@ impl Sealed {
                 for (doc, &count) in list.docs().zip(list.counts) {
                     let number = numbers[doc as usize];
                     if number != NOBODY_THERE {
-                        joined.push(number, count, sealed.columns.lengths[number as usize]);
+                        found.push((number, count));
                     }
                 }
+            }
+            found.sort_by_key(|&(number, _)| number);
+            for &(number, count) in &found {
+                joined.push(number, count, sealed.columns.lengths[number as usize]);
             }
             sealed.add_list(stem, joined.list());
         }
@@ -179,4 +191,12 @@ impl Sealed {
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
+}
+
+/// Which place each scope of each part has in their common order.
+fn ranked(parts: &[Part<'_>]) -> Vec<Vec<u32>> {
+    let all: BTreeSet<&Carried> = parts.iter().flat_map(|part| &part.columns.owners).collect();
+    let ranks: HashMap<&Carried, u32> = all.into_iter().zip(0..).collect();
+    let of_part = |part: &Part<'_>| part.columns.owners.iter().map(|owner| ranks[owner]).collect();
+    parts.iter().map(of_part).collect()
 }

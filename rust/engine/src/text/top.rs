@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::index::Question;
+use super::answer::Question;
 use super::lists::Cursor;
 use super::sweep::{SLACK, sweep};
 
@@ -22,8 +22,9 @@ impl Question<'_> {
         if limit == 0 {
             return best;
         }
-        for (at, part) in self.index.parts().iter().enumerate() {
-            let asked = self.asked_of(at);
+        let parts = self.index.parts();
+        let pieces = parts.iter().enumerate();
+        for (part, asked) in pieces.flat_map(|(at, part)| self.asked_of(at).map(move |asked| (part, asked))) {
             let bar = |best: &[(T, f32)]| match best.last() {
                 Some(worst) if best.len() == limit => worst.1 / SLACK,
                 _ => 0.0,

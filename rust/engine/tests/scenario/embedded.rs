@@ -1,5 +1,7 @@
 //! Which embeddings do the records of a scenario get?
 
+use std::sync::Arc;
+
 use chronomemory::{Attachment, Change, Draft, Query, Result, Store};
 
 use super::{Model, label, model_of, record};
@@ -43,7 +45,7 @@ pub fn attach_to(store: &mut Store, ids: &[String], n: u32, now: i64) -> Result<
         ids: &ids.iter().collect(),
         rows: &rows,
     };
-    store.attach(&attachment, now).map(|_| ())
+    store.attach(&attachment, &Arc::default(), now).map(|_| ())
 }
 
 /// Writes records and their embeddings as one change.

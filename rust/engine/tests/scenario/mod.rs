@@ -225,9 +225,13 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Restore => store.restore(&latest_backup(disk), false, now, &mut |_, _| {}),
         Action::Repair => store.repair(false, now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
-        Action::Ingest => store.ingest(&rows(), false, &|| now, &mut |_, _| {}).map(|_| ()),
+        Action::Ingest => store
+            .ingest(&rows(), (&Arc::default(), false), &|| now, &mut |_, _| {})
+            .map(|_| ()),
         Action::Attach(n) => attach(store, *n, now),
-        Action::Detach(n) => store.detach(None, &[format!("R{}", n % 7)], now).map(|_| ()),
+        Action::Detach(n) => store
+            .detach(None, &[format!("R{}", n % 7)], &Arc::default(), now)
+            .map(|_| ()),
         Action::Born(n) => bear(store, *n, now),
         Action::Beside(long, by) => perform_beside(disk, store, *long, *by, now).1,
     }

@@ -5,6 +5,9 @@ use std::sync::PoisonError;
 use super::Engine;
 use crate::blocks::{Answer, Ask, Columns, Reach};
 use crate::error::{Error, Result};
+use crate::event::Op;
+use crate::event::line::{Event, Trust};
+use crate::scope::{Carried, Viewer, carried};
 use crate::state::Query;
 use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
 
@@ -13,12 +16,12 @@ const MOST_LOOKS: u32 = 8;
 
 /// What is known now.
 impl Engine {
-    /// The canonical record of an id.
+    /// The canonical record of an id, if somebody sees it.
     ///
     /// # Errors
     /// As [`Engine::read`].
-    pub fn get(&self, id: &str) -> Result<Option<Vec<u8>>> {
-        self.read(|store| Ok(store.get(id).map(<[u8]>::to_vec)))
+    pub fn get(&self, viewer: &Viewer, id: &str) -> Result<Option<Vec<u8>>> {
+        self.read(|store| Ok(store.get_seen(viewer, id).map(<[u8]>::to_vec)))
     }
 
     /// The canonical records that a query asks for.
@@ -37,12 +40,13 @@ impl Engine {
         self.read(|store| Ok(store.count(query)))
     }
 
-    /// The lines of all events of a record, archived ones too.
+    /// The lines of all events of a record, archived ones too, that somebody sees: what counts is the scope that the record
+    /// carried then.
     ///
     /// # Errors
     /// As [`Engine::read`].
-    pub fn history(&self, id: &str) -> Result<Vec<Vec<u8>>> {
-        self.read_past(|store| store.history(id))
+    pub fn history(&self, viewer: &Viewer, id: &str) -> Result<Vec<Vec<u8>>> {
+        self.read_past(|store| Ok(seen_lines(viewer, store.get(id), store.history(id)?)))
     }
 
     /// What was known then.
@@ -61,12 +65,18 @@ impl Engine {
         self.read_past(|store| store.replay(from_seq))
     }
 
-    /// The ids of the records that events from a seq on speak of, those of faces too if wanted.
+    /// The ids of the records that events from a seq on speak of and that somebody sees, those of faces too if wanted.
     ///
     /// # Errors
     /// As [`Engine::read`], `HistoryUnavailable`.
-    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
-        self.read_past(|store| store.changed_since(seq, faces))
+    pub fn changed_since(&self, viewer: &Viewer, seq: u64, faces: bool) -> Result<Vec<String>> {
+        self.read_past(|store| {
+            let mut changed = store.changed_since(seq, faces)?;
+            if !store.sees_all(viewer) {
+                changed.retain(|id| store.get_seen(viewer, id).is_some());
+            }
+            Ok(changed)
+        })
     }
 
     /// Asks a question of files that a compaction elsewhere may take away meanwhile: what is missing then is no damage, and
@@ -145,8 +155,29 @@ impl Engine {
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted` if its row is damaged, `Io`, `Closed`, `Forked`, `InProgress`.
-    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+    pub fn embedding(&self, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         self.check_caller()?;
-        self.store.embedding(space, id)
+        let is_seen = self.read(|store| Ok(store.sees_all(viewer) || store.get_seen(viewer, id).is_some()))?;
+        // What nobody knows has none either; a space that is not there is told all the same.
+        let found = self.store.embedding(space, id)?;
+        Ok(found.filter(|_| is_seen))
     }
+}
+
+/// Those of the lines of a record that somebody sees.
+fn seen_lines(viewer: &Viewer, now: Option<&[u8]>, lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    // What the first lines leave open was so from the start, as far as anyone knows.
+    let mut scope = now.map_or_else(Carried::shared, Carried::of);
+    let mut seen = |line: &Vec<u8>| {
+        if let Ok(event) = Event::read(line, Trust::Hashes) {
+            let record = event.record(line);
+            match event.op {
+                Op::Upsert | Op::Migrate => scope = Carried::of(record),
+                Op::Patch if carried(record).is_some() => scope = Carried::of(record),
+                _ => {}
+            }
+        }
+        viewer.sees(&scope).is_some()
+    };
+    lines.into_iter().filter(|line| seen(line)).collect()
 }

@@ -95,10 +95,15 @@ impl Engine {
 
 impl BatchWriter<'_> {
     /// Hears that another change is in the draft; it may be taken out of it.
-    pub fn drafted(&mut self, draft: &mut Draft) {
+    ///
+    /// # Errors
+    /// As [`Engine::keep_scopes`].
+    pub fn drafted(&mut self, draft: &mut Draft) -> Result<()> {
         if let Some(large) = self.large.as_mut().filter(|large| draft.changes().len() == large.room) {
+            self.engine.keep_scopes(draft)?;
             large.hand_over(draft);
         }
+        Ok(())
     }
 
     /// Writes all changes as one atomic batch, with what is left in the draft at its end. The draft is empty then.
@@ -112,6 +117,7 @@ impl BatchWriter<'_> {
         };
         engine.check_caller()?;
         if !draft.is_empty() {
+            engine.keep_scopes(draft)?;
             large.hand_over(draft);
         }
         let (ahead, speller) = match large.spelling {
@@ -134,7 +140,8 @@ impl BatchWriter<'_> {
 impl Large {
     /// Takes what is drafted; a draft with nothing in it takes its place.
     fn hand_over(&mut self, draft: &mut Draft) {
-        let empty = self.spare.pop().unwrap_or_default();
+        let mut empty = self.spare.pop().unwrap_or_default();
+        empty.written_by(draft.writer());
         let part = Arc::new(std::mem::replace(draft, empty));
         self.left = self.left.saturating_sub(self.room);
         self.room = part_of(self.left);

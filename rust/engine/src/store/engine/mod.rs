@@ -20,6 +20,7 @@ use crate::event::stamp;
 use crate::host::{Host, Join, Machine};
 use crate::layout::Layout;
 use crate::options::Options;
+use crate::scope::Viewer;
 
 pub use batch::BatchWriter;
 pub use upkeep::Verified;
@@ -203,11 +204,25 @@ impl Engine {
     /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`, `Forked`,
     /// `InProgress`; nothing is written then.
     pub fn commit(&self, draft: &mut Draft) -> Result<Committed> {
-        self.check_caller()?;
+        self.keep_scopes(draft)?;
         let (committed, needs) = self.store.commit(draft, &|| self.host.now())?;
         self.worker.tell(needs);
         draft.recycle();
         Ok(committed)
+    }
+
+    /// Lets changes of records that are there keep the scopes that these carry: whoever changes a record of an own, narrower
+    /// scope changes what it says, not whose it is. A draft that is written otherwise than by [`Engine::commit`] goes through
+    /// here first.
+    ///
+    /// # Errors
+    /// As [`Engine::read`], `TooLarge`.
+    pub fn keep_scopes(&self, draft: &mut Draft) -> Result<()> {
+        self.check_caller()?;
+        match &**draft.writer() {
+            Viewer::Named { scope, .. } if !scope.is_shared() => self.read(|store| store.keep_scopes(draft)),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
+use crate::scope::Viewer;
 use crate::store::{self, Ingested, Kept, Repaired, Standing, Store};
 use crate::verify::Report;
 
@@ -193,8 +194,13 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Store::ingest`].
-    pub fn ingest(&self, path: &Path, faces: bool, progress: Progress<'_>) -> Result<Ingested> {
-        self.keeping(|store, _| store.ingest(path, faces, &|| self.host.now(), progress))
+    pub fn ingest(
+        &self,
+        path: &Path,
+        (writer, faces): (&Arc<Viewer>, bool),
+        progress: Progress<'_>,
+    ) -> Result<Ingested> {
+        self.keeping(|store, _| store.ingest(path, (writer, faces), &|| self.host.now(), progress))
     }
 
     fn keeping<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::index::Indexes;
 use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, beginning_of};
+use crate::scope::Viewer;
 use crate::state::{Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
@@ -37,9 +38,9 @@ impl View {
         self.seq
     }
 
-    /// The canonical record of an id.
-    pub fn get(&self, id: &str) -> Option<&[u8]> {
-        self.state.get(id)
+    /// The canonical record of an id, if somebody saw it.
+    pub fn get(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
+        self.state.get_seen(viewer, id)
     }
 
     /// The canonical records that a query asks for.

@@ -3,6 +3,8 @@
 //! It brings the index up to date, takes from the store what it needs, and then works without it; only for the records
 //! themselves it comes back for a moment. So a writer never waits for a search.
 
+use std::sync::Arc;
+
 use super::live_text::{catch_up, check_room};
 use super::moments::edge_at;
 use super::rank::{Asker, Hit, Search, rank};
@@ -87,6 +89,7 @@ fn filter_of(search: &Search, log: Option<(&dyn DiskFile, u64)>, state: &State) 
         _ => Ok(None),
     };
     Ok(Filter {
+        viewer: Arc::clone(&search.viewer),
         since: edge(search.since)?,
         until: edge(search.until.map(|micros| micros.saturating_add(1)))?,
         ..search.filter.clone()

@@ -4,10 +4,12 @@
 //! one score, neighbours lift it, and what the state still holds is handed out.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::event::faces::{call_by, call_of};
+use crate::scope::Viewer;
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
-use crate::state::{Row, State, unspelled};
+use crate::state::{Row, Sight, State, unspelled};
 use crate::store::vectors::Near;
 use crate::text::{Filter, Found, Index, Question, asked, link_key, says_any};
 
@@ -21,6 +23,8 @@ const ACTIVE: &[u8] = b"active";
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
+    /// Who asks.
+    pub viewer: Arc<Viewer>,
     /// Words.
     pub text: Option<String>,
     /// A vector, to be compared with the embeddings of a space.
@@ -94,6 +98,7 @@ struct Candidates<'a> {
     scale: Scale,
     docs: Vec<u32>,
     places: HashMap<u32, usize>,
+    viewer: Arc<Viewer>,
 }
 
 impl Candidates<'_> {
@@ -161,6 +166,7 @@ pub(in crate::store) fn rank(
         scale,
         docs: Vec::new(),
         places: HashMap::new(),
+        viewer: Arc::clone(&filter.viewer),
     };
     for (doc, _) in by_text.iter().chain(&by_vector) {
         candidates.add(*doc);
@@ -251,15 +257,16 @@ fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(
 /// Adds the neighbours of all candidates, and says who is linked with whom and who is in which group.
 fn neighbours(candidates: &mut Candidates<'_>, state: &State) -> Ties {
     let mut links = Vec::new();
-    let index = candidates.index;
+    let (index, viewer) = (candidates.index, Arc::clone(&candidates.viewer));
+    let sight = state.sight(&viewer);
     for at in 0..candidates.docs.len() {
         let Some(row) = state.row(index.slot_of(candidates.docs[at])) else {
             continue;
         };
-        let mut near = named_by(index, state, &row);
-        for other in naming(index, state, &row) {
+        let mut near = named_by(index, state, &sight, &row);
+        for other in naming(&candidates.question, state, &sight, &row) {
             if is_joining(&other) {
-                near.extend(named_by(index, state, &other));
+                near.extend(named_by(index, state, &sight, &other));
             } else {
                 near.extend(index.doc_of(other.slot));
             }
@@ -281,11 +288,11 @@ fn is_joining(row: &Row<'_>) -> bool {
 }
 
 /// The first records that name this one, without those that join others and were taken back.
-fn naming<'a>(index: &Index, state: &'a State, row: &Row<'_>) -> Vec<Row<'a>> {
+fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Row<'_>) -> Vec<Row<'a>> {
     let id = unspelled(row.id);
     let slots = |name: &str| {
-        let docs = index.with_key(&link_key(name));
-        docs.into_iter().map(|doc| index.slot_of(doc)).collect::<Vec<_>>()
+        let docs = question.with_key(&link_key(name));
+        docs.into_iter().map(|doc| question.slot_of(doc)).collect::<Vec<_>>()
     };
     let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
     let called = call_of(row.id).and_then(|call| id.strip_prefix(call.of));
@@ -299,12 +306,13 @@ fn naming<'a>(index: &Index, state: &'a State, row: &Row<'_>) -> Vec<Row<'a>> {
     // Thousands may name it: no more of them are looked at than are needed.
     let rows = found
         .into_iter()
+        .filter(|(slot, _)| sight.sees(state.scope_in(*slot)))
         .filter_map(|(slot, is_called)| state.row(slot).filter(|row| counts(row, is_called)));
     rows.take(MOST_NEIGHBOURS).collect()
 }
 
-/// The documents that a record names.
-fn named_by(index: &Index, state: &State, row: &Row<'_>) -> Vec<u32> {
+/// The documents that a record names, those that the asker sees.
+fn named_by(index: &Index, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u32> {
     let prefix = call_by(row.id).map_or("", |call| call.of);
     let mut named = Vec::new();
     index.fields().read(row.record, &mut |found| {
@@ -312,6 +320,7 @@ fn named_by(index: &Index, state: &State, row: &Row<'_>) -> Vec<u32> {
             && named.len() < MOST_NEIGHBOURS
         {
             let slot = state.slot_of(&format!("{prefix}{id}"));
+            let slot = slot.filter(|&slot| sight.sees(state.scope_in(slot)));
             named.extend(slot.and_then(|slot| index.doc_of(slot)));
         }
     });

@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::claims::check_owned;
 use super::optimistic::first_behind;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::draft::Draft;
 use crate::options::Durability;
+use crate::scope::Viewer;
+use crate::state::spelled;
 use crate::store::vectors::changes::bind::check_attachment;
 use crate::store::vectors::changes::write::SyncAhead;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
@@ -21,8 +25,8 @@ impl Store {
     /// `Invalid` for a record that is not there or a vector that is not finite, `Argument` for vectors that do not go with the
     /// ids and for a bad name, `Limit` if the space is full; `Bound` if
     /// the space belongs to another model or dimension; and as `commit`. Nothing is written then.
-    pub fn attach(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
-        let committed = self.attach_unsynced(attachment, now)?;
+    pub fn attach(&mut self, attachment: &Attachment<'_>, writer: &Arc<Viewer>, now: i64) -> Result<Committed> {
+        let committed = self.attach_unsynced(attachment, writer, now)?;
         self.with_lock(now, |store| store.sync_if_due(now))?;
         Ok(committed)
     }
@@ -31,9 +35,14 @@ impl Store {
     ///
     /// # Errors
     /// As `attach`.
-    pub fn attach_unsynced(&mut self, attachment: &Attachment<'_>, now: i64) -> Result<Committed> {
+    pub fn attach_unsynced(
+        &mut self,
+        attachment: &Attachment<'_>,
+        writer: &Arc<Viewer>,
+        now: i64,
+    ) -> Result<Committed> {
         check_attachment(attachment)?;
-        self.with_lock(now, |store| store.write_with(&Draft::default(), &[*attachment], now))
+        self.with_lock(now, |store| store.write_with(&nothing_by(writer), &[*attachment], now))
     }
 
     /// The same, unless one of the records has changed since it was read, or has an embedding in that space by now: `None`
@@ -44,6 +53,7 @@ impl Store {
     pub fn attach_if_missing(
         &mut self,
         attachment: &Attachment<'_>,
+        writer: &Arc<Viewer>,
         since: &Bookmark,
         now: i64,
     ) -> Result<Option<Committed>> {
@@ -64,7 +74,7 @@ impl Store {
             if is_taken {
                 return Ok(None);
             }
-            store.write_with(&Draft::default(), &[*attachment], now).map(Some)
+            store.write_with(&nothing_by(writer), &[*attachment], now).map(Some)
         })
     }
 
@@ -91,6 +101,8 @@ impl Store {
                 .bound_for(&self.state, is_log_damaged, attachment, depth, &mut space)?;
             let is_there = |id: &[u8]| coming.get(id).copied();
             attachment.ids.check(&self.state, is_there, self.options.threads)?;
+            let ids = attachment.ids.spelled(0..attachment.ids.len());
+            check_owned(&self.state, changes.writer(), ids.filter(|id| !coming.contains_key(id)))?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
                 let what = format!(
                     "the space {:?} would have 2^32 rows, and a space holds fewer",
@@ -147,8 +159,15 @@ impl Store {
     ///
     /// # Errors
     /// `NoSpace`, and as `commit`.
-    pub fn detach(&mut self, space: Option<&str>, ids: &[String], now: i64) -> Result<usize> {
+    pub fn detach(&mut self, space: Option<&str>, ids: &[String], writer: &Arc<Viewer>, now: i64) -> Result<usize> {
         self.with_lock(now, |store| {
+            let known: Vec<_> = ids.iter().map(|id| spelled(id)).collect();
+            let known = known.iter().map(Vec::as_slice);
+            check_owned(
+                &store.state,
+                writer,
+                known.filter(|id| store.state.slot_spelled(id).is_some()),
+            )?;
             let mut draft = Draft::default();
             let mut rows = Vec::new();
             {
@@ -234,4 +253,11 @@ fn coming(changes: &Draft) -> HashMap<&[u8], bool> {
     let all = changes.changes().iter().filter(|change| change.op != Op::Act);
     all.map(|change| (changes.id(change), change.op != Op::Delete))
         .collect()
+}
+
+/// A draft that says nothing, by somebody.
+fn nothing_by(writer: &Arc<Viewer>) -> Draft {
+    let mut draft = Draft::default();
+    draft.written_by(writer);
+    draft
 }

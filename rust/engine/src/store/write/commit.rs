@@ -1,11 +1,13 @@
 //! How does a change become part of the log?
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::options::Durability;
 
+use super::claims::{check_claims, has_claims, keep_scopes};
 use super::spell::{Committed, check_patches};
 use crate::store::ahead::Ahead;
 use crate::store::{Store, Syncing};
@@ -58,7 +60,7 @@ impl Store {
     /// As `commit`.
     pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
-            check_patches(&store.state, parts)?;
+            store.check(parts)?;
             let committed = store.write_ahead(parts, ahead, now)?;
             store.sync_if_promised(now)?;
             Ok(committed)
@@ -82,7 +84,7 @@ impl Store {
             if ids.any(|id| store.state.length_of(id).is_some()) {
                 return Ok(None);
             }
-            let committed = store.write(&[draft], now)?;
+            let committed = store.check_and_write(draft, now)?;
             store.sync_if_due(now)?;
             Ok(Some(committed))
         })
@@ -195,7 +197,21 @@ impl Store {
     }
 
     fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
-        check_patches(&self.state, &[draft])?;
+        self.check(&[draft])?;
         self.write(&[draft], now)
+    }
+
+    /// As [`Engine::keep_scopes`](crate::Engine::keep_scopes).
+    pub(in crate::store) fn keep_scopes(&self, draft: &mut Draft) -> Result<()> {
+        keep_scopes(&self.state, draft)
+    }
+
+    /// Whether a batch can be written, as far as the records say that it speaks of.
+    pub(in crate::store) fn check(&mut self, parts: &[impl Borrow<Draft>]) -> Result<()> {
+        self.settle();
+        if has_claims(&self.state, parts) {
+            check_claims(&self.state, parts)?;
+        }
+        check_patches(&self.state, parts)
     }
 }

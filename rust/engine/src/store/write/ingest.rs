@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memchr;
 
@@ -12,6 +13,7 @@ use crate::event::draft::Draft;
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, Value};
 use crate::ordered::in_order;
+use crate::scope::Viewer;
 use crate::state::unspelled;
 
 use crate::store::{Progress, Store};
@@ -54,7 +56,7 @@ impl Store {
     pub fn ingest(
         &mut self,
         path: &Path,
-        faces: bool,
+        (writer, faces): (&Arc<Viewer>, bool),
         now: &dyn Fn() -> i64,
         progress: Progress<'_>,
     ) -> Result<Ingested> {
@@ -66,8 +68,10 @@ impl Store {
             bytes: length,
             ..Ingested::default()
         };
-        let work =
-            |index: u64, rows: &mut IngestRows| read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows);
+        let work = |index: u64, rows: &mut IngestRows| {
+            rows.draft.written_by(writer);
+            read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows)
+        };
         if faces {
             // An export comes back as a whole or not at all: half a face is worth nothing.
             let mut lines = 0;
@@ -92,7 +96,10 @@ impl Store {
             }
             lines += rows.lines;
             if !rows.draft.is_empty() {
-                let committed = self.commit(&rows.draft, now()).map_err(IngestStop::Refused)?;
+                let committed = self
+                    .keep_scopes(&mut rows.draft)
+                    .and_then(|()| self.commit(&rows.draft, now()));
+                let committed = committed.map_err(IngestStop::Refused)?;
                 if report.records == 0 {
                     report.first_seq = committed.first_seq;
                 }

@@ -6,6 +6,8 @@ pub(in crate::store) mod adopt;
 
 pub(in crate::store) mod spell;
 
+pub(in crate::store) mod claims;
+
 pub(in crate::store) mod pending;
 
 pub(in crate::store) mod commit;

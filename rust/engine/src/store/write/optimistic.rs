@@ -4,7 +4,6 @@
 //! the log still goes on from this head and no event behind it speaks of what was read. A seq would not do: after a restore
 //! other events have the same ones.
 
-use super::spell::check_patches;
 use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::event::line::{Event, Trust};
@@ -63,7 +62,7 @@ impl Store {
                     return Ok(None);
                 }
             }
-            check_patches(&store.state, &[change.draft])?;
+            store.check(&[change.draft])?;
             let committed = match change.attachments {
                 [] => store.write(&[change.draft], now)?,
                 attachments => store.write_with(change.draft, attachments, now)?,

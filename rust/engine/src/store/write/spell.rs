@@ -90,7 +90,7 @@ fn coming(parts: &[impl Borrow<Draft>]) -> Coming {
 }
 
 /// The changes of all parts, each with the draft that holds it.
-fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Change)> {
+pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Change)> {
     let drafts = parts.iter().map(Borrow::borrow);
     drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }

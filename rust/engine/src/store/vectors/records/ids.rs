@@ -5,10 +5,12 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::json;
 use crate::ordered::in_order;
+use crate::scope::Viewer;
 use crate::state::{Query, State, unspelled};
 use crate::text::is_searched;
 
@@ -94,6 +96,7 @@ impl Ids {
         let tombstones = state.sieve(&Query {
             status: Some("tombstone".to_owned()),
             faces: true,
+            viewer: Arc::new(Viewer::Everyone),
             ..Query::default()
         });
         let refusal = |id: &[u8], slot: Option<u32>| {

@@ -11,6 +11,7 @@ use roaring::RoaringBitmap;
 use crate::error::Result;
 use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
+use crate::scope::Viewer;
 use crate::state::{Query, Sieve};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
@@ -49,8 +50,11 @@ impl RowFilter {
     }
 }
 
-/// What was asked: the file of the rows, kind, status, confidence.
-type Key = (String, Option<String>, Option<String>, u64);
+/// Whoever sees less than this share of the rows is asked by what is seen.
+const FEW_SEEN: usize = 16;
+
+/// What was asked: who asks, the file of the rows, kind, status, confidence.
+type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64);
 
 /// Rows of earlier questions.
 #[derive(Default)]
@@ -59,7 +63,11 @@ pub struct Filters(HashMap<Key, Arc<RowFilter>>);
 impl Filters {
     /// The rows of a space whose records a query asks for.
     pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<RowFilter>> {
+        if let Some(rows) = few_rows(live, index, query) {
+            return Ok(Arc::new(RowFilter::of(rows)));
+        }
         let key = (
+            Arc::clone(&query.viewer),
             format::file_name(&index.bound),
             query.kind.clone(),
             query.status.clone(),
@@ -86,6 +94,21 @@ impl Filters {
         self.0.insert(key, Arc::clone(&filter));
         Ok(filter)
     }
+}
+
+/// The rows of whoever sees little; `None` if that one sees much.
+fn few_rows(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Option<RoaringBitmap> {
+    let scopes = live.state.scopes();
+    let sight = live.state.sight(&query.viewer);
+    let seen: usize = sight.scopes()?.map(|scope| scopes.slots(scope).len()).sum();
+    if seen >= index.rows as usize / FEW_SEEN {
+        return None;
+    }
+    let sieve = live.state.sieve(query);
+    let slots = sight.scopes()?.flat_map(|scope| scopes.slots(scope));
+    let slots = slots.filter(|&&slot| live.state.passes(&sieve, slot));
+    let rows = slots.filter_map(|&slot| index.row_of(slot).filter(|&row| index.is_living(row)));
+    Some(rows.collect())
 }
 
 fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {

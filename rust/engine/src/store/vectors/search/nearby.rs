@@ -9,6 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::query::{Question, VectorSearch, floats};
 use crate::error::{At, Error, Result};
+use crate::scope::Viewer;
 use crate::state::{Changes, Query};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::Vectors;
@@ -24,6 +25,8 @@ use crate::vector::{Cpu, Rows};
 const MOST_NARROWED: usize = 8;
 /// So many changes are followed.
 const MOST_CHANGES: usize = 4096;
+/// Whoever sees less than this share of the rows is asked by what is seen.
+const FEW_SEEN: usize = 16;
 
 /// All living rows of a space, taken along for one search.
 pub(in crate::store) struct Nearby {
@@ -55,6 +58,7 @@ impl Vectors {
         let everyone = Query {
             min_confidence: f64::NEG_INFINITY,
             faces: true,
+            viewer: Arc::new(Viewer::Everyone),
             ..Query::default()
         };
         let search = self.start_search(
@@ -196,6 +200,21 @@ impl Narrowed {
             let doc = index.doc_of(block.owners[*row as usize % BLOCK_ROWS]);
             doc.is_some_and(|doc| question.passes(doc))
         };
+        // Whoever sees little is asked by what is seen, and remembering it would push out what took longer.
+        if question
+            .seen_count()
+            .is_some_and(|seen| seen < nearby.living.rows.len() as usize / FEW_SEEN)
+        {
+            let by_slot = &nearby.search.rows_by_slot;
+            let rows = question.seen_slots().into_iter().flatten();
+            let rows = rows.filter_map(|slot| by_slot.get(slot as usize).copied());
+            let rows = rows
+                .filter(|row| nearby.living.rows.contains(*row))
+                .filter(passes)
+                .collect();
+            nearby.search.filter = Arc::new(RowFilter::of(rows));
+            return;
+        }
         let rows = match self.before(nearby, wanted) {
             Some(before) if before.changes == changes && Arc::ptr_eq(&before.living, &nearby.living) => {
                 nearby.search.filter = Arc::clone(&before.rows);

@@ -1,0 +1,234 @@
+//! Which scope does a record carry?
+
+use std::ops::Range;
+
+use super::names::Scope;
+use crate::error::{Error, Result};
+use crate::json::{Cursor, members};
+
+/// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
+pub const KEY: &str = "@scope";
+/// The same with its path, for those who are told of it.
+const PATH: &str = "data.@scope";
+
+/// What a record says of whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carried {
+    /// Names, or none: then it is shared.
+    Names(Scope),
+    /// Something that is no scope: nobody sees it but who sees everything.
+    Malformed,
+}
+
+impl Carried {
+    /// What a canonical record says.
+    pub fn of(record: &[u8]) -> Self {
+        carried(record).map_or_else(Self::shared, Self::of_value)
+    }
+
+    /// What a record says that carries nothing.
+    pub fn shared() -> Self {
+        Self::Names(Scope::default())
+    }
+
+    /// What the value says that stands there.
+    pub fn of_value(value: &[u8]) -> Self {
+        Scope::read(value).map_or(Self::Malformed, Self::Names)
+    }
+}
+
+/// The value of `data["@scope"]` in a canonical record.
+#[inline]
+pub fn carried(record: &[u8]) -> Option<&[u8]> {
+    let data = data_of(record)?;
+    members(data)
+        .take_while(|(key, _)| *key <= KEY.as_bytes())
+        .find(|(key, _)| *key == KEY.as_bytes())
+        .map(|(_, value)| value)
+}
+
+#[inline]
+fn data_of(record: &[u8]) -> Option<&[u8]> {
+    let mut cursor = Cursor::new(record);
+    let usual = cursor.pass(b"{\"confidence\":").and_then(|()| cursor.scalar());
+    if usual.is_some() && cursor.pass(b",\"data\":").is_some() {
+        // Only the beginning is looked at: where the object ends is of no interest.
+        return Some(cursor.rest());
+    }
+    members(record).find(|(key, _)| *key == b"data").map(|(_, value)| value)
+}
+
+/// Sees to it that an object, which stands at the end of a text, carries a scope, or none.
+///
+/// # Errors
+/// `Invalid` if it carries another one.
+pub fn stamp(text: &mut Vec<u8>, start: usize, scope: &Scope) -> Result<()> {
+    match place_of(&text[start..]) {
+        Place::There(value) if scope.is_shared() => {
+            let given = String::from_utf8_lossy(&text[start..][value]).into_owned();
+            Err(Error::invalid(
+                PATH,
+                format!("a handle without names writes what is shared, got {given}"),
+            ))
+        }
+        Place::There(value) => {
+            let given = &text[start..][value];
+            if given == scope.spelled() {
+                return Ok(());
+            }
+            let (own, given) = (scope.spelled(), String::from_utf8_lossy(given).into_owned());
+            let own = String::from_utf8_lossy(&own);
+            Err(Error::invalid(
+                PATH,
+                format!("must be that of the handle, {own}, got {given}"),
+            ))
+        }
+        Place::Before { .. } if scope.is_shared() => Ok(()),
+        Place::Before { at, is_last, is_first } => {
+            let comma = |wanted: bool| if wanted { "," } else { "" };
+            let own = String::from_utf8_lossy(&scope.spelled()).into_owned();
+            let (before, behind) = (comma(!is_first && is_last), comma(!is_last));
+            let member = format!("{before}\"{KEY}\":{own}{behind}");
+            let at = start + at;
+            text.splice(at..at, member.into_bytes());
+            Ok(())
+        }
+    }
+}
+
+/// Puts another scope, as it is spelled, in place of the one that a record carries, which stands at the end of a text.
+pub fn replace(text: &mut Vec<u8>, start: usize, spelled: &[u8]) {
+    let Some(value) = carried(&text[start..]) else {
+        return;
+    };
+    let at = value.as_ptr().addr() - text.as_ptr().addr();
+    text.splice(at..at + value.len(), spelled.iter().copied());
+}
+
+/// Sees to it that what an object carries is a scope, if it carries anything.
+///
+/// # Errors
+/// `Invalid` if it is none.
+pub fn check(object: &[u8]) -> Result<()> {
+    match place_of(object) {
+        Place::There(value) if Scope::read(&object[value.clone()]).is_none() => {
+            let given = String::from_utf8_lossy(&object[value]).into_owned();
+            Err(Error::invalid(
+                PATH,
+                format!(
+                    "must be an object with one to three of user, agent, session, each a text of 1 to 256 bytes, got {given}"
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the scope stands in an object, or would.
+enum Place {
+    There(Range<usize>),
+    Before { at: usize, is_first: bool, is_last: bool },
+}
+
+fn place_of(object: &[u8]) -> Place {
+    let address = |part: &[u8]| part.as_ptr().addr() - object.as_ptr().addr();
+    let mut is_first = true;
+    for (key, value) in members(object) {
+        let at = address(key) - 1;
+        match key.cmp(KEY.as_bytes()) {
+            std::cmp::Ordering::Less => is_first = false,
+            std::cmp::Ordering::Equal => {
+                let start = address(value);
+                return Place::There(start..start + value.len());
+            }
+            std::cmp::Ordering::Greater => {
+                return Place::Before {
+                    at,
+                    is_first,
+                    is_last: false,
+                };
+            }
+        }
+    }
+    Place::Before {
+        at: object.len() - 1,
+        is_first,
+        is_last: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &str = r#""@scope":{"user":"ann"}"#;
+
+    fn ann() -> Scope {
+        Scope::new([Some("ann"), None, None]).expect("a good name")
+    }
+
+    #[test]
+    fn it_is_found_wherever_it_stands() {
+        for (record, expected) in [
+            (
+                r#"{"confidence":0.7,"data":{"@scope":{"user":"ann"}},"id":"a"}"#,
+                Some(r#"{"user":"ann"}"#),
+            ),
+            (
+                r#"{"confidence":0.7,"data":{"1":2,"@scope":7,"a":1},"id":"a"}"#,
+                Some("7"),
+            ),
+            (r#"{"data":{"@scope":{"user":"ann"}}}"#, Some(r#"{"user":"ann"}"#)),
+            (r#"{"data":{"a":{"@scope":{"user":"ann"}}}}"#, None),
+            (r#"{"confidence":0.7,"data":{"a":1},"id":"a"}"#, None),
+            (r#"{"confidence":0.7,"data":{},"id":"a"}"#, None),
+            (r#"{"confidence":0.7,"data":"@scope","id":"a"}"#, None),
+            (r#"{"confidence":0.7,"id":"a"}"#, None),
+            (r#"{"@scope":{"user":"ann"},"confidence":0.7}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(carried(record.as_bytes()), expected.map(str::as_bytes), "{record}");
+        }
+        assert_eq!(Carried::of(br#"{"data":{"@scope":7}}"#), Carried::Malformed);
+        assert_eq!(
+            Carried::of(br#"{"data":{"@scope":{"user":"ann"}}}"#),
+            Carried::Names(ann())
+        );
+        assert_eq!(Carried::of(b"{}"), Carried::shared());
+    }
+
+    #[test]
+    fn a_stamp_stands_in_its_place() {
+        for (before, after) in [
+            ("{}", format!("{{{OWN}}}")),
+            (r#"{"a":1}"#, format!(r#"{{{OWN},"a":1}}"#)),
+            (r#"{"1":1}"#, format!(r#"{{"1":1,{OWN}}}"#)),
+            (r#"{"1":1,"a":{}}"#, format!(r#"{{"1":1,{OWN},"a":{{}}}}"#)),
+            (r#"{"@scope":{"user":"ann"},"a":1}"#, format!(r#"{{{OWN},"a":1}}"#)),
+        ] {
+            let mut text = [b"xyz", before.as_bytes()].concat();
+            stamp(&mut text, 3, &ann()).expect("it fits");
+            assert_eq!(String::from_utf8_lossy(&text[3..]), after);
+            assert!(crate::json::scan_record(&text[3..]).is_some(), "{after}");
+        }
+    }
+
+    #[test]
+    fn another_one_is_refused() {
+        for wrong in [
+            r#"{"@scope":{"user":"bob"}}"#,
+            r#"{"@scope":{"agent":"x","user":"ann"}}"#,
+            r#"{"@scope":null}"#,
+        ] {
+            let mut text = wrong.as_bytes().to_vec();
+            assert!(stamp(&mut text, 0, &ann()).is_err(), "{wrong}");
+            assert!(stamp(&mut text, 0, &Scope::default()).is_err(), "{wrong}");
+            assert_eq!(text, wrong.as_bytes());
+        }
+        let mut text = b"{\"a\":1}".to_vec();
+        stamp(&mut text, 0, &Scope::default()).expect("nothing to carry");
+        assert_eq!(text, b"{\"a\":1}");
+        assert!(check(br#"{"@scope":null}"#).is_err());
+        assert!(check(br#"{"@scope":{"user":"bob"},"a":1}"#).is_ok() && check(b"{}").is_ok());
+    }
+}

@@ -1,0 +1,147 @@
+//! Who asks, and what does that one see?
+
+use std::collections::BTreeMap;
+
+use super::carried::Carried;
+use super::names::Scope;
+
+/// How a record is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It may be changed.
+    Own,
+    /// It is only read.
+    Wider,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Viewer {
+    /// One who sees everything, and says so.
+    Everyone,
+    /// One who gives names, or none.
+    Named {
+        /// The names.
+        scope: Scope,
+        /// Whether what is wider is seen too.
+        shared: bool,
+    },
+}
+
+impl Default for Viewer {
+    /// One without names: what is shared is seen, not everything.
+    fn default() -> Self {
+        Self::Named {
+            scope: Scope::default(),
+            shared: true,
+        }
+    }
+}
+
+impl Viewer {
+    /// Those in an ordered map of scopes that are seen; `None` if all are.
+    pub fn choose<T: Copy>(&self, known: &BTreeMap<Carried, T>) -> Option<Vec<T>> {
+        let Self::Named { scope, shared } = self else {
+            return None;
+        };
+        let mut seen: Vec<T> = Vec::new();
+        // All scopes of an owner lie together; without an owner there is one.
+        let own = known.range(Carried::Names(scope.of_owner())..);
+        let of_owner = |carried: &Carried| match carried {
+            Carried::Names(names) => names.owner_key() == scope.owner_key(),
+            Carried::Malformed => false,
+        };
+        let own = own.take_while(|(carried, _)| of_owner(carried));
+        seen.extend(
+            own.filter(|(carried, _)| self.sees(carried).is_some())
+                .map(|(_, &one)| one),
+        );
+        if *shared {
+            let wider = scope.wider().into_iter().map(Carried::Names);
+            seen.extend(wider.filter_map(|wider| known.get(&wider)));
+        }
+        (seen.len() < known.len()).then_some(seen)
+    }
+
+    /// How a record is seen that carries this; `None` if it is not.
+    pub fn sees(&self, carried: &Carried) -> Option<Seen> {
+        let Self::Named { scope, shared } = self else {
+            return Some(Seen::Own);
+        };
+        match carried {
+            Carried::Malformed => None,
+            Carried::Names(names) => see(scope, names, *shared),
+        }
+    }
+}
+
+fn see(given: &Scope, names: &Scope, shared: bool) -> Option<Seen> {
+    let levels = || given.names().into_iter().zip(names.names());
+    let has_owner = given.owner() == names.owner();
+    let contradicts = levels().any(|(given, name)| given.is_some() && name.is_some() && given != name);
+    let has_all = levels().all(|(given, name)| given.is_none() || given == name);
+    if has_owner && !contradicts && (shared || has_all) {
+        return Some(Seen::Own);
+    }
+    let is_given = levels().all(|(given, name)| name.is_none() || given == name);
+    (shared && is_given).then_some(Seen::Wider)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> Scope {
+        let mut names = [None; 3];
+        for part in text.split_whitespace() {
+            let level = match part {
+                "ann" | "bob" => 0,
+                "sup" | "sales" => 1,
+                _ => 2,
+            };
+            names[level] = Some(part);
+        }
+        Scope::new(names).expect("good names")
+    }
+
+    /// The table of the guide, cell by cell: own, wider or not at all.
+    #[test]
+    fn what_is_seen() {
+        let viewers = ["", "sup", "ann", "ann sup", "ann s1", "ann!", "ann s1!"];
+        let table = [
+            ("", "owwww--"),
+            ("sup", "-o-w---"),
+            ("s1", "----w--"),
+            ("sup s1", "-o-----"),
+            ("ann", "--oooo-"),
+            ("ann sup", "--oooo-"),
+            ("ann s1", "--ooooo"),
+            ("ann sales", "--o-oo-"),
+            ("ann s2", "--oo-o-"),
+            ("bob", "-------"),
+            ("bob sup s1", "-------"),
+        ];
+        for (carries, expected) in table {
+            let carried = Carried::Names(named(carries));
+            let seen = viewers.map(|viewer| {
+                let viewer = Viewer::Named {
+                    scope: named(viewer.trim_end_matches('!')),
+                    shared: !viewer.ends_with('!'),
+                };
+                match viewer.sees(&carried) {
+                    Some(Seen::Own) => 'o',
+                    Some(Seen::Wider) => 'w',
+                    None => '-',
+                }
+            });
+            assert_eq!(seen.iter().collect::<String>(), expected, "{carries:?}");
+            assert_eq!(Viewer::Everyone.sees(&carried), Some(Seen::Own));
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_is_seen_by_nobody_in_particular() {
+        assert_eq!(Viewer::default().sees(&Carried::Malformed), None);
+        assert_eq!(Viewer::Everyone.sees(&Carried::Malformed), Some(Seen::Own));
+    }
+}

@@ -1,0 +1,213 @@
+//! Whose are the records, and which of them does somebody see?
+//!
+//! Every scope that a record carries has a number and a list of its slots, in their order. What somebody sees is a handful
+//! of scopes, or all: so a question costs what these hold, however many others there are.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use crate::memory::Refused;
+use crate::scope::{Carried, Scope, Seen, Viewer, carried};
+
+/// The number of what is shared.
+pub(super) const SHARED: u32 = 0;
+/// The number of what carries something that is no scope.
+const MALFORMED: u32 = 1;
+/// How many numbers are given from the start.
+const GIVEN: usize = 2;
+
+/// All scopes of a state.
+#[derive(Debug)]
+pub struct Directory {
+    members: Vec<Members>,
+    /// Numbers by scope, those of an owner together.
+    numbers: BTreeMap<Carried, u32>,
+    /// Neighbours in the log mostly carry the same.
+    last: (Vec<u8>, u32),
+}
+
+/// What is known of a scope.
+#[derive(Clone, Debug)]
+struct Members {
+    scope: Carried,
+    /// The slots that carry it, ascending.
+    slots: Vec<u32>,
+    /// How many changes there were when one of them changed last.
+    changed: usize,
+}
+
+impl Members {
+    fn of(scope: Carried) -> Self {
+        Self {
+            scope,
+            slots: Vec::new(),
+            changed: 0,
+        }
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            members: vec![Members::of(Carried::shared()), Members::of(Carried::Malformed)],
+            numbers: BTreeMap::from([(Carried::shared(), SHARED), (Carried::Malformed, MALFORMED)]),
+            last: Default::default(),
+        }
+    }
+}
+
+/// The scopes that somebody sees in a state, by their numbers. It is good until the state changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sight(Option<Vec<u32>>);
+
+impl Sight {
+    /// Everything.
+    pub const ALL: Self = Self(None);
+
+    /// Whether there is nothing that is not seen.
+    pub fn is_all(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether records of a scope are seen.
+    #[inline]
+    pub fn sees(&self, scope: u32) -> bool {
+        self.0.as_ref().is_none_or(|some| some.binary_search(&scope).is_ok())
+    }
+
+    /// The scopes that are seen; `None` if all are.
+    pub fn scopes(&self) -> Option<impl Iterator<Item = u32> + '_> {
+        self.0.as_ref().map(|some| some.iter().copied())
+    }
+}
+
+impl Directory {
+    /// The number of the scope that a canonical record carries.
+    #[inline]
+    pub(super) fn number(&mut self, record: &[u8]) -> u32 {
+        match carried(record) {
+            None => SHARED,
+            Some(value) if *value == *self.last.0 => self.last.1,
+            Some(value) => {
+                let number = self.number_of(Carried::of_value(value));
+                self.last = (value.to_vec(), number);
+                number
+            }
+        }
+    }
+
+    fn number_of(&mut self, scope: Carried) -> u32 {
+        let next = self.members.len() as u32;
+        let number = *self.numbers.entry(scope.clone()).or_insert(next);
+        if number == next {
+            self.members.push(Members::of(scope));
+        }
+        number
+    }
+
+    /// Notes that a slot belongs to a scope.
+    pub(super) fn add(&mut self, scope: u32, slot: u32) {
+        let slots = &mut self.members[scope as usize].slots;
+        match slots.last() {
+            // Somebody took the scope of an older record away, or changed it.
+            Some(&last) if last >= slot => {
+                if let Err(place) = slots.binary_search(&slot) {
+                    slots.insert(place, slot);
+                }
+            }
+            _ => slots.push(slot),
+        }
+    }
+
+    /// Notes that a slot belongs to it no more.
+    pub(super) fn remove(&mut self, scope: u32, slot: u32) {
+        let slots = &mut self.members[scope as usize].slots;
+        if let Ok(place) = slots.binary_search(&slot) {
+            slots.remove(place);
+        }
+    }
+
+    /// Notes that something in a scope changed, and how many changes there were by then.
+    #[inline]
+    pub(super) fn touch(&mut self, scope: u32, changes: usize) {
+        self.members[scope as usize].changed = changes;
+    }
+
+    /// Asks for memory for so many records more, whosever they are.
+    pub(super) fn make_room(&mut self, records: usize) -> Result<(), Refused> {
+        Ok(self.members[SHARED as usize].slots.try_reserve(records)?)
+    }
+
+    /// How many scopes have a record, what is shared and what is malformed not counted.
+    pub fn len(&self) -> usize {
+        let named = &self.members[GIVEN..];
+        named.iter().filter(|members| !members.slots.is_empty()).count()
+    }
+
+    /// The slots of the records of a scope, ascending.
+    pub fn slots(&self, scope: u32) -> &[u32] {
+        self.members.get(scope as usize).map_or(&[], |members| &members.slots)
+    }
+
+    /// How many changes there were when something changed that is seen.
+    pub fn changed(&self, sight: &Sight) -> usize {
+        let of = |members: &Members| members.changed;
+        match sight.scopes() {
+            None => self.members.iter().map(of).max().unwrap_or(0),
+            Some(scopes) => {
+                let members = scopes.filter_map(|scope| self.members.get(scope as usize));
+                members.map(of).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// The slots of all scopes that are seen, ascending; `None` if everything is.
+    pub fn seen(&self, sight: &Sight) -> Option<Vec<u32>> {
+        let lists: Vec<&[u32]> = sight.scopes()?.map(|scope| self.slots(scope)).collect();
+        if let [only] = lists[..] {
+            return Some(only.to_vec());
+        }
+        let mut slots = lists.concat();
+        // Some runs that are sorted already: this sort finds them.
+        slots.sort();
+        Some(slots)
+    }
+
+    /// The scopes with records behind this one, in their order, each with the number of its records.
+    pub fn listed(&self, after: Option<Scope>) -> impl Iterator<Item = (&Scope, usize)> {
+        let start = after.map_or(Bound::Unbounded, |after| Bound::Excluded(Carried::Names(after)));
+        let known = self.numbers.range((start, Bound::Unbounded));
+        known.filter_map(|(carried, &number)| match carried {
+            Carried::Names(scope) => Some((scope, self.slots(number).len())).filter(|(_, records)| *records > 0),
+            Carried::Malformed => None,
+        })
+    }
+
+    /// How somebody sees the records of a scope; `None` if not at all.
+    pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<Seen> {
+        viewer.sees(&self.members[scope as usize].scope)
+    }
+
+    /// Whether there is a record that is somebody's own.
+    pub fn knows(&self, viewer: &Viewer) -> bool {
+        let numbers = viewer.choose(&self.numbers);
+        let numbers = numbers.unwrap_or_else(|| self.numbers.values().copied().collect());
+        let is_own = |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own);
+        numbers
+            .iter()
+            .filter(|number| is_own(number))
+            .any(|&number| !self.slots(number).is_empty())
+    }
+
+    /// What somebody sees.
+    pub fn sight(&self, viewer: &Viewer) -> Sight {
+        if *viewer == Viewer::default() && self.members.len() == GIVEN && self.slots(MALFORMED).is_empty() {
+            return Sight::ALL;
+        }
+        let mut seen = viewer.choose(&self.numbers);
+        if let Some(seen) = &mut seen {
+            seen.sort_unstable();
+        }
+        Sight(seen)
+    }
+}

@@ -1,0 +1,60 @@
+//! Which records does somebody see?
+
+use std::collections::BTreeMap;
+
+use super::catalog::Tally;
+use super::records::State;
+use super::scopes::{Directory, Sight};
+use crate::scope::{Seen, Viewer};
+
+impl State {
+    /// All scopes.
+    pub fn scopes(&self) -> &Directory {
+        &self.scopes
+    }
+
+    /// What somebody sees.
+    pub fn sight(&self, viewer: &Viewer) -> Sight {
+        self.scopes.sight(viewer)
+    }
+
+    /// The scope of the record in a slot.
+    pub fn scope_in(&self, slot: u32) -> u32 {
+        self.slots[slot as usize].scope
+    }
+
+    /// How somebody sees the record of an id, which stands as between quotes in canonical JSON. Outside: whether there is
+    /// one; inside: whether it is seen.
+    pub fn seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<Option<Seen>> {
+        let slot = self.slot_spelled(id)?;
+        Some(self.scopes.seen_in(viewer, self.scope_in(slot)))
+    }
+
+    /// The canonical record of an id, if somebody sees it.
+    pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
+        let slot = self.slot_of(id)?;
+        let seen = self.scopes.seen_in(viewer, self.scope_in(slot));
+        seen.map(|_| self.record_in(slot))
+    }
+
+    /// How many records of each kind and status somebody sees.
+    pub fn tally(&self, viewer: &Viewer) -> Vec<Tally> {
+        let Some(seen) = self.scopes.seen(&self.sight(viewer)) else {
+            return self.catalog.tally();
+        };
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for slot in seen {
+            *counts.entry(self.slots[slot as usize].class).or_default() += 1;
+        }
+        let tally = counts.into_iter().map(|(class, records)| {
+            let class = self.catalog.class_of(class);
+            Tally {
+                kind: class.kind.to_vec(),
+                status: class.status.to_vec(),
+                face: class.face,
+                records,
+            }
+        });
+        tally.collect()
+    }
+}

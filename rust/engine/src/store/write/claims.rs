@@ -1,0 +1,146 @@
+//! May whoever writes change these records?
+//!
+//! One id is one record of one scope. What somebody does not see is taken, what is wider is only read, and a record keeps
+//! the scope that it was born with.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::spell::changes;
+use crate::error::{Error, Result};
+use crate::event::Op;
+use crate::event::draft::{Change, Draft};
+use crate::scope::{Seen, Viewer, carried, replace};
+use crate::state::{State, unspelled};
+
+/// What separates a name from the digits of a scope at the end of an id.
+const DIGITS_MARK: u8 = b'@';
+const DIGITS: usize = 16;
+
+/// Whether all changes are their writer's to make.
+///
+/// # Errors
+/// `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope.
+pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    let mut born: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
+    for (draft, change) in changes(parts) {
+        let (writer, id) = (draft.writer(), draft.id(change));
+        if change.op == Op::Act {
+            continue;
+        }
+        let here = carried(draft.record(change));
+        if change.op == Op::Patch && here.is_some() {
+            return Err(moved(id));
+        }
+        match state.seen_by(writer, id) {
+            None => check_new(writer, change, id)?,
+            Some(Some(Seen::Own)) => {
+                let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
+                if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
+                    return Err(moved(id));
+                }
+            }
+            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
+            Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
+            Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+        }
+        // All others give every record of a batch the same one.
+        if **writer == Viewer::Everyone && change.op == Op::Upsert && *born.entry(id).or_insert(here) != here {
+            return Err(moved(id));
+        }
+    }
+    Ok(())
+}
+
+/// Whether records that are there are the writer's own.
+///
+/// # Errors
+/// `UnknownRecord`, `OutOfScope`.
+pub(in crate::store) fn check_owned<'a>(
+    state: &State,
+    writer: &Viewer,
+    ids: impl Iterator<Item = &'a [u8]>,
+) -> Result<()> {
+    if *writer == Viewer::Everyone || (*writer == Viewer::default() && state.sight(writer).is_all()) {
+        return Ok(());
+    }
+    for id in ids {
+        match state.seen_by(writer, id) {
+            Some(Some(Seen::Own)) => {}
+            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
+            Some(None) | None => return Err(Error::UnknownRecord { id: unspelled(id) }),
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is anything to check: where nobody gives names, and nobody did, there is not.
+pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
+    let is_plain = |draft: &Draft| **draft.writer() == Viewer::default();
+    let is_marked = |(draft, change): (&Draft, &Change)| marked_digits(draft.id(change)).is_some();
+    !state.sight(&Viewer::default()).is_all()
+        || !parts.iter().all(|part| is_plain(part.borrow()))
+        || changes(parts).any(is_marked)
+}
+
+/// Lets the changes of a draft keep the scopes that their records carry, as far as these are the writer's own.
+///
+/// # Errors
+/// `TooLarge` if a line would be too long.
+pub(in crate::store) fn keep_scopes(state: &State, draft: &mut Draft) -> Result<()> {
+    let kept = |draft: &Draft, change: &Change| {
+        let id = draft.id(change);
+        let is_own = change.op == Op::Upsert && state.seen_by(draft.writer(), id) == Some(Some(Seen::Own));
+        let there = state.slot_spelled(id).filter(|_| is_own)?;
+        let there = carried(state.record_in(there))?;
+        (carried(draft.record(change)) != Some(there)).then_some(there)
+    };
+    if !draft.changes().iter().any(|change| kept(draft, change).is_some()) {
+        return Ok(());
+    }
+    let mut own = Draft::default();
+    own.written_by(draft.writer());
+    for change in draft.changes() {
+        let mut record = draft.record(change).to_vec();
+        if let Some(there) = kept(draft, change) {
+            replace(&mut record, 0, there);
+        }
+        own.take_over(change, draft.id(change), &record)?;
+    }
+    *draft = own;
+    Ok(())
+}
+
+fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8]) -> Result<()> {
+    let Viewer::Named { scope, .. } = &**writer else {
+        return Ok(());
+    };
+    if change.op != Op::Upsert {
+        // One without names may say so of an id that nobody knows, as ever: it is in the log then.
+        return match scope.is_shared() {
+            true => Ok(()),
+            false => Err(Error::UnknownRecord { id: unspelled(id) }),
+        };
+    }
+    // Ids of this form belong to the scope whose digits they end with, so that nobody can occupy them.
+    match marked_digits(id) {
+        Some(digits) if digits != scope.digits().as_bytes() => Err(Error::IdTaken { id: unspelled(id) }),
+        _ => Ok(()),
+    }
+}
+
+/// The digits of a scope that an id ends with.
+fn marked_digits(id: &[u8]) -> Option<&[u8]> {
+    let (before, digits) = id.split_at_checked(id.len().checked_sub(DIGITS)?)?;
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (before.last() == Some(&DIGITS_MARK) && digits.iter().all(is_digit)).then_some(digits)
+}
+
+fn moved(id: &[u8]) -> Error {
+    let id = unspelled(id);
+    Error::invalid(
+        "data.@scope",
+        format!("the record {id:?} keeps the scope that it was born with; write a new record instead"),
+    )
+}

@@ -1,0 +1,245 @@
+//! Which documents answer a question best?
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::columns::DocSet;
+use super::filter::{Filter, Sieve};
+use super::index::{Index, OPEN, SEALED};
+use super::lists::List;
+use super::sections::{Piece, Sections};
+use super::sweep::{Asked, LOOKUP_STEPS, Norm, sweep, weight_of};
+
+/// A word of a question, with what it is worth in this index.
+pub struct Word<'a> {
+    /// The stem.
+    pub stem: String,
+    /// What it is worth.
+    pub weight: f64,
+    pub(super) lists: [List<'a>; 2],
+    /// What of them is seen.
+    pieces: [Vec<Piece<'a>>; 2],
+}
+
+/// A question made ready for an index.
+pub struct Question<'a> {
+    pub(super) index: &'a Index,
+    /// Its words that stand somewhere, the rarest first.
+    pub words: Vec<Word<'a>>,
+    pub(super) norm: Norm,
+    sieves: [Sieve<'a>; 2],
+}
+
+impl Index {
+    /// Makes a question ready: what its words are worth, and what may be found. Nothing of what the asker does not see counts:
+    /// all numbers are those of an index that holds nothing else.
+    pub fn question(&self, stems: &[String], filter: &Filter) -> Question<'_> {
+        let sections =
+            [SEALED, OPEN].map(|part| Sections::seen(&self.holdings[part], &filter.viewer, self.usual[part]));
+        let usual = sections[SEALED].usual.and(sections[OPEN].usual);
+        let halves = self.parts();
+        let mut words: Vec<Word<'_>> = Vec::new();
+        for stem in stems {
+            let lists =
+                [self.sealed.list(stem.as_bytes()), self.open.list(stem.as_bytes())].map(Option::unwrap_or_default);
+            let pieces = [SEALED, OPEN].map(|part| sections[part].pieces(lists[part], &halves[part].columns.lengths));
+            let living_in = |part: usize| -> usize {
+                let each = pieces[part]
+                    .iter()
+                    .map(|piece| living_in(piece.list(), halves[part].dead));
+                each.sum()
+            };
+            let living = living_in(SEALED) + living_in(OPEN);
+            if living > 0 {
+                words.push(Word {
+                    stem: stem.clone(),
+                    weight: weight_of(living, usual.worded),
+                    lists,
+                    pieces,
+                });
+            }
+        }
+        // An order that only the living decide: whatever else the parts still hold, all processes get the same sums.
+        words.sort_by(|one, other| {
+            other
+                .weight
+                .total_cmp(&one.weight)
+                .then_with(|| one.stem.cmp(&other.stem))
+        });
+        let [in_sealed, in_open] = sections;
+        let [sealed, open] = halves;
+        Question {
+            index: self,
+            words,
+            norm: Norm::of(usual.words as f64 / usual.worded.max(1) as f64),
+            sieves: [
+                Sieve::new(filter, sealed.columns, sealed.dead, in_sealed, |key| {
+                    self.sealed.list(key)
+                }),
+                Sieve::new(filter, open.columns, open.dead, in_open, |key| self.open.list(key)),
+            ],
+        }
+    }
+}
+
+/// How many of a list are not dead, the shorter way round.
+fn living_in(list: List<'_>, dead: &DocSet) -> usize {
+    if dead.is_empty() {
+        return list.len();
+    }
+    let buried = if dead.len() * LOOKUP_STEPS < list.len() {
+        dead.iter().filter(|&doc| list.count_in(doc) > 0).count()
+    } else {
+        list.docs().filter(|&doc| dead.contains(doc)).count()
+    };
+    list.len() - buried
+}
+
+/// A document and its score; the better one is the greater.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ranked {
+    score: f32,
+    slot: u32,
+    doc: u32,
+}
+
+impl Eq for Ranked {}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The heap gives away its greatest: that is the worst here.
+        other.score.total_cmp(&self.score).then(self.slot.cmp(&other.slot))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Question<'_> {
+    /// Whether a document may be found.
+    pub fn passes(&self, doc: u32) -> bool {
+        let (_, own) = self.index.part_of(doc);
+        self.sieves[usize::from(doc >= self.index.sealed.len() as u32)].passes(own)
+    }
+
+    /// What is asked of one part, piece by piece.
+    pub(super) fn asked_of(&self, part: usize) -> impl Iterator<Item = Vec<Asked<'_>>> {
+        (0..self.sieves[part].sections.piece_count()).map(move |piece| {
+            let asked = self.words.iter().map(|word| Asked {
+                weight: word.weight,
+                list: word.pieces[part][piece].list(),
+            });
+            asked.collect()
+        })
+    }
+
+    /// The living documents that are seen, by their slots; `None` if all are.
+    pub fn seen_slots(&self) -> Option<impl Iterator<Item = u32> + '_> {
+        if self.sieves.iter().all(|sieve| sieve.sections.is_all()) {
+            return None;
+        }
+        let parts = self.index.parts();
+        let slots = self.sieves.iter().zip(parts).flat_map(|(sieve, part)| {
+            let some = sieve.sections.docs().into_iter().flatten();
+            let all = sieve.sections.is_all().then(|| 0..part.columns.len() as u32);
+            let docs = some.chain(all.into_iter().flatten());
+            docs.filter(move |&doc| !part.dead.contains(doc))
+                .map(move |doc| part.columns.slots[doc as usize])
+        });
+        Some(slots)
+    }
+
+    /// The living documents that are seen in the list of a key, ascending in each part.
+    pub fn with_key(&self, key: &[u8]) -> Vec<u32> {
+        let lists = [self.index.sealed.list(key), self.index.open.list(key)].map(Option::unwrap_or_default);
+        let mut docs = Vec::new();
+        for ((sieve, part), list) in self.sieves.iter().zip(self.index.parts()).zip(lists) {
+            for piece in sieve.sections.pieces(list, &part.columns.lengths) {
+                let living = piece.list().docs().filter(|&doc| !part.dead.contains(doc));
+                docs.extend(living.map(|doc| doc + part.first));
+            }
+        }
+        docs.sort_unstable();
+        docs
+    }
+
+    /// The slot of a document.
+    pub fn slot_of(&self, doc: u32) -> u32 {
+        self.index.slot_of(doc)
+    }
+
+    /// Whether the asker sees a document, whatever else is asked for.
+    pub fn sees(&self, doc: u32) -> bool {
+        let (_, own) = self.index.part_of(doc);
+        let part = usize::from(doc >= self.index.sealed.len() as u32);
+        self.sieves[part].sections.contains(own)
+    }
+
+    /// How many documents are seen, the dead included; `None` if all are.
+    pub fn seen_count(&self) -> Option<usize> {
+        let parts = self.index.parts();
+        let counts = self.sieves.iter().zip(parts);
+        let count = counts.map(|(sieve, part)| sieve.sections.len().unwrap_or(part.columns.len()));
+        (!self.sieves.iter().all(|sieve| sieve.sections.is_all())).then(|| count.sum())
+    }
+
+    /// The best documents and their scores, best first; of equals the older record.
+    pub fn best(&self, limit: usize) -> Vec<(u32, f64)> {
+        if limit == 0 {
+            return Vec::new();
+        }
+        let mut best: BinaryHeap<Ranked> = BinaryHeap::new();
+        let parts = self.index.parts();
+        let pieces = parts.iter().enumerate();
+        for (at, part, asked) in pieces.flat_map(|(at, part)| self.asked_of(at).map(move |asked| (at, part, asked))) {
+            let reached = |best: &BinaryHeap<Ranked>| match best.peek() {
+                Some(worst) if best.len() == limit => worst.score,
+                _ => 0.0,
+            };
+            let start = reached(&best);
+            sweep(&asked, &part.columns.lengths, self.norm, start, |doc, score| {
+                let own = Ranked {
+                    score,
+                    slot: part.columns.slots[doc as usize],
+                    doc: doc + part.first,
+                };
+                let is_better = best.len() < limit || best.peek().is_some_and(|worst| own < *worst);
+                if is_better && self.sieves[at].passes(doc) {
+                    if best.len() == limit {
+                        best.pop();
+                    }
+                    best.push(own);
+                }
+                reached(&best)
+            });
+        }
+        let mut found: Vec<_> = best.into_iter().map(|own| (own, self.score(own.doc))).collect();
+        found.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.slot.cmp(&other.0.slot)));
+        found.into_iter().map(|(own, score)| (own.doc, score)).collect()
+    }
+
+    /// What a document scores.
+    pub fn score(&self, doc: u32) -> f64 {
+        // A sum of nothing would be a negative zero.
+        self.parts_of(doc).fold(0.0, |sum, (_, score)| sum + score)
+    }
+
+    /// What each word adds to it.
+    pub fn parts_of(&self, doc: u32) -> impl Iterator<Item = (&str, f64)> {
+        let (part, own) = self.index.part_of(doc);
+        let at = usize::from(doc >= self.index.sealed.len() as u32);
+        let length = part.columns.lengths[own as usize];
+        self.words.iter().filter_map(move |word| {
+            let count = word.lists[at].count_in(own);
+            (count > 0).then(|| {
+                (
+                    word.stem.as_str(),
+                    self.norm.score(word.weight, u32::from(count), length),
+                )
+            })
+        })
+    }
+}

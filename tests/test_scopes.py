@@ -1,0 +1,315 @@
+"""Many users in one store: a handle sees what is its own and what is wider, and changes only the former."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from chronomemory import (
+    ChronoRecord,
+    ChronoStore,
+    IdTaken,
+    InvalidArgument,
+    InvalidRecord,
+    OutOfScope,
+    Scope,
+    UnknownRecord,
+    UnknownScope,
+)
+from chronomemory.scoped import ScopedStore
+from recovering import chained
+from scopes_seen import Names, every_scope, seen
+
+#: Names that a careless implementation would take for patterns, paths, JSON, or each other.
+NAMES = (
+    "ann",
+    "Ann",
+    "an",
+    "ann%",
+    "a_n",
+    "*",
+    "..",
+    "a/b",
+    '"ann"',
+    '{"user":"ann"}',
+    "é",
+    "e\u0301",
+    " ann",
+    "x" * 256,
+    "ann@0123456789abcdef",
+    "@scope",
+)
+
+
+def labels(handle: ScopedStore | ChronoStore) -> set[str]:
+    return {record.label for record in handle.query()}
+
+
+def filled(store: ChronoStore) -> list[Names]:
+    """Write one record for every scope, through a handle of just that scope."""
+    scopes = every_scope()
+    for number, names in enumerate(scopes):
+        store.scoped(**names).upsert({"id": f"R-{number}", "label": f"tea of {number}"})
+    return scopes
+
+
+def test_every_pair_of_scopes_is_as_the_table_says(store: ChronoStore) -> None:
+    scopes = filled(store)
+    for given in scopes:
+        handles = [(store.scoped(**given), True)] + (
+            [(store.scoped(**given, shared=False), False)] if given else []
+        )
+        for handle, shared in handles:
+            expected = {n for n, carried in enumerate(scopes) if seen(carried, given, shared=shared)}
+            assert {int(record.id[2:]) for record in handle.query()} == expected, given
+            assert {int(hit.record.id[2:]) for hit in handle.search("tea", limit=100)} == expected, given
+            assert handle.record_count() == len(expected)
+            assert sum(handle.record_counts().values()) == len(expected)
+            assert {int(name[2:]) for name in handle.changed_since(0)} == expected
+            past = handle.as_of(store.wal_seq())
+            assert {int(record.id[2:]) for record in past.query()} == expected
+            for number in range(len(scopes)):
+                is_seen = number in expected
+                assert (handle.get(f"R-{number}") is not None) is is_seen
+                assert bool(handle.history(f"R-{number}")) is is_seen
+                assert (past.get(f"R-{number}") is not None) is is_seen
+
+
+def test_own_may_be_changed_and_wider_is_only_read(store: ChronoStore) -> None:
+    scopes = filled(store)
+    before = {record.id: record.label for record in store.everyone().query()}
+    for given in scopes:
+        handle = store.scoped(**given)
+        for number, carried in enumerate(scopes):
+            name = f"R-{number}"
+            how = seen(carried, given)
+            if how == "own":
+                handle.upsert({"id": name, "label": before[name]})
+                kept = store.everyone().get(name)
+                assert kept is not None and kept.data.get("@scope", {}) == carried
+                continue
+            refusal = OutOfScope if how == "wider" else IdTaken
+            with pytest.raises(refusal) as refused:
+                handle.upsert({"id": name, "label": "mine now"})
+            assert refused.value.id == name and refused.value.recovery
+            with pytest.raises(OutOfScope if how == "wider" else UnknownRecord):
+                handle.delete(name)
+    assert {record.id: record.label for record in store.everyone().query()} == before
+
+
+def test_an_id_that_is_taken_says_nothing_of_whose_it_is(store: ChronoStore) -> None:
+    store.scoped(user="ann").upsert({"id": "FACT-1", "label": "secret"})
+    with pytest.raises(IdTaken) as refused:
+        store.scoped(user="bob").upsert({"id": "FACT-1"})
+    assert str(refused.value) == (
+        'id "FACT-1": taken in this store; use handle.id("FACT-1"), or leave the id out'
+    )
+    assert refused.value.path == "id"
+
+
+def test_a_tombstone_keeps_its_id(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    ann.upsert({"id": "A"})
+    ann.delete("A")
+    with pytest.raises(IdTaken):
+        bob.upsert({"id": "A"})
+    assert bob.get("A") is None and ann.known and not bob.known
+
+
+def test_ids_with_the_digits_of_a_scope_are_that_scopes(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    assert ann.id("TEA") != bob.id("TEA") and ann.id("TEA") == store.scoped(user="ann").id("TEA")
+    for occupant in (bob, store):
+        with pytest.raises(IdTaken):
+            occupant.upsert({"id": ann.id("TEA")})
+    ann.upsert({"id": ann.id("TEA")})
+    bob.upsert({"id": bob.id("TEA")})
+    assert len(store.everyone().query()) == 2
+
+
+def test_a_store_without_scopes_keeps_ids_of_that_form(tmp_path: Path) -> None:
+    """Records that were there before anyone gave names can be changed as ever."""
+    with ChronoStore(tmp_path) as store:
+        store.everyone().upsert({"id": "mail@0123456789abcdef", "label": "old"})
+        store.upsert({"id": "mail@0123456789abcdef", "label": "new"})
+        assert labels(store) == {"new"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_compared_letter_by_letter(store: ChronoStore, name: str) -> None:
+    for other in NAMES:
+        store.scoped(user=other).upsert({"id": store.scoped(user=other).id("X"), "label": other})
+        store.scoped(agent=other).upsert({"id": store.scoped(agent=other).id("X"), "label": "agent " + other})
+    assert labels(store.scoped(user=name)) == {name}
+    assert labels(store.scoped(agent=name)) == {"agent " + name}
+    assert labels(store) == set()
+
+
+@pytest.mark.parametrize("level", ["user", "agent", "session"])
+def test_a_name_that_is_none_is_refused(store: ChronoStore, level: str) -> None:
+    for wrong, shown in ((None, "None"), ("", "''"), (7, "int")):
+        with pytest.raises(InvalidArgument) as refused:
+            store.scoped(**{level: wrong})  # type: ignore[arg-type]
+        assert str(refused.value) == (
+            f"{level}: non-empty text expected, got {shown}; leave it out for what is shared"
+        )
+    for wrong in ("a\nb", "a\u0085b", "a\u2028b", "x" * 257):
+        with pytest.raises(InvalidArgument, match=level):
+            store.scoped(**{level: wrong}).query()
+
+
+def test_without_names_only_own_is_nothing(store: ChronoStore) -> None:
+    with pytest.raises(InvalidArgument, match="shared"):
+        store.scoped(shared=False)
+
+
+def test_what_is_made_carries_the_scope(store: ChronoStore) -> None:
+    ann = store.scoped(user="ann", session="s1")
+    ann.upsert(ChronoRecord(id="A", data={"a": 1}))
+    ann.upsert_many([{"id": f"B-{n}", "data": {"0": n, "z": n}} for n in range(700)])
+    record = store.everyone().get("A")
+    assert record is not None and record.data == {"@scope": {"session": "s1", "user": "ann"}, "a": 1}
+    many = [store.everyone().get(f"B-{n}") for n in range(700)]
+    assert all(one is not None and one.data["@scope"] == {"session": "s1", "user": "ann"} for one in many)
+    assert store.chain_valid()
+
+
+def test_a_given_scope_must_be_that_of_the_handle(store: ChronoStore) -> None:
+    ann = store.scoped(user="ann")
+    ann.upsert({"id": "A", "data": {"@scope": {"user": "ann"}}})
+    for handle, given in (
+        (ann, {"user": "bob"}),
+        (ann, {"user": "ann", "session": "s"}),
+        (ann, None),
+        (store, {"user": "ann"}),
+        (store, {}),
+    ):
+        with pytest.raises(InvalidRecord) as refused:
+            handle.upsert({"id": "B", "data": {"@scope": given}})
+        assert refused.value.path == "data.@scope"
+    assert store.everyone().get("B") is None
+
+
+def test_everyone_writes_what_a_row_says_if_it_is_a_scope(store: ChronoStore) -> None:
+    everyone = store.everyone()
+    everyone.upsert({"id": "A", "data": {"@scope": {"user": "ann"}}})
+    assert store.scoped(user="ann").get("A") is not None and store.get("A") is None
+    for wrong in (None, {}, [], "ann", {"user": ""}, {"user": None}, {"name": "ann"}, {"user": "a\nb"}):
+        with pytest.raises(InvalidRecord) as refused:
+            everyone.upsert({"id": "B", "data": {"@scope": wrong}})
+        assert refused.value.path == "data.@scope"
+    for other in ({}, {"@scope": {"user": "bob"}}):
+        with pytest.raises(InvalidRecord, match="born with"):
+            everyone.upsert({"id": "A", "data": other})
+    with pytest.raises(InvalidRecord, match="born with"):
+        everyone.upsert_many([{"id": "C"}, {"id": "C", "data": {"@scope": {"user": "bob"}}}])
+    assert everyone.get("C") is None
+
+
+def test_what_is_malformed_in_a_log_is_seen_by_nobody_else(tmp_path: Path, log: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "SHARED"})
+    wrong = [None, [], "ann", {"user": ""}, {"user": "ann", "x": 1}]
+    lines = log.read_bytes().splitlines()
+    for number, scope in enumerate(wrong):
+        event = json.loads(lines[0])
+        event["record"] |= {"id": f"W-{number}", "data": {"@scope": scope}}
+        event |= {"record_id": f"W-{number}", "seq": len(lines) + 1}
+        lines.append(json.dumps(event).encode())
+    log.write_bytes(chained(lines))
+    with ChronoStore(tmp_path) as store:
+        for handle in (store, store.scoped(user="ann"), store.scoped(user="ann", agent="x", session="y")):
+            assert [record.id for record in handle.query()] == ["SHARED"]
+            assert handle.get("W-0") is None and not handle.history("W-0")
+            assert {hit.record.id for hit in handle.search("W-0 SHARED")} <= {"SHARED"}
+        assert len(store.everyone().query()) == 1 + len(wrong)
+
+
+def test_a_scope_that_a_foreign_line_took_away_leaves_the_past_unseen(tmp_path: Path, log: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.scoped(user="ann").upsert({"id": "A", "label": "ann's secret"})
+    lines = log.read_bytes().splitlines()
+    event = json.loads(lines[0])
+    event["record"] |= {"data": {}, "label": "public now"}
+    lines.append(json.dumps(event | {"seq": 2}).encode())
+    log.write_bytes(chained(lines))
+    with ChronoStore(tmp_path) as store:
+        assert labels(store) == {"public now"} and not labels(store.scoped(user="ann", shared=False))
+        assert [event.seq for event in store.history("A")] == [2]
+        assert store.as_of(1).get("A") is None
+        past = store.scoped(user="ann").as_of(1).get("A")
+        assert past is not None and past.label == "ann's secret"
+
+
+def test_a_handle_goes_on_when_its_store_was_closed(store: ChronoStore) -> None:
+    ann = store.scoped(user="ann")
+    ann.upsert({"id": "A"})
+    store.close()
+    ann.upsert({"id": "B"})
+    assert [record.id for record in ann.query()] == ["A", "B"]
+
+
+def test_without_a_name_gives_the_wider_handle(store: ChronoStore) -> None:
+    now = store.scoped(user="ann", session="s1")
+    now.without("session").upsert({"id": "A"})
+    assert store.scoped(user="ann", session="s2").get("A") is not None
+    with pytest.raises(InvalidArgument):
+        now.without("tenant")
+
+
+def test_who_was_never_written_for_is_unknown(store: ChronoStore) -> None:
+    store.scoped(user="ann").upsert({"id": "A"})
+    assert store.scoped(user="ann", must_exist=True).known
+    with pytest.raises(UnknownScope, match="user=anm"):
+        store.scoped(user="anm", must_exist=True)
+
+
+def test_scopes_are_listed_in_pages(store: ChronoStore) -> None:
+    scopes = filled(store)
+    pages: list[Scope] = []
+    while page := store.scopes(after=pages[-1] if pages else None, limit=5):
+        assert all(listed.records == 1 for listed in page)
+        pages += [listed.scope for listed in page]
+    assert len(pages) == len(scopes) == len(set(pages))
+    assert {tuple(sorted(scope.to_dict().items())) for scope in pages} == {
+        tuple(sorted(names.items())) for names in scopes
+    }
+
+
+def test_embeddings_are_of_their_records_scope(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    store.upsert({"id": "S"})
+    store.attach("S", [0.0, 1.0], model="m")
+    for handle, name in ((ann, "A"), (bob, "B")):
+        handle.upsert({"id": name})
+        handle.attach(name, [1.0, 0.0])
+    assert [near.record_id for near in ann.nearest([1.0, 0.0], k=5)] == ["A", "S"]
+    assert [hit.record.id for hit in bob.search(vector=[1.0, 0.0])] == ["B", "S"]
+    assert [near.record_id for near in store.nearest([1.0, 0.0], k=5)] == ["S"]
+    assert bob.embedding("A") is None and ann.embedding("A") is not None
+    for name, refusal in (("B", UnknownRecord), ("S", OutOfScope), ("NOBODY", InvalidRecord)):
+        with pytest.raises(refusal):
+            ann.attach(name, [0.5, 0.5])
+    with pytest.raises(OutOfScope):
+        ann.detach("S")
+    with pytest.raises(UnknownRecord):
+        ann.detach("B")
+    assert len(store.everyone().nearest([1.0, 0.0], k=5)) == 3
+
+
+def test_scopes_survive_compaction_and_reopening(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        scopes = filled(store)
+        store.compact()
+    with ChronoStore(tmp_path) as store:
+        for given in scopes:
+            expected = {f"tea of {n}" for n, carried in enumerate(scopes) if seen(carried, given)}
+            assert labels(store.scoped(**given)) == expected
+
+
+def test_a_file_is_loaded_into_the_scope(tmp_path: Path, store: ChronoStore) -> None:
+    rows = tmp_path / "rows.ndjson"
+    rows.write_text("".join(json.dumps({"id": f"R-{n}"}) + "\n" for n in range(50)))
+    store.scoped(user="ann").ingest(rows)
+    assert store.record_count() == 0 and store.scoped(user="ann").record_count() == 50
