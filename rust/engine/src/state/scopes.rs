@@ -138,12 +138,6 @@ impl Directory {
         Ok(self.members[SHARED as usize].slots.try_reserve(records)?)
     }
 
-    /// How many scopes have a record, what is shared and what is malformed not counted.
-    pub fn len(&self) -> usize {
-        let named = &self.members[GIVEN..];
-        named.iter().filter(|members| !members.slots.is_empty()).count()
-    }
-
     /// The slots of the records of a scope, ascending.
     pub fn slots(&self, scope: u32) -> &[u32] {
         self.members.get(scope as usize).map_or(&[], |members| &members.slots)
