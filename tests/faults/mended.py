@@ -1,6 +1,7 @@
 """After any single damage and a repair: is everything true that something in the folder proves?
 
-Every third time the log is struck where it hurts most instead, at its beginning or its end: `strikes.py`.
+Every third time the log is struck where it hurts most instead, at its beginning or its end, and every fifth
+time between two lines: `strikes.py`.
 
 Small stores of every make are damaged in one place, at random, in one file: bits, bytes, lines, whole
 files. Then they are repaired and compared with books of what they held. A record must have its true
@@ -271,6 +272,22 @@ def of_strike(truth: Truth, told: dict[str, Any], project: Path) -> list[str]:
     return wrong
 
 
+def of_seam(truth: Truth, seam: strikes.Seam, told: dict[str, Any], project: Path) -> list[str]:
+    """The same where two lines grew together: each that lost no byte is whole, and so is what it wrote."""
+    wrong = of_strike(truth, told, project)
+    records, _ = held(project)
+    other = differing(truth, records)
+    if not seam.torn and (other or told["lost"]):
+        wrong.append(f"nothing but a newline was struck, and {other[:3]} changed: {told['lost'][:2]}")
+    # What a lost line opened, or started from, is more than what it spoke of.
+    if not seam.torn & {"__begin__", "__compact__", "__adopt__"}:
+        held_back = {name: strikes.unmarked(records.get(name)) for name in set(other) - seam.torn}
+        apart = sorted(name for name, record in held_back.items() if record != truth.records.get(name))
+        if apart:
+            wrong.append(f"{apart[:3]} are other than they were, and only {sorted(seam.torn)} lost bytes")
+    return wrong
+
+
 def repaired(project: Path, outcome: harness.Outcome) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -295,15 +312,18 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
         def once(number: int) -> list[str]:
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(whole, broken)
-            struck = ""
-            if what == "foreign" or dice.randrange(3) == 0:
-                struck = strikes.strike(broken / FOLDER, dice, has_copy=bool(truth.copied))
-            done = Damage("events.wal", struck, False) if struck else damage(broken, dice)
+            log, struck, seam = broken / FOLDER, "", None
+            if dice.randrange(5) == 0:
+                seam = strikes.strike_seam(log, dice)
+            elif what == "foreign" or dice.randrange(3) == 0:
+                struck = strikes.strike(log, dice, has_copy=bool(truth.copied))
+            words = seam.what if seam else struck
+            done = Damage("events.wal", words, False) if words else damage(broken, dice)
             if done is None:
                 return []
             outcome.count(
                 "struck"
-                if struck
+                if words
                 else "in the log"
                 if done.name == "events.wal"
                 else f"in {done.name.split('/')[0]}"
@@ -313,7 +333,10 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
                 outcome.count("healed", told["healed"])
                 outcome.count("repairs", bool(told["damage"]))
                 outcome.count("with something lost", bool(told["lost"]))
-                wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
+                if seam:
+                    wrong = of_seam(truth, seam, told, broken)
+                else:
+                    wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
             except (ChronoError, OSError) as error:
                 wrong = [f"{type(error).__name__}: {error}"]
             return [f"{what}, {done}: {one}" for one in wrong]

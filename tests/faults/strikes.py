@@ -1,4 +1,5 @@
-"""Where does it hurt a log most to be struck? At its beginning, which names what came before, and at its end.
+"""Where does it hurt a log most to be struck? At its beginning, which names what came before, at its end, and
+at a newline, which holds two lines apart.
 
 Each strike leaves everything else in the folder whole, but for the newest archive at times: so whatever the
 log started from can be found again, and lines that a backup holds too.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,41 @@ def unmarked(record: dict[str, Any] | None) -> dict[str, Any] | None:
     return record | {"data": data} | ({"status": held["status"]} if held else {})
 
 
+@dataclass(frozen=True)
+class Seam:
+    """A place between two lines that was struck, and the records of those that lost bytes there."""
+
+    what: str
+    torn: frozenset[str]
+
+
+def strike_seam(home: Path, dice: random.Random) -> Seam:
+    """Strike the log at a newline: it is altered, or lost, alone or with bytes of the lines on both sides."""
+    path = home / LOG
+    lines = path.read_bytes().splitlines(keepends=True)
+    ends = [sum(map(len, lines[: number + 1])) - 1 for number in range(len(lines))]
+    # The lines behind the last one of a backup are followed by nothing that leads back to it.
+    likely = [0, len(lines) - 1, *([backed_up(home) - 1] if (home / "backup").exists() else [])]
+    chosen = [number for number in likely if number < len(lines)]
+    number = dice.choice(chosen) if dice.randrange(2) else dice.randrange(len(lines))
+    if not (home / "synced").exists():
+        # Nothing tells a last line without its newline from one that nobody finished.
+        number = min(number, len(lines) - 2)
+    before, behind = dice.choice(
+        ((0, 0), (0, 0), (1, 0), (0, 1), (9, 0), (0, 60), (30, 0), (20, 44), (64, 64))
+    )
+    start, end = ends[number] - before, ends[number] + 1 + behind
+    data = path.read_bytes()
+    count = dice.choice((0, 1, before + 1 + behind, 5))
+    instead = dice.choice((bytes(count), b"J" * count, dice.randbytes(count).replace(b"\n", b"?")))
+    path.write_bytes(data[:start] + instead + data[end:])
+    spoken = [(lines[number], before)] + [(line, behind) for line in lines[number + 1 : number + 2]]
+    torn = {json.loads(line)["record_id"] for line, lost in spoken if lost}
+    return Seam(
+        f"seam behind line {number + 1}, {before}+1+{behind} bytes, {instead!r} instead", frozenset(torn)
+    )
+
+
 def strike(home: Path, dice: random.Random, *, has_copy: bool) -> str:
     """Strike the log once, or twice; says how."""
     path = home / LOG
@@ -76,7 +113,7 @@ def strike(home: Path, dice: random.Random, *, has_copy: bool) -> str:
     data = bytearray(b"".join(lines))
     ways = ["zeros", "hole", "lines", "junk", "newline", "archive", "both ends"]
     if has_copy:
-        ways = ["cut", "zero end", "middle", "no newline"]
+        ways = ["cut", "zero end", "middle", "no newline", "front", "zero front"]
     what = dice.choice(ways)
     match what:
         case "zeros":
@@ -114,6 +151,11 @@ def strike(home: Path, dice: random.Random, *, has_copy: bool) -> str:
             end = dice.randrange(begin + 1, len(lines))
             lines[begin:end] = [b"rubbish\n"] * dice.randrange(4)
             data[:] = b"".join(lines)
+        case "front":
+            data[:] = b"".join(lines[dice.randrange(1, len(lines)) :])
+        case "zero front":
+            end = sum(map(len, lines[: dice.randrange(1, len(lines))])) - dice.randrange(2)
+            data[:end] = bytes(end)
         case _:
             lines[-2:] = [b"rubbish\n", lines[-1][:-1]]
             data[:] = b"".join(lines)

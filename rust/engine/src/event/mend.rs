@@ -12,7 +12,7 @@ pub use super::trial::{Budget, Neighbours, mend_bytes};
 use crate::digest::Hex;
 
 /// How a line of our own form begins, and what stands between its hash and its payload.
-const OPENING: &[u8] = b"{\"hash\":\"";
+pub(super) const OPENING: &[u8] = b"{\"hash\":\"";
 /// The same in a line with spaces: a space does no harm, so this is never ours with one byte too many.
 const SPACED_OPENING: &[u8] = b"{\"hash\": \"";
 const HASH_END: usize = OPENING.len() + 64;
@@ -21,6 +21,11 @@ const PAYLOAD: usize = HASH_END + 2;
 /// The lines, each with its newline, that a damaged line was before one of its bytes was lost; `None` if that is not what
 /// happened to it, or if the search would take too long.
 pub fn mend(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<Vec<u8>> {
+    // No line holds such a byte, unless it was altered: with two of them the search would be in vain.
+    let is_strange = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\r');
+    if line.iter().filter(is_strange).nth(1).is_some() {
+        return None;
+    }
     split(line, neighbours)
         .or_else(|| mend_own(line, neighbours, budget).map(ended))
         .or_else(|| spelling::mend(line, neighbours, budget).map(ended))
@@ -234,6 +239,11 @@ mod tests {
         let mut twice = altered;
         twice[120] ^= 1;
         assert_eq!(mend(&twice, Neighbours::default(), &mut Budget::of(10_000_000)), None);
+        let mut zeroed = whole.clone();
+        zeroed[100..102].fill(0);
+        let mut budget = Budget::of(10_000_000);
+        assert_eq!(mend(&zeroed, Neighbours::default(), &mut budget), None);
+        assert_eq!(budget.for_one_line(), 2_500_000, "nothing was tried");
         let mut costly = whole;
         costly[100] ^= 1;
         assert_eq!(mend(&costly, Neighbours::default(), &mut Budget::of(10)), None);

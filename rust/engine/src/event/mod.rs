@@ -1,7 +1,8 @@
 //! What happened?
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
-//! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`stamp`] spells moments in time. The law is `docs/format.md`.
+//! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]
+//! finds events in a line that lost its newline; [`stamp`] spells moments in time. The law is `docs/format.md`.
 
 pub mod act;
 pub mod draft;
@@ -9,6 +10,7 @@ pub mod draft_value;
 pub mod faces;
 pub mod line;
 pub mod mend;
+pub mod parts;
 mod spelling;
 pub mod stamp;
 mod trial;

@@ -19,10 +19,10 @@ use crate::state::State;
 use crate::verify::{Nobody, Walk, finding};
 use crate::wal::synced::Synced;
 
-use super::ended::Ended;
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
 use super::on_hold::ReadLog;
+use super::parted::Parted;
 use crate::store::files::proofs::{copies_of_logs, other_logs, own_hint};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost};
@@ -74,8 +74,9 @@ impl CureSearch<'_> {
     pub fn find(&self, unproven: bool) -> Result<Cure> {
         let hint = own_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
-        let has_events = |log: &&OpenLog| log.walk.mark().events > 0;
-        if let Some(log) = self.log.open().filter(|_| !is_lost).filter(has_events) {
+        if let Some(log) = self.log.open().filter(|_| !is_lost)
+            && self.holds_event(log, hint).at(self.site.layout.log())?
+        {
             return self.cure_of(Arc::clone(&log.file), hint, unproven);
         }
         match (self.copy_of_lost_log(hint)?, self.log.open()) {
@@ -97,7 +98,7 @@ impl CureSearch<'_> {
 
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let path = self.site.layout.log().to_owned();
-        let (log, gaps) = self.gaps_of(log).at(&path)?;
+        let (log, gaps) = self.gaps_of(log, hint).at(&path)?;
         let healed = match gaps.are_changed() {
             false => None,
             true => Some(gaps.write(&self.site.disk, &*log, &self.site.layout)?),
@@ -166,24 +167,34 @@ impl CureSearch<'_> {
         })
     }
 
-    /// The gaps of a log, mended. A last line that lost nothing but its newline is whole, whatever stands before it.
-    fn gaps_of(&self, log: Arc<dyn DiskFile>) -> io::Result<(Arc<dyn DiskFile>, Gaps)> {
-        let find = |log: &dyn DiskFile| -> io::Result<Gaps> {
-            let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, log, self.threads)?;
+    /// The gaps of a log, mended; with the log in which whole events stand on lines of their own, if some had grown together
+    /// with others, or had lost their newline at its end.
+    fn gaps_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>) -> io::Result<(Arc<dyn DiskFile>, Gaps)> {
+        let mut gaps = self.gaps_in(&*log)?;
+        let Some(parted) = self.parted(&log, &gaps, hint)? else {
             gaps.mend();
-            Ok(gaps)
+            return Ok((log, gaps));
         };
-        let gaps = find(&*log)?;
+        let parted = Arc::new(parted);
+        let mut gaps = self.gaps_in(&*parted)?;
+        gaps.parted = Some(Arc::clone(&parted));
+        gaps.mend();
+        Ok((parted, gaps))
+    }
+
+    fn gaps_in(&self, log: &dyn DiskFile) -> io::Result<Gaps> {
+        Gaps::find(&*self.site.disk, &self.site.layout, log, self.threads)
+    }
+
+    fn parted(&self, log: &Arc<dyn DiskFile>, gaps: &Gaps, hint: Option<Synced>) -> io::Result<Option<Parted>> {
         let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
-        if is_damaged
-            && !gaps.end_is_filled()
-            && let Some(ended) = Ended::of(&log)?
-        {
-            let mut gaps = find(&ended)?;
-            gaps.is_ended = true;
-            return Ok((Arc::new(ended), gaps));
-        }
-        Ok((log, gaps))
+        Parted::of(log, &gaps.torn(is_damaged), hint.map(|hint| hint.head))
+    }
+
+    /// Whether a log holds an event, be it in a line with others.
+    fn holds_event(&self, log: &OpenLog, hint: Option<Synced>) -> io::Result<bool> {
+        let is_read = log.walk.mark().events > 0;
+        Ok(is_read || self.parted(&log.file, &self.gaps_in(&*log.file)?, hint)?.is_some())
     }
 
     /// The log is lost, but another folder may hold it: a backup, or what was set aside. The one is taken that the hint

@@ -113,14 +113,15 @@ pub(in crate::store) struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Finds the chain in a log, with what copies of it have; `head` is the hash of the event that was synced last.
+    /// Finds the chain in a log, with what copies of it have, and with what is known of its first event and of the one that
+    /// was synced last.
     ///
     /// # Errors
     /// What the disk says.
     pub fn of(
         log: &'a dyn DiskFile,
         copies: &'a [Arc<dyn DiskFile>],
-        head: Option<Hex>,
+        known: Option<Synced>,
         threads: usize,
     ) -> io::Result<Self> {
         let mut layer = Self {
@@ -136,7 +137,11 @@ impl<'a> Layer<'a> {
             end: 0,
         };
         layer.scan(&Cuts::default(), true)?;
+        let head = known.map(|synced| synced.head);
         let mut cuts = Cuts::of(&layer.runs, head);
+        if let Some(synced) = known {
+            cuts.cut_behind(&synced.first);
+        }
         layer.find(&cuts, head)?;
         if layer.divide_by_copies(&mut cuts)? {
             layer.find(&cuts, head)?;
@@ -147,6 +152,11 @@ impl<'a> Layer<'a> {
     /// Whether the chain is there from its first event to the one that was synced last, and beyond.
     pub fn is_whole(&self, head: Option<Hex>) -> bool {
         !self.route.is_broken() && (head.is_none() || self.route.anchor.is_some())
+    }
+
+    /// Whether the event that was synced last was found.
+    pub fn is_anchored(&self) -> bool {
+        self.route.anchor.is_some()
     }
 
     /// Whether the event that was synced last stands only in a copy.

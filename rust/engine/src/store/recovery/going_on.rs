@@ -59,6 +59,15 @@ impl Layer<'_> {
         Ok(())
     }
 
+    /// Takes the first event of a log from a copy, if the log has lost it: its hash proves it, and what the log starts from.
+    pub fn begin_in_copies(&mut self, first: Hex) {
+        let is_lost = self.route.steps.first().is_some_and(|step| !step.follows);
+        let is_it = |run: &LineRun| run.source > 0 && run.prev.is_none() && run.last == first;
+        if let Some(run) = self.runs.iter().position(is_it).filter(|_| is_lost) {
+            self.route.steps.insert(0, RouteStep { run, follows: true });
+        }
+    }
+
     /// Whether something was there behind the last line of the chain.
     fn may_have_gone_on(&self, last: &RouteStep, missed: Option<&Synced>, length: u64) -> bool {
         let run = &self.runs[last.run];

@@ -19,6 +19,7 @@ use crate::origin::beginning_of;
 
 use super::gaps::{BadLine, Elsewhere, Gap, Layer};
 use super::losses::Lost;
+use super::parted::{Parted, TornLines};
 use crate::store::files::proofs::{other_logs, own_hint, was_restored};
 use crate::store::load::found::missed_end;
 
@@ -34,8 +35,10 @@ pub(in crate::store) struct Gaps {
     promised: u64,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
-    /// A newline was added to its end, which is to be written too.
-    pub is_ended: bool,
+    /// Behind the last newline.
+    end: u64,
+    /// The log that is read, if lines were parted in it.
+    pub parted: Option<Arc<Parted>>,
     copies: Vec<Arc<dyn DiskFile>>,
 }
 
@@ -66,16 +69,16 @@ impl Gaps {
         let speaks_of_it = hint != Hint::None;
         let head = known.map(|synced| synced.head);
         let mut copies = Vec::new();
-        let mut layer = Layer::of(log, &[], head, threads)?;
+        let mut layer = Layer::of(log, &[], known, threads)?;
         if !layer.is_whole(head) || layer.is_damaged(length) {
             copies = other_logs(disk, layout)?;
-            layer = Layer::of(log, &copies, head, threads)?;
+            layer = Layer::of(log, &copies, known, threads)?;
             if layer.ends_in_copy() && !speaks_of_it && !layer.meets_log() {
                 // What was synced was another log.
                 layer = Layer::of(log, &copies, None, threads)?;
             }
         }
-        let highest_seq = layer.highest_seq;
+        let (highest_seq, end) = (layer.highest_seq, layer.end);
         let promised = hint.promised().unwrap_or(0);
         // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         let mut cut_line = None;
@@ -95,6 +98,9 @@ impl Gaps {
             Hint::None => missed_end(known, &beginning_of(log, length)?, highest_seq),
             Hint::Synced(_) => None,
         };
+        if let Some(synced) = known.filter(|_| layer.is_anchored() || missed.is_some()) {
+            layer.begin_in_copies(synced.first);
+        }
         if !was_restored(disk, layout) {
             layer.go_on_in_copies(missed.as_ref(), length)?;
         }
@@ -105,23 +111,40 @@ impl Gaps {
             length,
             promised,
             highest_seq,
-            is_ended: false,
+            end,
+            parted: None,
             copies,
         })
     }
 
-    /// Whether what stands behind the last newline, if anything, was brought back.
-    pub fn end_is_filled(&self) -> bool {
-        self.gaps
-            .last()
-            .is_some_and(|gap| gap.end == self.length && gap.filling.is_some())
+    /// The lines that cannot be read where something is lost; with its end, those bytes too that nobody knows to be a line.
+    pub fn torn(&self, with_end: bool) -> Vec<TornLines> {
+        let unreadable = |gap: &Gap| {
+            let lines = gap.bad.iter().filter(|line| !line.is_whole);
+            lines.map(|line| line.offset).collect::<Vec<u64>>()
+        };
+        let holes = self.gaps.iter().filter_map(|gap| Some((gap, gap.hole?)));
+        let mut torn: Vec<TornLines> = holes
+            .map(|(gap, hole)| TornLines {
+                offsets: unreadable(gap),
+                next: hole.after,
+            })
+            .collect();
+        let is_known = torn.iter().any(|lines| lines.offsets.contains(&self.end));
+        if with_end && !is_known && self.end < self.length {
+            torn.push(TornLines {
+                offsets: vec![self.end],
+                next: None,
+            });
+        }
+        torn
     }
 
     /// Whether what the log began with stays lost.
     pub fn lose_the_first(&self) -> bool {
         self.gaps
             .first()
-            .is_some_and(|gap| gap.start == 0 && gap.filling.is_none())
+            .is_some_and(|gap| gap.start == 0 && gap.first.is_empty() && gap.filling.is_none())
     }
 
     /// Looks for what was lost in the gaps, by trying.
@@ -132,6 +155,12 @@ impl Gaps {
                 gap.filling = Some(Vec::new());
                 continue;
             };
+            let is_scrap = |line: &BadLine| self.parted.as_ref().is_some_and(|log| log.is_scrap(line.offset));
+            if gap.goes_on_before() && gap.bad.iter().all(is_scrap) {
+                // The events on both sides follow from each other: nothing was lost with it.
+                gap.filling = Some(Vec::new());
+                continue;
+            }
             if gap.goes_on_before() {
                 // Who wrote behind a damaged end linked to the last good line: that does not tell what stood between.
                 neighbours.after = None;
@@ -156,22 +185,32 @@ impl Gaps {
     /// Where lines are lost of which nothing tells that they ever were part of the chain, once the other gaps are filled.
     pub fn doubtful(&self) -> Vec<u64> {
         let is_told = |lost: &Lost| lost.is_linked || lost.offset < self.promised;
-        let lost = self.lost().into_iter().filter(|lost| !is_told(lost));
+        let lost = self.losses().into_iter().filter(|lost| !is_told(lost));
         lost.map(|lost| lost.healed_offset).collect()
     }
 
     /// How many gaps were filled.
     pub fn filled(&self) -> u64 {
-        self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
+        let parted = self.parted.as_ref().map_or(0, |log| log.lines);
+        parted + self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
     }
 
     /// Whether the log reads differently once it is written with its gaps filled.
     pub fn are_changed(&self) -> bool {
-        self.is_ended || self.gaps.iter().any(|gap| gap.instead().is_some())
+        self.parted.is_some() || self.gaps.iter().any(|gap| gap.instead().is_some())
     }
 
-    /// The events that stay lost.
+    /// The events that stay lost, each with its place in the log as it stands.
     pub fn lost(&self) -> Vec<Lost> {
+        let mut found = self.losses();
+        for (lost, log) in found.iter_mut().zip(self.parted.iter().cycle()) {
+            let (offset, newlines) = log.place(lost.offset);
+            (lost.offset, lost.line) = (offset, lost.line.saturating_sub(newlines));
+        }
+        found
+    }
+
+    fn losses(&self) -> Vec<Lost> {
         let (mut found, mut shift) = (Vec::new(), 0);
         for gap in &self.gaps {
             if gap.filling.is_none() {

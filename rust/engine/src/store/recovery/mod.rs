@@ -14,7 +14,7 @@ pub(in crate::store) mod gaps;
 
 pub(in crate::store) mod going_on;
 
-pub(in crate::store) mod ended;
+pub(in crate::store) mod parted;
 
 pub(in crate::store) mod seeming;
 

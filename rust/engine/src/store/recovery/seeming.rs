@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::event::Op;
 use crate::event::act::Act;
 use crate::event::faces::{VECTORS, acting_prefixes, face_of, prefixes_beside, rules_of};
+use crate::event::parts::end_of_object;
 use crate::json::{self, Value};
 use crate::state::unspelled;
 
@@ -71,7 +72,7 @@ fn acts_in(line: &[u8]) -> Option<(Vec<String>, bool)> {
     let ids: Vec<String> = ids_of_event(line).into_iter().filter(is_act).collect();
     let id = ids.first()?;
     let (mut told, mut whole) = (Vec::new(), 0);
-    for record in values_of(line, b"\"record\"").filter_map(|(_, at)| object_at(line, at)) {
+    for record in values_of(line, b"\"record\"").filter_map(|(_, at)| Some(&line[at..end_of_object(line, at)?])) {
         let mentions = Act::read(id.as_bytes(), record)
             .map(|act| act.mentions())
             .unwrap_or_default();
@@ -86,26 +87,6 @@ fn acts_in(line: &[u8]) -> Option<(Vec<String>, bool)> {
         told.extend(named.flat_map(|name| prefixes.iter().map(move |prefix| format!("{prefix}:{name}"))));
     }
     Some((told, whole == ids.len()))
-}
-
-/// The object that begins at a place, if it ends.
-fn object_at(line: &[u8], at: usize) -> Option<&[u8]> {
-    let (mut depth, mut end) = (0, at);
-    loop {
-        match line.get(end)? {
-            b'"' => {
-                end = json::end_of_string(line, end)?;
-                continue;
-            }
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            _ => {}
-        }
-        end += 1;
-        if depth <= 0 {
-            return Some(&line[at..end]);
-        }
-    }
 }
 
 /// How many events a line seems to have been, by what they are of.
