@@ -30,6 +30,9 @@ FOLDER = ".chronomemory"
 #: Files whose damage costs nothing, for nothing stands on them.
 FREE = ("snapshot.json", "synced", "index/", "lock", "care.lock", "backup/")
 
+#: What stands in batches or acts that are struck.
+SPELLED = ("belief", "block:", "bedge:", "config:")
+
 
 @dataclass
 class Truth:
@@ -96,6 +99,10 @@ def make(project: Path, what: str, seed: str) -> Truth:
         return truth
     with ChronoStore(project) as store:
         write_some(store, dice, 12)
+        if "withdrawn" in what:
+            strikes.withdraw_some(store, dice)
+        if "acts" in what:
+            strikes.tell_some(store, dice)
         if "vectors" in what:
             attach_some(store, dice, 12)
         if "backup" in what:
@@ -132,7 +139,11 @@ MAKES = (
     "compacted twice, vectors",
     "foreign",
     "foreign, adopted",
+    "withdrawn",
+    "acts",
 )
+#: What is struck in stores of these makes, and nothing else: whatever is other then, must be marked.
+MARKED = {"withdrawn": strikes.strike_newline, "acts": strikes.strike_act}
 
 
 @dataclass(frozen=True)
@@ -271,6 +282,14 @@ def of_strike(truth: Truth, told: dict[str, Any], project: Path) -> list[str]:
     return wrong
 
 
+def of_marks(truth: Truth, project: Path) -> list[str]:
+    """The same where what is left of the log spells every record that it lost something of."""
+    records, _ = held(project)
+    other = [name for name in differing(truth, records) if name in records and name.startswith(SPELLED)]
+    unnamed = [name for name in other if not is_marked(records[name])]
+    return [f"{unnamed[:3]} are other than they were, and not marked"] if unnamed else []
+
+
 def repaired(project: Path, outcome: harness.Outcome) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -296,7 +315,9 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(whole, broken)
             struck = ""
-            if what == "foreign" or dice.randrange(3) == 0:
+            if what in MARKED:
+                struck = MARKED[what](broken / FOLDER, dice)
+            elif what == "foreign" or dice.randrange(3) == 0:
                 struck = strikes.strike(broken / FOLDER, dice, has_copy=bool(truth.copied))
             done = Damage("events.wal", struck, False) if struck else damage(broken, dice)
             if done is None:
@@ -314,6 +335,7 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
                 outcome.count("repairs", bool(told["damage"]))
                 outcome.count("with something lost", bool(told["lost"]))
                 wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
+                wrong += of_marks(truth, broken) if what in MARKED else []
             except (ChronoError, OSError) as error:
                 wrong = [f"{type(error).__name__}: {error}"]
             return [f"{what}, {done}: {one}" for one in wrong]
