@@ -24,7 +24,7 @@ import harness
 import numpy as np
 import strikes
 from chronomemory import ChronoStore
-from chronomemory.errors import ChronoError, LogCorrupted
+from chronomemory.errors import ChronoError, LogCorrupted, UnknownSpace
 
 FOLDER = ".chronomemory"
 #: Files whose damage costs nothing, for nothing stands on them.
@@ -57,7 +57,11 @@ def held(project: Path) -> tuple[dict[str, dict[str, Any]], dict[str, bytes]]:
             records = {row["id"]: row for row in store.export_records(status="")}
             vectors = {}
             for name in records:
-                row = store.embedding(name) if store.spaces() else None
+                try:
+                    row = store.embedding(name)
+                except UnknownSpace:
+                    # Blocks keep theirs in a space of their own.
+                    row = None
                 if row is not None:
                     vectors[name] = np.asarray(row).tobytes()
     return records, vectors
