@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,3 +54,32 @@ def test_what_a_compaction_takes_away_is_no_damage(tmp_path: Path, keep: str) ->
                     assert keep == "drop"
             assert other.returncode == 0, other.stderr and other.stderr.read()
         assert store.verify().valid
+
+
+def test_a_compaction_is_not_disturbed_by_those_who_ask_for_the_past(tmp_path: Path) -> None:
+    """Each makes the index of the archive that came last, and all at the same time."""
+    is_done = threading.Event()
+
+    def ask() -> int:
+        asked = 0
+        while not is_done.is_set():
+            with ChronoStore(tmp_path, lock_timeout=60) as reader:
+                reader.history("R1")
+            asked += 1
+        return asked
+
+    with ChronoStore(tmp_path, lock_timeout=60) as store, ThreadPoolExecutor(3) as pool:
+        store.upsert(ChronoRecord(id="R1", label="v0"))
+        readers = [pool.submit(ask) for _ in range(3)]
+        try:
+            for number in range(1, 25):
+                store.upsert(ChronoRecord(id="R1", label=f"v{number}"))
+                store.compact()
+        finally:
+            is_done.set()
+        assert all(reader.result() for reader in readers)
+        assert len(store.history("R1")) == 25
+        assert store.verify().valid
+        store.compact()
+    index = tmp_path / ".chronomemory" / "index"
+    assert not list(index.glob("*.tmp"))

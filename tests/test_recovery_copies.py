@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
+from chronomemory.errors import LogCorrupted
 from recovering import labels, quiet
 
 Lines = list[bytes]
@@ -151,3 +153,41 @@ def test_a_repair_does_not_undo_a_restore(tmp_path: Path, end: slice) -> None:
         store.restore(copy, damaged=True)
         store.repair()
         assert {store.get(f"R{number}").label for number in range(3)} == {"true"}
+
+
+@pytest.mark.parametrize("end", [slice(0, 100), slice(0, -1), slice(0, 0)])
+def test_a_copy_that_lost_its_last_line_says_so_when_it_is_back(
+    tmp_path: Path, home: Path, end: slice
+) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, range(4))
+        seq = store.wal_seq()
+        copy = Path(store.backup())
+        log = copy / "events.wal"
+        *whole, last = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(b"".join([*whole, last[end]]))
+        with pytest.raises(LogCorrupted):
+            store.restore(copy)
+        store.restore(copy, damaged=True)
+        (note,) = [note for note in store.verify().notes if "was cut" in note]
+        assert f"seq {seq}" in note
+        kept = re.search(r"quarantine/\S+-synced", note)
+        assert kept is not None
+        assert (home / kept.group()).is_file()
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert bool(told["lost"]) == (end == slice(0, 100))
+        assert bool(told["healed"]) == (end == slice(0, -1))
+        # Whoever goes on writing does not make it forgotten.
+        put(store, range(7, 8))
+        notes = store.verify().notes
+        assert any("was cut" in note or "repaired at event" in note for note in notes)
+
+
+def test_a_whole_copy_that_is_back_misses_nothing(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, range(4))
+        copy = store.backup()
+        put(store, range(2), "rolled back")
+        store.restore(copy, damaged=True)
+        assert not any("was cut" in note for note in store.verify().notes)

@@ -25,11 +25,14 @@ import harness
 import numpy as np
 import strikes
 from chronomemory import ChronoStore
-from chronomemory.errors import ChronoError, LogCorrupted
+from chronomemory.errors import ChronoError, LogCorrupted, UnknownSpace
 
 FOLDER = ".chronomemory"
 #: Files whose damage costs nothing, for nothing stands on them.
 FREE = ("snapshot.json", "synced", "index/", "lock", "care.lock", "backup/")
+
+#: What stands in batches or acts that are struck.
+SPELLED = ("belief", "block:", "bedge:", "config:")
 
 
 @dataclass
@@ -55,7 +58,11 @@ def held(project: Path) -> tuple[dict[str, dict[str, Any]], dict[str, bytes]]:
             records = {row["id"]: row for row in store.export_records(status="")}
             vectors = {}
             for name in records:
-                row = store.embedding(name) if store.spaces() else None
+                try:
+                    row = store.embedding(name)
+                except UnknownSpace:
+                    # Blocks keep theirs in a space of their own.
+                    row = None
                 if row is not None:
                     vectors[name] = np.asarray(row).tobytes()
     return records, vectors
@@ -97,6 +104,10 @@ def make(project: Path, what: str, seed: str) -> Truth:
         return truth
     with ChronoStore(project) as store:
         write_some(store, dice, 12)
+        if "withdrawn" in what:
+            strikes.withdraw_some(store, dice)
+        if "acts" in what:
+            strikes.tell_some(store, dice)
         if "vectors" in what:
             attach_some(store, dice, 12)
         if "backup" in what:
@@ -133,7 +144,11 @@ MAKES = (
     "compacted twice, vectors",
     "foreign",
     "foreign, adopted",
+    "withdrawn",
+    "acts",
 )
+#: What is struck in stores of these makes, and nothing else: whatever is other then, must be marked.
+MARKED = {"withdrawn": strikes.strike_newline, "acts": strikes.strike_act}
 
 
 @dataclass(frozen=True)
@@ -288,6 +303,14 @@ def of_seam(truth: Truth, seam: strikes.Seam, told: dict[str, Any], project: Pat
     return wrong
 
 
+def of_marks(truth: Truth, project: Path) -> list[str]:
+    """The same where what is left of the log spells every record that it lost something of."""
+    records, _ = held(project)
+    other = [name for name in differing(truth, records) if name in records and name.startswith(SPELLED)]
+    unnamed = [name for name in other if not is_marked(records[name])]
+    return [f"{unnamed[:3]} are other than they were, and not marked"] if unnamed else []
+
+
 def repaired(project: Path, outcome: harness.Outcome) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -313,7 +336,9 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(whole, broken)
             log, struck, seam = broken / FOLDER, "", None
-            if dice.randrange(5) == 0:
+            if what in MARKED:
+                struck = MARKED[what](log, dice)
+            elif dice.randrange(5) == 0:
                 seam = strikes.strike_seam(log, dice)
             elif what == "foreign" or dice.randrange(3) == 0:
                 struck = strikes.strike(log, dice, has_copy=bool(truth.copied))
@@ -337,6 +362,7 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
                     wrong = of_seam(truth, seam, told, broken)
                 else:
                     wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
+                wrong += of_marks(truth, broken) if what in MARKED else []
             except (ChronoError, OSError) as error:
                 wrong = [f"{type(error).__name__}: {error}"]
             return [f"{what}, {done}: {one}" for one in wrong]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chronomemory import _core
+from chronomemory import ChronoStore, DepGraph, _core
+from chronomemory.blocks import Memory
 
 LOG = "events.wal"
 STAMP = "2026-01-01T00:00:00.000000Z"
@@ -103,6 +104,61 @@ def strike_seam(home: Path, dice: random.Random) -> Seam:
     return Seam(
         f"seam behind line {number + 1}, {before}+1+{behind} bytes, {instead!r} instead", frozenset(torn)
     )
+
+
+def withdraw_some(store: ChronoStore, dice: random.Random) -> None:
+    """Withdraw beliefs that others rest on, each in one batch, and go on."""
+    for number in range(dice.randrange(1, 4)):
+        names = [f"belief {number}.{step}" for step in range(dice.randrange(1, 5))]
+        for name in names:
+            store.upsert({"id": name, "label": f"of {name}", "data": {"note": "x" * dice.randrange(300)}})
+        graph = DepGraph(store)
+        for name, ground in zip(names[1:], names, strict=False):
+            graph.add_edge(name, ground, "depends_on")
+        store.invalidate(names[0], "it was false")
+        if dice.randrange(2):
+            store.upsert({"id": f"then {number}", "label": "goes on"})
+
+
+def tell_some(store: ChronoStore, dice: random.Random) -> None:
+    """Let blocks hear how it went, which is one act for all of them, and their links and the clock."""
+    with Memory(store) as memory:
+        blocks = [memory.remember(f"the kettle of house {number} is blue").block_id for number in range(4)]
+        for _ in range(3):
+            memory.outcome(dice.sample(blocks, 3), dice.choice((0.1, 0.9)))
+            store.upsert({"id": f"between {dice.randrange(9)}"})
+
+
+def strike_newline(home: Path, dice: random.Random) -> str:
+    """Zero a stretch with a newline inside a batch: what is left of two lines, or of more, stands in one."""
+    path = home / LOG
+    data = bytearray(path.read_bytes())
+    places, inside, at = [], 0, 0
+    for line in bytes(data).splitlines(keepends=True):
+        event = json.loads(line)
+        at += len(line)
+        inside = event["record"]["events"] + 1 if event["op"] == "begin" else inside
+        if inside > 1:
+            places.append(at - 1)
+        inside -= 1
+    length = dice.choice((8, 40, 200, 512, 700, 1024))
+    start = max(0, dice.choice(places) - dice.randrange(length))
+    data[start : start + length] = bytes(len(data[start : start + length]))
+    path.write_bytes(data)
+    return f"{length} zeros over a newline at {start}"
+
+
+def strike_act(home: Path, dice: random.Random) -> str:
+    """Spoil the name that an act has in its line, and nothing of what it says."""
+    path = home / LOG
+    data = bytearray(path.read_bytes())
+    name = b'"record_id":"act:blocks"'
+    acts = [at for at in range(len(data)) if data.startswith(name, at)]
+    start = dice.choice(acts) + dice.randrange(len(name) - 2)
+    length = dice.randrange(2, 12)
+    data[start : start + length] = dice.choice((bytes(length), b"#" * length))
+    path.write_bytes(data)
+    return f"{length} bytes of the name of an act at {start}"
 
 
 def strike(home: Path, dice: random.Random, *, has_copy: bool) -> str:

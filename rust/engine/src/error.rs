@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::damage::Damage;
-use crate::disk::Stranger;
+use crate::disk::{NamedFault, Stranger};
 
 /// Everything the engine may answer instead of a result.
 #[derive(Debug, Error)]
@@ -164,10 +164,13 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An I/O failure at `path`, or at what stands in the way to it.
+    /// An I/O failure at `path`, or at the file that it names, or at what stands in the way to it.
     pub fn io(path: &Path, source: io::Error) -> Self {
-        let path = Stranger::in_error(&source).map_or(path, Stranger::path).to_owned();
-        Self::Io { path, source }
+        let (named, source) = NamedFault::apart(source);
+        Self::Io {
+            path: named.unwrap_or_else(|| path.to_owned()),
+            source,
+        }
     }
 
     /// The same failure for another caller whom it concerns too.

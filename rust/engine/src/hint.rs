@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
 use crate::error::{At, Error, Result};
 use crate::json;
 use crate::layout::Layout;
@@ -37,13 +37,14 @@ impl Hint {
 /// # Errors
 /// What the disk says.
 pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    let file = match disk.open(&layout.synced(), Access::Read) {
+    let path = layout.synced();
+    let file = match disk.open(&path, Access::Read) {
         Ok(file) => file,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault),
+        Err(fault) => return Err(fault).naming(&path),
     };
     let mut bytes = Vec::new();
-    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)?;
+    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).naming(&path)?;
     Ok(Synced::read(&bytes))
 }
 

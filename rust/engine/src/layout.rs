@@ -3,6 +3,7 @@
 mod shape;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use shape::{
     Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder, is_backup_draft, is_backup_folder,
@@ -34,6 +35,15 @@ const LONGEST_SPACE_BYTES: usize = 64;
 const SHORT_DIGITS: usize = 16;
 /// And in that of a base.
 const DIGEST_DIGITS: usize = 64;
+
+/// Where a file is written before it gets its name, if several may write it at the same time: each has a draft of its own.
+pub fn own_draft(path: &Path) -> PathBuf {
+    static DRAFTS: AtomicU64 = AtomicU64::new(0);
+    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}-{number}{DRAFT_SUFFIX}", std::process::id()));
+    PathBuf::from(name)
+}
 
 /// The paths of one store.
 #[derive(Clone, Debug)]

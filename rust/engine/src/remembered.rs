@@ -5,7 +5,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::archive;
@@ -14,7 +13,7 @@ use crate::disk::{Access, Disk, DiskFile, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, first_line, hint_for, line_before};
 use crate::json::{self, Value};
-use crate::layout::Layout;
+use crate::layout::{Layout, own_draft};
 use crate::origin::{Origin, Sentinel, origin_of};
 use crate::wal::synced::Synced;
 
@@ -123,7 +122,7 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     if let Some(parent) = note.parent() {
         disk.create_dir(parent)?;
     }
-    let draft = draft_of(note);
+    let draft = own_draft(note);
     let file = disk.create(&draft)?;
     file.write_at(&bytes, 0)?;
     // Not synced: others wait for the lock meanwhile, and a note that a power failure took only cannot tell.
@@ -156,13 +155,6 @@ fn with_suffix(note: &Path, suffix: &str) -> PathBuf {
     let mut name = note.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// Several may write at the same time: each has a draft of its own.
-fn draft_of(note: &Path) -> PathBuf {
-    static DRAFTS: AtomicU64 = AtomicU64::new(0);
-    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-    with_suffix(note, &format!(".{}-{number}.tmp", std::process::id()))
 }
 
 /// The head of a log of this length.

@@ -9,6 +9,7 @@ mod bytes;
 mod crash;
 pub mod forked;
 mod map;
+mod named;
 mod reach;
 mod real;
 mod stranger;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub use bytes::Bytes;
 pub use crash::CrashDisk;
 pub use map::Mapping;
+pub use named::{NamedFault, Naming};
 pub use real::RealDisk;
 pub use stranger::{Found, Stranger};
 

@@ -145,6 +145,11 @@ pub fn act_id(face: &str) -> Option<String> {
     Some(format!("{}:{}", String::from_utf8_lossy(ACTS), known.name))
 }
 
+/// The ids of all acts.
+pub fn acting_ids() -> impl Iterator<Item = String> {
+    FACES.iter().filter_map(|face| act_id(face.name))
+}
+
 /// What the ids of the faces begin with that have acts.
 pub fn acting_prefixes() -> Vec<&'static str> {
     let acting = FACES.iter().filter(|face| face.acts.is_some());

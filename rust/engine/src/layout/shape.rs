@@ -19,6 +19,13 @@ fn finished(name: &str) -> Option<&str> {
     name.strip_suffix(DRAFT_SUFFIX)
 }
 
+/// The name without what tells the drafts of several writers apart: a process, and which of its drafts; `None` if it is without.
+fn without_writer(name: &str) -> Option<&str> {
+    let (name, writer) = name.rsplit_once('.')?;
+    let (process, number) = writer.split_once('-')?;
+    (is_number(process) && is_number(number)).then_some(name)
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -86,8 +93,8 @@ pub fn is_archive_draft(name: &str) -> bool {
 
 /// Whether a file of this name in `index/` tells which events of an archive speak of which record, finished or not.
 pub fn is_history_index(name: &str) -> bool {
-    let archive = finished(name).unwrap_or(name).strip_suffix(".history");
-    archive.is_some_and(is_archive_file)
+    let index = finished(name).map_or(name, |name| without_writer(name).unwrap_or(name));
+    index.strip_suffix(".history").is_some_and(is_archive_file)
 }
 
 /// Whether a space may have this name: it becomes part of the name of a file.
@@ -181,7 +188,9 @@ pub fn text_index_seq(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::archive_name;
+    use std::path::Path;
+
+    use super::super::{archive_name, own_draft};
     use super::*;
 
     #[test]
@@ -199,6 +208,12 @@ mod tests {
         assert!(is_archive_draft(&format!("{archive}.tmp")));
         assert!(is_history_index(&format!("{archive}.history")));
         assert!(is_history_index(&format!("{archive}.history.tmp")));
+        let own = own_draft(Path::new(&format!("{archive}.history")));
+        assert!(own.to_str().is_some_and(is_history_index), "{}", own.display());
+        assert_ne!(own, own_draft(Path::new(&format!("{archive}.history"))));
+        for other in ["1-2", "1-2.tmp.tmp", "1.tmp", "1-.tmp", "1-2-3.tmp", "x-2.tmp"] {
+            assert!(!is_history_index(&format!("{archive}.history.{other}")), "{other}");
+        }
         for other in [
             "1-2.wal",
             "1-2-0123456789abcdef-3.wal",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, PACE_BYTES, read_over, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, read_over, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::{Layout, Shape};
 
@@ -18,10 +18,11 @@ const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// A file of the store; `None` if it is not there.
 pub(crate) fn open_inside(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
-    match disk.open(&layout.inside(name), Access::Read) {
+    let path = layout.inside(name);
+    match disk.open(&path, Access::Read) {
         Ok(file) => Ok(Some(file)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(fault),
+        Err(fault) => Err(fault).naming(&path),
     }
 }
 
@@ -170,14 +171,19 @@ pub(crate) fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) ->
     }
     for name in disk.list(folder).at(folder)?.iter().filter(|name| is_named_so(name)) {
         let path = folder.join(name);
-        if is_ours(disk, &path)
-            && let Err(fault) = disk.remove(&path)
-            && fault.kind() != io::ErrorKind::NotFound
-        {
-            return Err(Error::io(&path, fault));
+        if is_ours(disk, &path) {
+            remove_if_there(disk, &path)?;
         }
     }
     Ok(())
+}
+
+/// Removes a file that somebody else may have removed, or given another name, by now.
+pub(crate) fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
+    match disk.remove(path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.at(path),
+    }
 }
 
 pub(crate) fn is_folder(disk: &dyn Disk, path: &Path) -> bool {

@@ -12,6 +12,11 @@ pub trait Twist: Send + Sync {
     /// Before a file is opened.
     fn before(&self, _disk: &CrashDisk, _path: &Path) {}
 
+    /// What comes of opening a file, if not the file.
+    fn instead(&self, _path: &Path) -> Option<io::Result<Arc<dyn DiskFile>>> {
+        None
+    }
+
     /// What to hand out for a file.
     fn hand_out(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         file
@@ -28,6 +33,9 @@ pub struct Around<T> {
 impl<T: Twist> Disk for Around<T> {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
         self.twist.before(&self.inner, path);
+        if let Some(other) = self.twist.instead(path) {
+            return other;
+        }
         self.inner.open(path, access).map(|file| self.twist.hand_out(file))
     }
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {

@@ -11,7 +11,7 @@ mod payload;
 mod shown;
 
 use self::book::Book;
-use self::payload::{Payload, Said};
+use self::payload::{OUTCOME, Payload, SHOWN, Said};
 use super::{Mention, Read, Rules};
 use crate::json::Value;
 
@@ -22,8 +22,10 @@ const GOOD_ABOVE: f64 = 0.5;
 
 /// The rules of the face.
 pub static RULES: Rules = Rules {
+    kinds: &[SHOWN, OUTCOME],
     effects,
     mentions,
+    touched,
     most_touched,
 };
 
@@ -62,6 +64,17 @@ fn mentions(payload: &Value) -> Vec<Mention> {
         id: ids::edge(one, other),
         is_told: makes_links,
     }));
+    found
+}
+
+/// The blocks, the clock, and the links between those that may be among the first: ids may be lost between two that are left.
+fn touched(named: &[String]) -> Vec<String> {
+    let mut found: Vec<String> = named.iter().map(|id| ids::block(id)).collect();
+    found.push(ids::CLOCK.to_owned());
+    for (at, one) in named.iter().enumerate() {
+        let others = named[at + 1..].iter().take(LINKED_BLOCKS - 1);
+        found.extend(others.map(|other| ids::edge(one, other)));
+    }
     found
 }
 

@@ -8,6 +8,11 @@ use crate::json::Value;
 /// An outcome that weighs more is none.
 const HEAVIEST_OUTCOME: f64 = 1e6;
 
+/// That blocks were shown.
+pub const SHOWN: &str = "shown/1";
+/// That they heard how it went.
+pub const OUTCOME: &str = "outcome/1";
+
 /// An act that is formed as its rule asks.
 pub struct Payload<'a> {
     /// When it happened, spelled.
@@ -40,10 +45,10 @@ impl<'a> Payload<'a> {
             Some(given) => given.as_str().filter(|text| !text.is_empty()),
         };
         let said = match payload.get("act")?.as_str()? {
-            "shown/1" => Said::Shown {
+            SHOWN => Said::Shown {
                 session: Some(text("session")?).filter(|session| !session.is_empty()),
             },
-            "outcome/1" => Said::Outcome {
+            OUTCOME => Said::Outcome {
                 signal: number("signal").filter(|signal| (0.0..=1.0).contains(signal))?,
                 weight: number("weight").filter(|weight| *weight > 0.0 && *weight <= HEAVIEST_OUTCOME)?,
                 source: text("source")?,

@@ -15,7 +15,7 @@ use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::error::Result;
 use crate::event::Known;
 use crate::event::act::each_subject;
-use crate::layout::Layout;
+use crate::layout::{Layout, own_draft};
 use crate::origin::{Beginning, beginning_of};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
@@ -262,7 +262,8 @@ fn stored(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Stor
     Ok((buffer == hasher.finish().raw()).then_some(Stored { file, count }))
 }
 
-/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew.
+/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew. Others may
+/// write the same one just now, and whoever compacts takes drafts away.
 fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: &[(u64, u64)]) -> io::Result<()> {
     disk.create_dir(&layout.indexes())?;
     let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
@@ -275,9 +276,12 @@ fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: 
     }
     let own = sha256(&bytes).raw();
     bytes.extend_from_slice(&own);
-    let draft = crate::log::files::with_suffix(path, ".tmp");
-    disk.create(&draft)?.write_at(&bytes, 0)?;
-    disk.rename(&draft, path)
+    let draft = own_draft(path);
+    let written = disk.create(&draft).and_then(|file| file.write_at(&bytes, 0));
+    written.and_then(|()| disk.rename(&draft, path)).inspect_err(|_| {
+        // One that stays is taken away by the next compaction.
+        let _ = disk.remove(&draft);
+    })
 }
 
 /// Whether an index that would be believed says something else than the archive; false if there is none.

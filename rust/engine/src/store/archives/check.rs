@@ -5,7 +5,7 @@ use std::io;
 use crate::archive::{self, damage_in};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
-use crate::disk::Disk;
+use crate::disk::{Disk, NamedFault, Naming};
 use crate::layout::{Layout, base_name, index_name};
 use crate::log::files::open_inside;
 use crate::origin::{Adoption, Origin, Sentinel, foreign_traces, origin_of};
@@ -189,14 +189,14 @@ impl Past {
             return Ok(());
         };
         let name = base_name(sha256.text());
-        match open_inside(disk, layout, &name) {
+        match open_inside(disk, layout, &name).map_err(|fault| NamedFault::apart(fault).1) {
             Err(fault) if is_of_this_file(&fault) => {
                 let note = format!("history unavailable: {name} cannot be read: {fault}");
                 self.notes.push(note);
             }
-            Err(fault) => return Err(fault),
+            Err(fault) => return Err(fault).naming(&layout.inside(&name)),
             Ok(None) => self.notes.push(format!("history unavailable: {name} is not there")),
-            Ok(Some(file)) if snapshot::digest(&*file)? != sha256 => {
+            Ok(Some(file)) if snapshot::digest(&*file).naming(&layout.inside(&name))? != sha256 => {
                 let reason = "it is not the base that an archived segment started from";
                 self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
             }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, read_upto};
+use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, Naming, read_upto};
 use crate::layout::{Layout, ROWS_SUFFIX};
 use crate::origin::{Origin, origin_of};
 use crate::verify::open_log;
@@ -116,19 +116,16 @@ impl<'a> HeldFiles<'a> {
     pub fn log_then(&self) -> Prefix {
         Prefix::of(Arc::clone(&self.log), self.length)
     }
-
-    /// The file that a fault is about: the one that could not be opened, or else the log.
-    pub fn refused(&self, layout: &Layout) -> PathBuf {
-        self.disk.refused().unwrap_or_else(|| layout.log().to_owned())
-    }
 }
 
 fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match disk.open(&layout.synced(), Access::Read) {
-        Ok(file) => read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).map(|_| bytes),
+    let (path, mut bytes) = (layout.synced(), Vec::new());
+    match disk.open(&path, Access::Read) {
+        Ok(file) => read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)
+            .map(|_| bytes)
+            .naming(&path),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(bytes),
-        Err(fault) => Err(fault),
+        Err(fault) => Err(fault).naming(&path),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::disk::{Access, Disk, DiskFile, LockFile, Status};
 
@@ -12,8 +12,6 @@ pub(in crate::store) struct Overlay<'a> {
     disk: &'a dyn Disk,
     /// What is read at a path; `None` if nothing is there.
     files: HashMap<PathBuf, Option<Arc<dyn DiskFile>>>,
-    /// The file that could not be opened last.
-    refused: Mutex<Option<PathBuf>>,
 }
 
 impl<'a> Overlay<'a> {
@@ -22,7 +20,6 @@ impl<'a> Overlay<'a> {
         Self {
             disk,
             files: HashMap::new(),
-            refused: Mutex::default(),
         }
     }
 
@@ -34,11 +31,6 @@ impl<'a> Overlay<'a> {
     /// Shows nothing at a path.
     pub fn hide(&mut self, path: PathBuf) {
         self.files.insert(path, None);
-    }
-
-    /// The file that could not be opened last, although it is there.
-    pub fn refused(&self) -> Option<PathBuf> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -54,12 +46,7 @@ impl Disk for Overlay<'_> {
         match self.files.get(path) {
             Some(Some(file)) => Ok(Arc::clone(file)),
             Some(None) => Err(io::ErrorKind::NotFound.into()),
-            None => self.disk.open(path, access).inspect_err(|fault| {
-                if fault.kind() == io::ErrorKind::NotFound {
-                    return;
-                }
-                *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
-            }),
+            None => self.disk.open(path, access),
         }
     }
 

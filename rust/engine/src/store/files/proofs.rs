@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile};
+use crate::disk::{Access, Disk, DiskFile, Naming};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{Layout, Shape, base_name, is_aside_folder, is_backup_folder};
 use crate::log::files::is_folder;
@@ -172,7 +172,7 @@ pub(in crate::store) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Resu
         .map(|other| other.log().to_owned())
         .collect();
     let quarantine = layout.quarantine();
-    for name in disk.list(&quarantine)? {
+    for name in disk.list(&quarantine).naming(&quarantine)? {
         let path = quarantine.join(&name);
         if (name.contains("-damaged-log") || name.contains("-replaced-by-restore")) && !is_folder(disk, &path) {
             paths.push(path);

@@ -8,7 +8,7 @@ use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, is_file_of_space, is_history_index, text_index_seq};
-use crate::log::files::{is_folder, is_ours as is_file};
+use crate::log::files::remove_ours;
 use crate::log::{Log, Site};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
@@ -207,15 +207,7 @@ pub(in crate::store) fn remove_indexes(site: &Site) -> Result<()> {
         |name: &str| is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX);
     let layout = &site.layout;
     for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
-        if !is_folder(&*site.disk, &folder) {
-            continue;
-        }
-        for name in site.disk.list(&folder).at(&folder)?.iter().filter(|name| is_ours(name)) {
-            let path = folder.join(name);
-            if is_file(&*site.disk, &path) {
-                site.disk.remove(&path).at(&path)?;
-            }
-        }
+        remove_ours(&*site.disk, &folder, is_ours)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::io;
 
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, Naming};
 use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
 use crate::origin::{Adoption, Sentinel, foreign_traces};
@@ -135,7 +135,7 @@ impl Base {
             .transpose()?
             .flatten();
         if let (Some(file), Some(name)) = (file, name)
-            && loader.take_unproved(&*file)?
+            && loader.take_unproved(&*file).naming(&place.layout.inside(&name))?
         {
             self.notes
                 .push(format!("nothing proves what {name} says: it is loaded as it is"));
@@ -144,7 +144,7 @@ impl Base {
         loader.forget_base();
         if loader.is_salvaging()
             && let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)?
-            && loader.take_unproved(&*file)?
+            && loader.take_unproved(&*file).naming(&place.layout.snapshot())?
         {
             self.notes.push(format!(
                 "nothing proves what {SNAPSHOT} says: it is loaded instead of the base"
@@ -176,7 +176,7 @@ impl Base {
         };
         let name = base_name(sha256.text());
         if let Some(file) = open_inside(place.disk, place.layout, &name)? {
-            let contents = loader.take_base(&*file)?;
+            let contents = loader.take_base(&*file).naming(&place.layout.inside(&name))?;
             let reason = match contents.header {
                 _ if contents.sha256 != sha256 => format!("its SHA-256 is {}", contents.sha256.text()),
                 Err(reason) => reason,
@@ -195,7 +195,11 @@ impl Base {
         }
         loader.forget_base();
         if let Some((copy, file)) = copy_of_base(place.disk, place.layout, &sha256)
-            && loader.take_base(&*file)?.header.is_ok()
+            && loader
+                .take_base(&*file)
+                .naming(&place.layout.inside(&copy))?
+                .header
+                .is_ok()
         {
             self.proof = Proof::Whole;
             self.notes
@@ -219,7 +223,10 @@ impl Base {
     ) -> io::Result<()> {
         let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
         let header = match &snapshot {
-            Some(file) => snapshot::read(&**file, &mut snapshot::Nobody)?.header,
+            Some(file) => {
+                let read = snapshot::read(&**file, &mut snapshot::Nobody);
+                read.naming(&place.layout.snapshot())?.header
+            }
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
         };
         let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
@@ -243,7 +250,7 @@ impl Base {
             return Ok(());
         }
         if let Some(file) = snapshot {
-            loader.take_base(&*file)?;
+            loader.take_base(&*file).naming(&place.layout.snapshot())?;
         }
         loader.settled_until = Some(seq);
         self.state = BaseState::Unanchored;

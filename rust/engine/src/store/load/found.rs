@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::archive;
 use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile, read_upto};
+use crate::disk::{Disk, DiskFile, Naming, read_upto};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
 use crate::hint::{line_before, read_hint};
@@ -133,7 +133,7 @@ fn names_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> io::Result<Ve
     if !is_folder(disk, folder) {
         return Ok(Vec::new());
     }
-    let mut names = disk.list(folder)?;
+    let mut names = disk.list(folder).naming(folder)?;
     names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
     Ok(names)
 }

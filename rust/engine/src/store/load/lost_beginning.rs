@@ -7,7 +7,7 @@
 use std::io;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, Naming};
 use crate::hint::first_line;
 use crate::layout::{LOG, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
@@ -172,7 +172,7 @@ impl Base {
         self.proof = Proof::Nothing;
         loader.start_over();
         if let Some(file) = &choice.file {
-            loader.take_base(&**file)?;
+            loader.take_base(&**file).naming(&place.layout.inside(name))?;
         }
         if choice.is_spelled {
             self.proof = Proof::Fits;
@@ -208,7 +208,7 @@ impl Base {
                 return Ok(());
             }
             (_, Some(file)) if loader.is_salvaging() => {
-                loader.take_unproved(&**file)?;
+                loader.take_unproved(&**file).naming(&place.layout.inside(name))?;
             }
             (Some(_), None) if loader.keeps() => {
                 if let Some(state) = again.state.as_mut().filter(|_| loader.is_salvaging()) {
@@ -241,7 +241,7 @@ impl Base {
         let Some((name, header, file)) = adopted else {
             return Ok(false);
         };
-        loader.take_base(&*file)?;
+        loader.take_base(&*file).naming(&place.layout.inside(&name))?;
         loader.settled_until = Some(header.seq);
         self.state = BaseState::Unanchored;
         self.proof = Proof::Fits;
@@ -265,7 +265,9 @@ fn load_snapshot(
     let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)? else {
         return Ok(false);
     };
-    let Ok(header) = snapshot::read(&*file, &mut snapshot::Nobody)?.header else {
+    let path = place.layout.snapshot();
+    let read = snapshot::read(&*file, &mut snapshot::Nobody).naming(&path)?;
+    let Ok(header) = read.header else {
         return Ok(false);
     };
     // A log of which nothing can be read may have begun with nothing, and told all that the snapshot says.
@@ -278,7 +280,7 @@ fn load_snapshot(
         return Ok(false);
     }
     if loader.keeps() {
-        loader.take_unproved(&*file)?;
+        loader.take_unproved(&*file).naming(&path)?;
     }
     Ok(true)
 }

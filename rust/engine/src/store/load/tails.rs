@@ -280,12 +280,21 @@ pub(in crate::store) fn notes(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFi
 
 /// Under the lock, before the hint is written anew: one that knows more of this log than the log holds is kept.
 pub(in crate::store) fn keep_hint(site: &Site, log: &OpenLog, now: i64) -> Result<()> {
-    let (path, quarantine) = (site.layout.synced(), site.layout.quarantine());
+    let path = site.layout.synced();
     let hint = read_hint(&*site.disk, &site.layout).at(&path)?;
     let length = log.file.length().at(&path)?;
-    let Hint::Contradicted(hint) = hint_for(hint, &*log.file, length).at(&path)? else {
-        return Ok(());
-    };
+    match hint_for(hint, &*log.file, length).at(&path)? {
+        Hint::Contradicted(hint) => keep_missed(site, &hint, now),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps a hint that knows more of this log than the log holds, unless it is kept already.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn keep_missed(site: &Site, hint: &Synced, now: i64) -> Result<()> {
+    let quarantine = site.layout.quarantine();
     let bytes = hint.spell().to_vec();
     let names = site.disk.list(&quarantine).unwrap_or_default();
     let is_it = |name: &String| {

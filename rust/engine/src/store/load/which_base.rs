@@ -13,7 +13,7 @@ use memchr::memmem;
 
 use crate::archive;
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
 use crate::layout::{Layout, SNAPSHOT, digest_in_base_name, is_base_file, last_seq_in_archive_name};
 use crate::log::files::{is_folder, open_inside};
 use crate::origin::{ALONE, Beginning, Sentinel};
@@ -224,13 +224,18 @@ fn candidates(disk: &dyn Disk, layout: &Layout, left: &Left) -> io::Result<(Vec<
         if !is_folder(disk, &folder) {
             continue;
         }
-        for name in disk.list(&folder)?.into_iter().filter(|name| is_base_file(name)) {
+        for name in disk
+            .list(&folder)
+            .naming(&folder)?
+            .into_iter()
+            .filter(|name| is_base_file(name))
+        {
             let path = folder.join(&name);
             let digest = digest_in_base_name(&name).and_then(|digits| Hex::read(digits.as_bytes()));
             let (Ok(file), Some(digest)) = (disk.open(&path, Access::Read), digest) else {
                 continue;
             };
-            let header = header_of(&*file)?;
+            let header = header_of(&*file).naming(&path)?;
             are_all &= header.is_some() || number > 0;
             if let Some(header) = header.filter(|header| left.admits(header.seq)) {
                 found.push(Candidate {

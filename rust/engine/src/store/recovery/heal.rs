@@ -12,7 +12,7 @@ use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
 use crate::event::line::Fault;
 use crate::event::mend::{Budget, mend, mend_cut};
-use crate::hint::{Hint, hint_for};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::log::files::Scratch;
 use crate::origin::beginning_of;
@@ -80,9 +80,11 @@ impl Gaps {
         }
         let (highest_seq, end) = (layer.highest_seq, layer.end);
         let promised = hint.promised().unwrap_or(0);
-        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
+        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once: so it is found,
+        // also where the hint speaks of the log that a restore has set aside, and nothing else of it is believed.
         let mut cut_line = None;
-        if layer.end < length && promised > layer.end {
+        let told = hint_for(read_hint(disk, layout)?, log, length)?.promised();
+        if layer.end < length && told.is_some_and(|told| told > layer.end) {
             let mut text = Vec::new();
             read_upto(log, &mut text, layer.end, (length - layer.end) as usize)?;
             let fault = Fault {

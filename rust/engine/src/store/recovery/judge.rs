@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::chain::Held as Batch;
 use crate::damage::{Damage, Tail};
 use crate::disk::{Disk, Manner};
-use crate::error::{At, Error, Result};
+use crate::error::{At, Result};
 use crate::event::{Known, stamp};
 use crate::layout::Layout;
 use crate::options::Checking;
@@ -146,8 +146,7 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
         Loader::checking_rows()
     };
     let log = held.log_then();
-    let found = examine(&held.disk, layout, &log, look, &mut taker, progress)
-        .map_err(|fault| Error::io(&held.refused(layout), fault))?;
+    let found = examine(&held.disk, layout, &log, look, &mut taker, progress).at(layout.log())?;
     let Examined {
         mut report,
         walk,

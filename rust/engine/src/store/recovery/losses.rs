@@ -24,6 +24,8 @@ pub(in crate::store) struct Lost {
     pub ids: Vec<String>,
     /// How many events it stands for whose records cannot be read for certain.
     pub unread: u64,
+    /// It stands for what was lost together with newlines: more events than lines are left of.
+    pub is_joined: bool,
     /// It is not the only event that is lost there, or nothing tells that it is.
     pub may_be_several: bool,
     /// What is left of it, if that is to be searched for the names of records.
@@ -49,6 +51,7 @@ impl Lost {
         let text = text.unwrap_or_default();
         let is_of_embeddings = seeming::is_of_embeddings(text);
         // Who put a line of his own here may have named any record.
+        let is_act = !seeming::prefixes(text).is_empty();
         let is_certain = !line.is_lost() || is_of_embeddings || !line.is_whole && seeming::is_certain(text);
         Self {
             offset: line.offset,
@@ -57,8 +60,14 @@ impl Lost {
             seq: line.seq,
             ids: seeming::ids(text),
             unread: u64::from(!is_certain),
+            is_joined: false,
             may_be_several: false,
-            remains: if is_certain || line.is_whole { &[] } else { text }.to_vec(),
+            remains: if line.is_whole || is_certain && !is_act {
+                &[]
+            } else {
+                text
+            }
+            .to_vec(),
             gone_rows: seeming::gone_rows(text),
             is_of_embeddings,
             batch: seeming::batch(text),
@@ -92,6 +101,11 @@ impl Lost {
     }
 }
 
+/// Whether what is left of a line is searched for the names of records.
+fn is_searched(line: &BadLine) -> bool {
+    line.is_lost() && !line.is_whole && !seeming::is_of_embeddings(&line.text)
+}
+
 impl Gap {
     /// The events that are lost here, each with the place that it has in the log as it stands.
     pub fn lost(&self) -> Vec<Lost> {
@@ -103,8 +117,13 @@ impl Gap {
             None => (None, 0),
         };
         let may_be_several = lines.max(events) > 1 || self.seqs.is_none() && !self.goes_on_before();
-        for lost in &mut found {
+        let is_uncounted = self.seqs.is_none() && !self.goes_on_before();
+        for (lost, line) in found.iter_mut().zip(&self.bad) {
             lost.may_be_several = may_be_several;
+            if is_uncounted && is_searched(line) {
+                // It may be what is left of two lines, and name but one of them for certain.
+                lost.remains = line.text.clone();
+            }
         }
         if lines == events && !self.bad.iter().any(|line| line.is_whole) {
             for (lost, seq) in found.iter_mut().zip(first.unwrap_or(0)..) {
@@ -134,8 +153,19 @@ impl Gap {
             (Some(which), false) if unread == 0 => which,
             (Some(which), false) => format!("{which}; of {unread} of them nothing can be read"),
         };
+        // What names one event for certain may be what is left of two. Those that speak of embeddings name records that
+        // they do not touch.
+        let (searched, others): (Vec<&BadLine>, Vec<&BadLine>) = self.bad.iter().partition(|line| is_searched(line));
+        let of_embeddings = others.iter().filter(|line| line.is_lost() && !line.is_whole);
         Lost {
             offset: self.bad.first().map_or(self.start, |line| line.offset),
+            ids: of_embeddings.flat_map(|line| seeming::beliefs(&line.text)).collect(),
+            remains: searched
+                .iter()
+                .flat_map(|line| [&line.text[..], b"\n"])
+                .collect::<Vec<_>>()
+                .concat(),
+            is_joined: true,
             unread,
             may_be_several: events != 1,
             reason,

@@ -16,6 +16,10 @@ pub(in crate::store) mod going_on;
 
 pub(in crate::store) mod parted;
 
+pub(in crate::store) mod scraps;
+
+pub(in crate::store) mod lost_acts;
+
 pub(in crate::store) mod seeming;
 
 pub(in crate::store) mod losses;

@@ -9,7 +9,7 @@ use std::io;
 
 use crate::disk::DiskFile;
 use crate::event::Op;
-use crate::event::faces::{SEARCH, VECTORS, face_of, prefixes_beside};
+use crate::event::faces::{SEARCH, VECTORS, call_of, face_of, prefixes_beside};
 use crate::json::Value;
 use crate::state::{Frozen, State, parsed, unspelled};
 
@@ -108,7 +108,8 @@ impl ReadLog<'_> {
 
     /// The same for events that do not say what they were of.
     fn hold_meant(&mut self, lost: &mut [Lost]) -> io::Result<()> {
-        let unread: Vec<usize> = (0..lost.len()).filter(|number| lost[*number].unread > 0).collect();
+        let is_open = |event: &Lost| event.unread > 0 || !event.remains.is_empty();
+        let unread: Vec<usize> = (0..lost.len()).filter(|number| is_open(&lost[*number])).collect();
         let places = unread.iter().map(|&number| LossPlace {
             number,
             offset: lost[number].healed_offset,
@@ -116,11 +117,13 @@ impl ReadLog<'_> {
         });
         let batches = stretches(self.file, self.end, places.collect())?;
         for &number in &unread {
-            let texts = seeming::texts(&lost[number].remains);
-            // An act names its records without what stands before their ids.
-            let prefixes = seeming::prefixes(&lost[number].remains);
-            let own: BTreeSet<String> = texts.flat_map(|text| self.meant_by(&text, &prefixes)).collect();
-            let batch = batches.iter().find(|batch| batch.lost.contains(&number));
+            let own = self.spelled_in(&lost[number])?;
+            if lost[number].unread == 0 && self.is_strange_act(&lost[number]) {
+                lost[number].unread = 1;
+            }
+            // What names its record for certain needs nobody else to tell.
+            let is_asked = lost[number].unread > 0 || lost[number].is_joined;
+            let batch = batches.iter().find(|batch| is_asked && batch.lost.contains(&number));
             let place = lost[number].healed_offset;
             let mut meant = self.unsettled(own, place)?;
             if let Some(batch) = batch {
@@ -129,13 +132,41 @@ impl ReadLog<'_> {
             }
             let event = &mut lost[number];
             meant.retain(|id| !event.ids.contains(id));
-            event.doubt = Some(doubt(event, batch.is_some(), meant.len()));
+            event.doubt = doubt(event, batch.is_some(), meant.len());
             let reason = event.tell();
             for id in meant {
                 self.hold(&id, place, &reason)?;
             }
         }
         Ok(())
+    }
+
+    /// The records that what is left of an event may name.
+    fn spelled_in(&mut self, event: &Lost) -> io::Result<BTreeSet<String>> {
+        // An act names its records without what stands before their ids.
+        let prefixes = seeming::prefixes(&event.remains);
+        let texts = seeming::texts(&event.remains);
+        let mut own: BTreeSet<String> = texts.flat_map(|text| self.meant_by(&text, &prefixes)).collect();
+        if seeming::is_torn_act(&event.remains) || self.is_strange_act(event) {
+            // Nothing tells with which others the records that are left were named: with any that they are linked to.
+            let near: BTreeSet<String> = event.ids.iter().cloned().chain(own.iter().cloned()).collect();
+            let faces = near.iter().filter_map(|id| face_of(id.as_bytes())).collect();
+            let records = self.state.freeze().map_err(io::Error::from)?;
+            for id in self.tied(&records, &near, &faces) {
+                let record = self.state.get(&id).map(parsed);
+                own.extend(record.iter().flat_map(|record| self.mentioned(record, &id)));
+                own.insert(id);
+            }
+            own.extend(self.tied(&records, &own, &faces));
+        }
+        Ok(own)
+    }
+
+    /// Whether an event is an act that names a record which there never was: its list may be damaged, and name others.
+    fn is_strange_act(&self, event: &Lost) -> bool {
+        let is_named = |id: &&String| call_of(id.as_bytes()).is_some();
+        let is_act = !seeming::prefixes(&event.remains).is_empty();
+        is_act && event.ids.iter().filter(is_named).any(|id| self.state.get(id).is_none())
     }
 
     /// The records that a text may name; `prefixes` stand before ids of the face that says it.
@@ -173,7 +204,10 @@ impl ReadLog<'_> {
             if face_of(id.as_bytes()).is_none() {
                 written.insert(id.clone());
             }
-            said.push((parsed(event.record(text)), id));
+            // Who has an embedding is told beside what is written of him. If all that is lost is named, it is no news.
+            if events > 0 || face_of(id.as_bytes()) != Some(VECTORS) {
+                said.push((parsed(event.record(text)), id));
+            }
         })?;
         let mut mentioned = BTreeSet::new();
         for (record, id) in &said {
@@ -253,16 +287,19 @@ fn texts_of<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-fn doubt(event: &Lost, is_in_batch: bool, meant: usize) -> String {
+fn doubt(event: &Lost, is_in_batch: bool, meant: usize) -> Option<String> {
     let unknown = match (event.ids.is_empty(), event.unread) {
+        (_, 0) => "it may have spoken of others too".to_owned(),
         (false, _) => "its name may be damaged too".to_owned(),
         (true, 1) => "it is not known which record it spoke of".to_owned(),
         (true, _) => "it is not known which records they spoke of".to_owned(),
     };
     let whose = if is_in_batch { "its batch" } else { "what is left of it" };
     match meant {
-        0 => unknown,
-        1 => format!("{unknown}, and the record that {whose} mentions is on hold"),
-        _ => format!("{unknown}, and the {meant} records that {whose} mentions are on hold"),
+        0 => Some(unknown).filter(|_| event.unread > 0),
+        1 => Some(format!("{unknown}, and the record that {whose} mentions is on hold")),
+        _ => Some(format!(
+            "{unknown}, and the {meant} records that {whose} mentions are on hold"
+        )),
     }
 }

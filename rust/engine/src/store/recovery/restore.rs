@@ -22,6 +22,7 @@ use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::proofs::copy_of_base;
 use crate::store::files::set_aside::Aside;
 use crate::store::follow::lost::has_remains;
+use crate::store::load::tails::keep_missed;
 use crate::store::upkeep::compact::{sync, write_snapshot};
 use crate::store::upkeep::compact_rows::make_way;
 use crate::store::upkeep::history_files::clear_out;
@@ -34,6 +35,8 @@ const NO_SUCH_FILE: i32 = 2;
 struct Restored {
     log: Scratch,
     head: Option<Synced>,
+    /// What the hint beside the copy knows of its end, if the copy does not hold that any more.
+    missed: Option<Synced>,
     snapshot: Option<Scratch>,
 }
 
@@ -72,7 +75,17 @@ impl Restored {
         };
         let file = disk.open(log.path(), Access::Read).at(log.path())?;
         let head = remembered::head_of(&*file, end).at(log.path())?;
-        Ok(Self { log, head, snapshot })
+        let hint = read_hint(&**disk, source).at(source.log())?;
+        let missed = match hint_for(hint, &*file, end).at(log.path())? {
+            Hint::Contradicted(missed) => Some(missed),
+            _ => None,
+        };
+        Ok(Self {
+            log,
+            head,
+            missed,
+            snapshot,
+        })
     }
 }
 
@@ -96,6 +109,10 @@ impl Store {
             // The hint about the last sync spoke of the log that was there before.
             store.log.report.cut = None;
             store.make_ready()?;
+            if let Some(missed) = &restored.missed {
+                // A chain does not tell that it went on, and the hint beside this log will speak of what is there.
+                keep_missed(&store.site, missed, now)?;
+            }
             store.sync_log()?;
             store.accept_present_head()?;
             Ok(kept)

@@ -5,17 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::Op;
-use crate::event::act::Act;
-use crate::event::faces::{VECTORS, acting_prefixes, face_of, prefixes_beside, rules_of};
-use crate::event::parts::end_of_object;
-use crate::json::{self, Value};
-use crate::state::unspelled;
+use crate::event::faces::{VECTORS, face_of, rules_of};
+
+use super::lost_acts::{self, SeemingActs};
+use super::scraps::{self, Depths, ids_of_event, strings_at, strings_from, values_of};
 
 /// The id of a line that opens a batch.
 const BEGIN_ID: &str = "__begin__";
-/// A group of embeddings names no more rows than this.
-const MOST_IDS: usize = 1024;
 
 /// The records that a line seems to speak of: the one that it is about, and those whose embeddings it names.
 pub(in crate::store) fn ids(line: &[u8]) -> Vec<String> {
@@ -24,9 +20,9 @@ pub(in crate::store) fn ids(line: &[u8]) -> Vec<String> {
         let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
         found.extend(lists.flat_map(|(_, at)| strings_from(line, at + 1)));
     }
-    if let Some((told, _)) = acts_in(line) {
+    if let Some(acts) = SeemingActs::of(line) {
         found.retain(|id| rules_of(id.as_bytes()).is_none());
-        found.extend(told);
+        found.extend(acts.told);
     }
     let mut seen = BTreeSet::new();
     found.retain(|id| id != BEGIN_ID && seen.insert(id.clone()));
@@ -51,42 +47,8 @@ pub(in crate::store) fn is_certain(line: &[u8]) -> bool {
     let (named, written) = (names(b"\"record_id\"", 1), names(b"\"id\"", 2));
     let is_patch = || strings_at(line, b"\"op\"", |_| true) == ["patch"] && named.len() == 1 && written.is_empty();
     let is_begin = || named.is_empty() && written.is_empty() && batch(line).is_some();
-    let is_act = || named.len() == 1 && written.is_empty() && acts_in(line).is_some_and(|(_, is_whole)| is_whole);
+    let is_act = || named.len() == 1 && written.is_empty() && SeemingActs::of(line).is_some_and(|acts| acts.is_certain);
     !named.is_empty() && named == written || is_patch() || is_begin() || is_act()
-}
-
-/// What stands before the ids that a line names, if it seems to be an act.
-pub(super) fn prefixes(line: &[u8]) -> Vec<&'static str> {
-    let has =
-        |key: &'static [u8], is_it: fn(&str) -> bool| strings_at(line, key, |_| true).iter().any(|word| is_it(word));
-    let is_act = has(b"\"record_id\"", |id| rules_of(id.as_bytes()).is_some())
-        || has(b"\"op\"", |op| Op::read(op.as_bytes()) == Op::Act)
-        || has(b"\"act\"", |_| true);
-    if is_act { acting_prefixes() } else { Vec::new() }
-}
-
-/// What the records are called that acts in a line are about, and whether all of it can be read that tells; `None` if it seems to
-/// hold no act.
-fn acts_in(line: &[u8]) -> Option<(Vec<String>, bool)> {
-    let is_act = |id: &String| rules_of(id.as_bytes()).is_some();
-    let ids: Vec<String> = ids_of_event(line).into_iter().filter(is_act).collect();
-    let id = ids.first()?;
-    let (mut told, mut whole) = (Vec::new(), 0);
-    for record in values_of(line, b"\"record\"").filter_map(|(_, at)| Some(&line[at..end_of_object(line, at)?])) {
-        let mentions = Act::read(id.as_bytes(), record)
-            .map(|act| act.mentions())
-            .unwrap_or_default();
-        whole += usize::from(!mentions.is_empty());
-        told.extend(mentions.into_iter().map(|mention| mention.id));
-    }
-    if whole < ids.len() {
-        // What is left of a list may name some of them, under any prefix of the face.
-        let lists = values_of(line, b"\"ids\"").filter(|(_, at)| line[*at] == b'[');
-        let named = lists.flat_map(|(_, at)| strings_from(line, at + 1));
-        let prefixes = prefixes_beside(id.as_bytes());
-        told.extend(named.flat_map(|name| prefixes.iter().map(move |prefix| format!("{prefix}:{name}"))));
-    }
-    Some((told, whole == ids.len()))
 }
 
 /// How many events a line seems to have been, by what they are of.
@@ -95,25 +57,26 @@ pub(in crate::store) fn named(line: &[u8]) -> usize {
     ids.len() + usize::from(batch(line).is_some() && !ids.contains(BEGIN_ID))
 }
 
-/// Whatever stands between two quotes: texts, and what a lost quote has made of them.
-pub(in crate::store) fn texts(line: &[u8]) -> impl Iterator<Item = String> {
-    let quotes: Vec<usize> = memchr::memchr_iter(b'"', line)
-        .filter(|at| !is_escaped(line, *at))
-        .collect();
-    let between = |pair: &[usize]| unspelled(&line[pair[0] + 1..pair[1]]);
-    quotes.windows(2).map(between).collect::<Vec<_>>().into_iter()
+/// The records that a line seems to write, apart from what it says about embeddings.
+pub(in crate::store) fn beliefs(line: &[u8]) -> Vec<String> {
+    let mut found = ids_of_event(line);
+    found.retain(|id| id != BEGIN_ID && face_of(id.as_bytes()) != Some(VECTORS) && rules_of(id.as_bytes()).is_none());
+    found
 }
 
-/// What stands where an event names its record.
-fn ids_of_event(line: &[u8]) -> Vec<String> {
-    let depths = Depths::of(line);
-    let mut found = strings_at(line, b"\"record_id\"", |place| depths.may_be(place, 1));
-    if found.is_empty() {
-        // The last: in a line of ours it comes behind the record, and all that is said there.
-        found.extend(strings_at(line, b"\"record_id\"", |_| true).pop());
-    }
-    found.extend(strings_at(line, b"\"id\"", |place| depths.may_be(place, 2)));
-    found
+/// What stands before the ids that a line names, if it seems to be an act.
+pub(in crate::store) fn prefixes(line: &[u8]) -> Vec<&'static str> {
+    lost_acts::prefixes(line)
+}
+
+/// Whether a line seems to be an act that may be about more than it still says.
+pub(in crate::store) fn is_torn_act(line: &[u8]) -> bool {
+    SeemingActs::of(line).is_some_and(|acts| acts.is_torn)
+}
+
+/// Whatever stands between two quotes: texts, and what a lost quote has made of them.
+pub(in crate::store) fn texts(line: &[u8]) -> impl Iterator<Item = String> {
+    scraps::texts(line)
 }
 
 /// The rows that a line seems to take back.
@@ -133,116 +96,6 @@ pub(in crate::store) fn batch(line: &[u8]) -> Option<u32> {
     let (_, at) = values_of(line, b"\"events\"").last()?;
     let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(&line[at..at + digits]).ok()?.parse().ok()
-}
-
-/// Where a key stands, and where its value begins. In a text a quote has a backslash before it, so no text looks like a key.
-fn values_of(line: &[u8], key: &'static [u8]) -> impl Iterator<Item = (usize, usize)> {
-    memchr::memmem::find_iter(line, key).filter_map(move |place| {
-        let colon = behind_spaces(line, place + key.len());
-        let value = behind_spaces(line, colon + 1);
-        (line.get(colon) == Some(&b':') && value < line.len()).then_some((place, value))
-    })
-}
-
-fn strings_at(line: &[u8], key: &'static [u8], is_wanted: impl Fn(usize) -> bool) -> Vec<String> {
-    let wanted = values_of(line, key).filter(|(place, _)| is_wanted(*place));
-    wanted.filter_map(|(_, at)| Some(string_at(line, at)?.0)).collect()
-}
-
-/// The string at a place, and where it ends.
-fn string_at(line: &[u8], at: usize) -> Option<(String, usize)> {
-    let end = json::end_of_string(line, at).filter(|_| line.get(at) == Some(&b'"'))?;
-    match json::parse(line.get(at..end)?) {
-        Ok(Value::Str(text)) if !text.is_empty() => Some((text, end)),
-        _ => None,
-    }
-}
-
-/// The strings of a list, or the keys of an object with short values, as far as they can be read.
-fn strings_from(line: &[u8], mut at: usize) -> Vec<String> {
-    let mut found = Vec::new();
-    loop {
-        at = behind_spaces(line, at);
-        let Some((text, end)) = string_at(line, at).filter(|_| found.len() < MOST_IDS) else {
-            return found;
-        };
-        found.push(text);
-        let is_end = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b'"');
-        let next = line[end..].iter().position(is_end).map(|length| end + length);
-        match next {
-            Some(comma) if line[comma] == b',' => at = comma + 1,
-            _ => return found,
-        }
-    }
-}
-
-fn behind_spaces(line: &[u8], from: usize) -> usize {
-    let rest = line.get(from..).unwrap_or_default();
-    from + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
-/// How many containers are open at each key, counted from the beginning and from the end: before the damage the one is
-/// right, behind it the other.
-struct Depths {
-    /// Where quotes begin keys or texts, with the depth from the beginning.
-    forward: Vec<(usize, i32)>,
-    /// The same from the end, in the same order.
-    backward: Vec<(usize, i32)>,
-}
-
-impl Depths {
-    fn of(line: &[u8]) -> Self {
-        let (mut forward, mut depth, mut at) = (Vec::new(), 0, 0);
-        while at < line.len() {
-            match line[at] {
-                b'"' => {
-                    forward.push((at, depth));
-                    at = json::end_of_string(line, at).unwrap_or(line.len());
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            at += 1;
-        }
-        Self {
-            forward,
-            backward: Self::from_end(line),
-        }
-    }
-
-    fn from_end(line: &[u8]) -> Vec<(usize, i32)> {
-        let (mut backward, mut depth, mut is_inside) = (Vec::new(), 0, false);
-        for at in (0..line.len()).rev() {
-            match line[at] {
-                b'"' if !is_escaped(line, at) => {
-                    if is_inside {
-                        backward.push((at, depth));
-                    }
-                    is_inside = !is_inside;
-                }
-                b'}' | b']' if !is_inside => depth += 1,
-                b'{' | b'[' if !is_inside => depth -= 1,
-                _ => {}
-            }
-        }
-        backward.reverse();
-        backward
-    }
-
-    /// Whether a key may stand at this depth.
-    fn may_be(&self, place: usize, depth: i32) -> bool {
-        let is_there = |depths: &[(usize, i32)]| {
-            let found = depths.binary_search_by_key(&place, |(at, _)| *at);
-            found.is_ok_and(|index| depths[index].1 == depth)
-        };
-        is_there(&self.forward) || is_there(&self.backward)
-    }
-}
-
-fn is_escaped(line: &[u8], at: usize) -> bool {
-    line[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
 #[cfg(test)]

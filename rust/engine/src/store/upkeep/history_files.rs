@@ -13,7 +13,7 @@ use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
 use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name};
-use crate::log::files::{free_name, is_folder, is_ours};
+use crate::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, beginning_of};
 use crate::state::Timeline;
@@ -207,7 +207,10 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
                     return Ok(());
                 }
                 let is_derived = file.starts_with(store.site.layout.indexes());
-                if is_derived || retired.contains(&shown(&store.site.layout, &file)) {
+                if is_derived {
+                    // Whoever was writing it has finished meanwhile, or has taken it away.
+                    remove_if_there(&*store.site.disk, &file)
+                } else if retired.contains(&shown(&store.site.layout, &file)) {
                     store.site.disk.remove(&file).at(&file)
                 } else {
                     put_aside(&store.site, &file, now)
