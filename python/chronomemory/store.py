@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import warnings
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, reembedding, search, updates, vectors
+from chronomemory import ingestion, metrics, migrate, pages, reembedding, search, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
@@ -32,10 +31,11 @@ from chronomemory.face.arguments import (
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
+from chronomemory.pages import Page, page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
-from chronomemory.types import IngestReport, Progress, VerifyReport
-from chronomemory.view import StoreView, look_back, query_terms
+from chronomemory.types import Progress, VerifyReport
+from chronomemory.view import StoreView, look_back
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -175,36 +175,6 @@ class ChronoStore(Door):
         """Write records as one atomic batch, all or none; return the seqs they took."""
         return range(*self.engine.upsert_many(many("records", records)))
 
-    def ingest(
-        self,
-        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-        *,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Load NDJSON files of records, one object a line, without a Python object per row.
-
-        Each file goes in as a row of atomic batches: an error ends the load at the batch that
-        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
-        it raises is raised once its file is loaded, and the files after that are not.
-        """
-        progress = function_or_none("progress", progress)
-        sources = [source] if isinstance(source, str | os.PathLike) else many("source", source)
-        paths = [path("source", name) for name in sources]
-        sizes = [file.stat().st_size for file in paths]
-        for file in paths:
-            if not file.is_file():
-                raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(file))
-        records = done = 0
-        seqs: list[int] = []
-        for file, size in zip(paths, sizes, strict=True):
-            told = self.engine.ingest(os.fspath(file), _shifted(progress, done, sum(sizes)))
-            done += size
-            records += told["records"]
-            if told["records"]:
-                seqs += (told["first_seq"], told["last_seq"])
-        first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
-        return IngestReport(records, done, first, last, [str(file) for file in paths])
-
     def delete(self, record_id: str) -> WalEvent:
         """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
         return self.engine.delete(record_id)
@@ -228,21 +198,24 @@ class ChronoStore(Door):
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
-    ) -> list[ChronoRecord]:
+        order_by: str | None = None,
+        after: str | None = None,
+    ) -> Page:
         """Return matching records in insertion order; ``status=""`` or None means any.
 
-        Records of the other faces appear when their kind is named, or with ``faces=True``.
+        Records of the other faces appear when their kind is named, or with ``faces=True``. ``order_by`` is
+        ``created`` (the same order), ``updated``, ``happened``, ``confidence`` or ``id``; a ``-`` in front
+        turns it round. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page.
         """
-        return self.engine.query(
-            **query_terms(
-                kind=kind,
-                status=status,
-                rag_filter=rag_filter,
-                min_confidence=min_confidence,
-                limit=limit,
-                faces=faces,
-            )
+        terms = query_terms(
+            kind=kind,
+            status=status,
+            rag_filter=rag_filter,
+            min_confidence=min_confidence,
+            limit=limit,
+            faces=faces,
         )
+        return page_of(self.engine, terms, order_by, after)
 
     def record_count(self) -> int:
         """Return how many plain records are active."""
@@ -378,6 +351,8 @@ class ChronoStore(Door):
     # One-line calls of the modules that stand below: the store is their first argument.
 
     _governance_to_esdb_status = staticmethod(_governance_to_esdb_status)
+    ingest = ingestion.ingest
+    iter = pages.iter_records
     migrate_from_json = migrate.migrate_from_json
     choose_search_fields = search.choose_search_fields
     search = search.search
@@ -406,10 +381,3 @@ class ChronoStore(Door):
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:
     """Open a project's store; the options are those of ``ChronoStore``."""
     return ChronoStore(project_root, **options).open()
-
-
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Let the progress of one file among several count as progress of them all."""
-    if progress is None:
-        return None
-    return lambda done, _: progress(before + done, total)

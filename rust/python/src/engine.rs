@@ -11,8 +11,9 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::draft_buffer::DraftBuffer;
 use crate::enter::{bad_choice, enter, enter_to_leave};
 use crate::event::WalEvent;
+use crate::told::{Copied, Single};
 use crate::view::{View, query_of};
-use crate::{change, object, record, search};
+use crate::{change, record, search};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -175,8 +176,8 @@ impl Engine {
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = change::record_id(record_id)?;
         let id = change::text_of(&id)?;
-        let found = self.read(py, |store| Ok(store.get(id).map(<[u8]>::to_vec)))?;
-        found.map(|bytes| object::record(py, &bytes)).transpose()
+        let found = self.read(py, |store| Ok(store.dated(id).map(Single::of)))?;
+        found.map(|one| one.record(py)).transpose()
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false), text_signature = "($self, *, kind=None, status='active', min_confidence=0.0, limit=None, faces=False)")]
@@ -190,15 +191,15 @@ impl Engine {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(kind, status, min_confidence, limit, faces);
-        let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
-        object::all(py, found.records(), |bytes| object::record(py, bytes))
+        let found = self.read(py, |store| Copied::of(&store.query_dated(&query)?))?;
+        found.records(py)
     }
 
     #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
     fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let query = query_of(None, status, 0.0, None, faces);
-        let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
-        object::all(py, found.records(), |bytes| object::dict(py, bytes))
+        let found = self.read(py, |store| Copied::of(&store.query_dated(&query)?))?;
+        found.dicts(py)
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]

@@ -4,7 +4,8 @@ use chronomemory::Query;
 use pyo3::prelude::*;
 
 use crate::enter::enter;
-use crate::{object, search};
+use crate::search;
+use crate::told::{Copied, Single};
 
 /// A read-only look at the store as it was.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -20,7 +21,8 @@ impl View {
 
     /// The record of an id as it was.
     fn get<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0.get(record_id).map(|bytes| object::record(py, bytes)).transpose()
+        let found = self.0.dated(record_id).map(Single::of);
+        found.map(|one| one.record(py)).transpose()
     }
 
     /// Records as they were, in insertion order.
@@ -35,8 +37,8 @@ impl View {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(kind, status, min_confidence, limit, faces);
-        let found = enter(py, || self.0.query(&query))?;
-        object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
+        let found = enter(py, || Copied::of(&self.0.query_dated(&query)?))?;
+        found.records(py)
     }
 
     /// The best records for a search, as they were.

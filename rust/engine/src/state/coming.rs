@@ -21,6 +21,7 @@ impl State {
         self.ids.try_reserve(touched, |entry| Entry::spread(entry.hash))?;
         self.timeline.make_room(events, coming.further)?;
         self.changes.make_room(touched)?;
+        self.moments.make_room(touched)?;
         Ok(())
     }
 

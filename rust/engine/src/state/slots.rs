@@ -103,15 +103,18 @@ mod tests {
 
     fn hears(state: &mut State, op: Op, seq: u64, id: &str) {
         let record = format!("{{\"id\":\"{id}\",\"kind\":\"{}\"}}", defaults::KIND);
-        state.apply(Known {
-            op,
-            seq,
-            hash: b"",
-            offset: seq,
-            id: id.as_bytes(),
-            record: record.as_bytes(),
-            fields: json::scan_record(record.as_bytes()).expect("a record"),
-        });
+        state.apply(
+            Known {
+                op,
+                seq,
+                hash: b"",
+                offset: seq,
+                id: id.as_bytes(),
+                record: record.as_bytes(),
+                fields: json::scan_record(record.as_bytes()).expect("a record"),
+            },
+            0,
+        );
     }
 
     #[test]

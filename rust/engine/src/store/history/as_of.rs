@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::index::Indexes;
 use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, beginning_of};
-use crate::state::{Query, State};
+use crate::state::{Dated, Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
 
@@ -40,6 +40,19 @@ impl View {
     /// The canonical record of an id.
     pub fn get(&self, id: &str) -> Option<&[u8]> {
         self.state.get(id)
+    }
+
+    /// The same with its moments.
+    pub fn dated(&self, id: &str) -> Option<Dated<'_>> {
+        self.state.dated(id)
+    }
+
+    /// The records that a query asks for, with their moments.
+    ///
+    /// # Errors
+    /// As [`View::query`].
+    pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>> {
+        Ok(self.state.query_dated(query)?)
     }
 
     /// The canonical records that a query asks for.
