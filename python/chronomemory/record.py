@@ -49,6 +49,8 @@ class _Told:
     # What the engine hands over with a record, and its place in that: packed, these are its moments, then the
     # canonical record or the beginning of its digest. Few ask, so it is taken apart when they do.
     __slots__ = ("_at", "_told")
+    _at: int
+    _told: Any
 
     @property
     def created_at(self) -> datetime | None:

@@ -132,7 +132,7 @@ impl Catalog {
         Merged::of(turned.collect()).map(|slot| !slot)
     }
 
-    fn sets<'a>(&'a self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = &'a RoaringBitmap> {
+    fn sets(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = &RoaringBitmap> {
         let classes = self.classes.iter();
         classes
             .filter(move |(class, _)| wanted(&class.kind, &class.status, class.face))
