@@ -103,7 +103,10 @@ def test_events_of_an_unknown_id_do_not_make_a_record(store: ChronoStore) -> Non
     made = store.upsert(ChronoRecord(id="R", label="fern"))
     found = row(store.get("R"))
     assert found == (made.seq, moment(made.ts), made.seq, moment(made.ts))
-    assert [row(hit.record) for hit in store.search("fern")] == [found]
+    (hit,) = store.search("fern")
+    assert row(hit.record) == found
+    assert (hit.created_at, hit.updated_at) == (hit.record.created_at, hit.record.updated_at)
+    assert hit.version == hit.record.version
 
 
 def test_what_is_told_is_no_field(store: ChronoStore) -> None:
