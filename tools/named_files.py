@@ -259,7 +259,29 @@ def _read_state(folder: Folder, name: str, reader: Any) -> dict[str, Any] | None
         and isinstance(last_hash, str)
         and isinstance(records, list)
     )
-    return dict(state) if sound and all(isinstance(record, dict) for record in records) else None
+    sound = sound and all(isinstance(record, dict) for record in records)
+    return dict(state) if sound and _has_sound_moments(state, reader) else None
+
+
+def _has_sound_moments(state: dict[str, Any], reader: Any) -> bool:
+    """Whether there is a row of moments for each record, or none at all; null is lower than any number."""
+    lists = [state[name] for name in ("moments", "later_moments") if name in state]
+    if not all(isinstance(rows, list) for rows in lists):
+        return False
+    rows = [row for rows in lists for row in rows]
+
+    def is_sound(row: Any) -> bool:
+        if not isinstance(row, list) or len(row) != 4:
+            return False
+        most = reader.MAX_SEQ
+        lows = (0, -most, 0, -most)
+        if not all(
+            n is None or (type(n) is int and low <= n <= most) for n, low in zip(row, lows, strict=True)
+        ):
+            return False
+        return all(row[at] is None or (row[at + 2] is not None and row[at] <= row[at + 2]) for at in (0, 1))
+
+    return not lists or (len(rows) == len(state["records"]) and all(map(is_sound, rows)))
 
 
 def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:

@@ -19,8 +19,10 @@ from chronomemory.record import ChronoRecord
 __all__ = [
     "Door",
     "Engine",
+    "Told",
     "View",
     "WalEvent",
+    "Walk",
     "__version__",
     "canonical_json",
     "event_hash",
@@ -38,6 +40,7 @@ _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
 _Found = tuple[ChronoRecord, float, dict[str, Any] | None]
+_End = tuple[int | None, int | None, str]
 
 @final
 class WalEvent:
@@ -166,6 +169,10 @@ class Engine:
         limit: int,
         reverse: bool = False,
     ) -> list[ChronoRecord]: ...
+    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None]:
+        """Terms: kind, status, min_confidence, limit, faces, by, reverse, after (an end, or None)."""
+    def walk(self, terms: dict[str, Any]) -> Walk:
+        """The same terms; the records as they are now."""
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
@@ -288,11 +295,30 @@ class Engine:
         """What the face would not have written: id, field, reason."""
 
 @final
+class Told:
+    """Records as they were handed out, and their moments."""
+
+    def packed(self, at: int) -> bytes:
+        """Four numbers of 64 bits, then the record or the beginning of its digest."""
+
+@final
+class Walk:
+    """Records as they were when it began, each made when it is asked for."""
+
+    def __iter__(self) -> Walk: ...
+    def __next__(self) -> ChronoRecord: ...
+    def __length_hint__(self) -> int: ...
+    def close(self) -> None:
+        """End it here."""
+
+@final
 class View:
     """A read-only look at the store as it was."""
 
     @property
     def seq(self) -> int: ...
+    def scope_digits(self) -> str:
+        """The digits that stand for the scope in ids; nothing for what is shared."""
     def get(self, record_id: str) -> ChronoRecord | None: ...
     def query(
         self,
@@ -303,6 +329,8 @@ class View:
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
+    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None]:
+        """As the engine's."""
     def find(
         self,
         index: str,

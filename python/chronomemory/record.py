@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 __all__ = ["INFRASTRUCTURE_KINDS", "RAG_CONFIDENCE", "ChronoRecord", "words"]
@@ -30,9 +33,71 @@ def _fresh(value: Any) -> Any:
     return value
 
 
+#: Seq and moment of the event that made a record, and of the last that spoke of it, as the engine packs them.
+_MOMENTS = struct.Struct("<4q")
+_CREATED, _UPDATED = 1, 3
+#: How the engine packs a moment that nobody knows.
+_UNKNOWN = -(2**63)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: So much of a digest tells two versions of a record apart.
+_VERSION_BYTES = 8
+
+
+class _Told:
+    """What a store tells of a record beside its fields; a record made by hand has nothing told."""
+
+    # What the engine hands over with a record, and its place in that: packed, these are its moments, then the
+    # canonical record or the beginning of its digest. Few ask, so it is taken apart when they do.
+    __slots__ = ("_at", "_told")
+    _at: int
+    _told: Any
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the record was made; None if that is not known, or if no store handed it out."""
+        return self._moment(_CREATED)
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """When an event spoke of it last, as of the answer that it came with; None as above."""
+        return self._moment(_UPDATED)
+
+    @property
+    def version(self) -> str | None:
+        """The stored record in 16 hex digits: the beginning of the SHA-256 of its canonical JSON."""
+        told = self._packed()
+        if told is None:
+            return None
+        content = told[_MOMENTS.size :]
+        if len(content) != _VERSION_BYTES:
+            content = hashlib.sha256(content).digest()[:_VERSION_BYTES]
+        return content.hex()
+
+    def _packed(self) -> bytes | None:
+        told: Any = getattr(self, "_told", None)
+        return told if told is None or isinstance(told, bytes) else told.packed(self._at)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Return the fields, and what was told of this record alone, to be copied or pickled."""
+        slots = {name: getattr(self, name) for name in _FIELDS}
+        told = self._packed()
+        return None, slots if told is None else {**slots, "_told": told}
+
+    def _moment(self, place: int) -> datetime | None:
+        told = self._packed()
+        micros = _UNKNOWN if told is None else _MOMENTS.unpack_from(told)[place]
+        try:
+            return None if micros == _UNKNOWN else _EPOCH + timedelta(microseconds=micros)
+        except OverflowError:  # another tool wrote it, and no calendar has it
+            return None
+
+
 @dataclass(slots=True)
-class ChronoRecord:
+class ChronoRecord(_Told):
     """One belief with its provenance. Only ``id`` has no usable default: a write needs one.
+
+    What a store hands out also tells ``created_at``, ``updated_at`` and ``version``. They are no fields: they
+    are not written, not compared, and None in a record that was made by hand.
 
     >>> ChronoRecord(id="FACT-1", label="Water freezes at 0 °C", confidence=1.0).kind
     'fact'

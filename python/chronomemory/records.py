@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from chronomemory import metrics, search, updates, vectors
+from chronomemory import ingestion, metrics, pages, search, updates, vectors
 from chronomemory._core import Door, Engine
 from chronomemory.event import WalEvent
-from chronomemory.face.arguments import count, flag, function_or_none, many, path, string, string_or_none
+from chronomemory.face.arguments import count, flag, many, string, string_or_none
+from chronomemory.pages import Page, page_of, query_terms
 from chronomemory.record import ChronoRecord
-from chronomemory.types import IngestReport, Progress
-from chronomemory.view import StoreView, look_back, query_terms
+from chronomemory.view import StoreView, look_back
 
 __all__ = ["Records"]
 
@@ -37,36 +35,6 @@ class Records(Door):
         """Write records as one atomic batch, all or none; return the seqs they took."""
         return range(*self.engine.upsert_many(many("records", records)))
 
-    def ingest(
-        self,
-        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-        *,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Load NDJSON files of records, one object a line, without a Python object per row.
-
-        Each file goes in as a row of atomic batches: an error ends the load at the batch that
-        has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
-        it raises is raised once its file is loaded, and the files after that are not.
-        """
-        progress = function_or_none("progress", progress)
-        sources = [source] if isinstance(source, str | os.PathLike) else many("source", source)
-        paths = [path("source", name) for name in sources]
-        sizes = [file.stat().st_size for file in paths]
-        for file in paths:
-            if not file.is_file():
-                raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(file))
-        records = done = 0
-        seqs: list[int] = []
-        for file, size in zip(paths, sizes, strict=True):
-            told = self.engine.ingest(os.fspath(file), _shifted(progress, done, sum(sizes)))
-            done += size
-            records += told["records"]
-            if told["records"]:
-                seqs += (told["first_seq"], told["last_seq"])
-        first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
-        return IngestReport(records, done, first, last, [str(file) for file in paths])
-
     def delete(self, record_id: str) -> WalEvent:
         """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
         return self.engine.delete(record_id)
@@ -86,21 +54,24 @@ class Records(Door):
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
-    ) -> list[ChronoRecord]:
+        order_by: str | None = None,
+        after: str | None = None,
+    ) -> Page:
         """Return matching records in insertion order; ``status=""`` or None means any.
 
-        Records of the other faces appear when their kind is named, or with ``faces=True``.
+        Records of the other faces appear when their kind is named, or with ``faces=True``. ``order_by`` is
+        ``created`` (the same order), ``updated``, ``happened``, ``confidence`` or ``id``; a ``-`` in front
+        turns it round. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page.
         """
-        return self.engine.query(
-            **query_terms(
-                kind=kind,
-                status=status,
-                rag_filter=rag_filter,
-                min_confidence=min_confidence,
-                limit=limit,
-                faces=faces,
-            )
+        terms = query_terms(
+            kind=kind,
+            status=status,
+            rag_filter=rag_filter,
+            min_confidence=min_confidence,
+            limit=limit,
+            faces=faces,
         )
+        return page_of(self.engine, terms, order_by, after)
 
     def record_count(self) -> int:
         """Return how many plain records are active."""
@@ -139,6 +110,8 @@ class Records(Door):
 
     # One-line calls of the modules that stand below: the handle is their first argument.
 
+    ingest = ingestion.ingest
+    iter = pages.iter_records
     search = search.search
     record_token_metric = metrics.record_token_metric
     get_token_metrics = metrics.get_token_metrics
@@ -152,10 +125,3 @@ class Records(Door):
     nearest = vectors.nearest
     spaces = vectors.spaces
     update = updates.update
-
-
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Let the progress of one file among several count as progress of them all."""
-    if progress is None:
-        return None
-    return lambda done, _: progress(before + done, total)

@@ -50,6 +50,21 @@ class Hit:
         """The id of the record."""
         return self.record.id
 
+    @property
+    def created_at(self) -> datetime | None:
+        """When the record was made."""
+        return self.record.created_at
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """When an event spoke of it last."""
+        return self.record.updated_at
+
+    @property
+    def version(self) -> str | None:
+        """Which version of the record was found."""
+        return self.record.version
+
 
 class Searchable(Protocol):
     """What a search needs of a store."""

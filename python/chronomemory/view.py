@@ -5,38 +5,18 @@ from __future__ import annotations
 import time
 import warnings
 from datetime import datetime, timedelta
-from typing import Any
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.face.arguments import LAST_SEQ, count, flag, must, number, string, string_or_none
+from chronomemory.face.arguments import LAST_SEQ, count, must, string
 from chronomemory.face.moments import EPOCH, micros
-from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.pages import Page, page_of, query_terms
+from chronomemory.record import ChronoRecord
 
-__all__ = ["StoreView", "look_back", "query_terms", "warn_of_stamps"]
+__all__ = ["StoreView", "look_back", "warn_of_stamps"]
 
 #: Clocks of machines that share a store differ by so much without anyone minding.
 _CLOCKS_DIFFER_US = 2_000_000
-
-
-def query_terms(
-    *,
-    kind: str | None,
-    status: str | None,
-    rag_filter: bool,
-    min_confidence: float,
-    limit: int | None,
-    faces: bool,
-) -> dict[str, Any]:
-    """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
-    least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
-    return {
-        "kind": string_or_none("kind", kind),
-        "status": string_or_none("status", status),
-        "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
-        "limit": None if limit is None else count("limit", limit),
-        "faces": flag("faces", faces),
-    }
 
 
 def look_back(engine: Engine, when: int | datetime) -> StoreView:
@@ -91,18 +71,19 @@ class StoreView:
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
-    ) -> list[ChronoRecord]:
+        order_by: str | None = None,
+        after: str | None = None,
+    ) -> Page:
         """Return what ``ChronoStore.query`` would have returned then."""
-        return self._view.query(
-            **query_terms(
-                kind=kind,
-                status=status,
-                rag_filter=rag_filter,
-                min_confidence=min_confidence,
-                limit=limit,
-                faces=faces,
-            )
+        terms = query_terms(
+            kind=kind,
+            status=status,
+            rag_filter=rag_filter,
+            min_confidence=min_confidence,
+            limit=limit,
+            faces=faces,
         )
+        return page_of(self._view, terms, order_by, after)
 
     def record_count(self) -> int:
         """Return how many plain records were active."""

@@ -114,6 +114,18 @@ def test_a_record_that_is_no_text_is_refused(run: Run) -> None:
     assert "UTF-8" in answer.stderr
 
 
+def test_get_shows_moments_and_version(run: Run, tmp_path: Path) -> None:
+    run("put", "FACT-1", "--label", "Ice")
+    with ChronoStore(tmp_path) as store:
+        record = store.get("FACT-1")
+    assert record is not None and record.created_at is not None and record.version is not None
+    shown = run("get", "FACT-1").stdout
+    assert record.created_at.isoformat(sep=" ", timespec="seconds") in shown
+    assert record.version in shown
+    # What can be given back to put has its twelve fields and nothing else.
+    assert json.loads(run("get", "FACT-1", "--json").stdout) == record.to_dict()
+
+
 def test_get_shows_provenance(run: Run) -> None:
     run("put", "A", "--label", "Ice is cold", "--evidence", "touched it", "--data", '{"t": -4}')
     shown = run("get", "A").stdout

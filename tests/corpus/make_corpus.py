@@ -14,6 +14,7 @@ import cases_batches
 import cases_fields
 import cases_foreign
 import cases_links
+import cases_moments
 import cases_packed
 import cases_spelling
 import cases_synced
@@ -26,7 +27,7 @@ def logs() -> list[Case]:
 
 
 def folders() -> list[Case]:
-    return [*cases_base.cases(), *cases_foreign.cases(), *cases_packed.cases()]
+    return [*cases_base.cases(), *cases_moments.cases(), *cases_foreign.cases(), *cases_packed.cases()]
 
 
 def files_of_log(case: Case) -> dict[str, bytes]:

@@ -13,12 +13,13 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
-from chronomemory._core import Engine, canonical_json, parse_json
+from chronomemory._core import canonical_json, parse_json
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.unusable import check_saying
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
 from chronomemory.layout import log_folder, log_path, unlinked
+from chronomemory.records import Records
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
 
@@ -32,12 +33,13 @@ _OF_SAYINGS = (b"config:", b"frame:", b"\\u")
 _OF_ROWS = "row-"
 
 
-def records_of(engine: Engine, left_out: Container[str] = ()) -> Iterator[bytes]:
+def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]:
     """Yield every record as a line, in the order in which they came, but those that name embeddings.
 
-    Those that an import would refuse are to be left out: one of them would keep all others from coming back.
+    All are of the moment at which the first was asked for, and no more than one is held. Those that an import
+    would refuse are to be left out: one of them would keep all others from coming back.
     """
-    for record in engine.query(status=None, faces=True):
+    for record in store.iter(status=None, faces=True):
         if not record.id.startswith(_OF_EMBEDDINGS) and record.id not in left_out:
             yield canonical_json(record.to_dict()) + b"\n"
 

@@ -123,7 +123,7 @@ def export(
         if history:
             lines = history_of(here.store.project_root, report)
         else:
-            lines = records_of(here.store.engine.everyone(), {name for name, _, _ in misfits})
+            lines = records_of(here.store.everyone(), {name for name, _, _ in misfits})
         if file == STDIN:
             here.out.bytes(line.rstrip(b"\n") for line in lines)
         else:

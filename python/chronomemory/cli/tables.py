@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -136,8 +137,15 @@ def record_card(record: ChronoRecord) -> Table:
         "assumptions": _json(record.model_assumptions),
         "depth": clean(record.recursion_depth) if record.recursion_depth else "",
         "data": _json(record.data),
+        "created": _moment(record.created_at),
+        "updated": _moment(record.updated_at),
+        "version": record.version or "",
     }
     return pairs({name: value for name, value in facts.items() if str(value)})
+
+
+def _moment(then: datetime | None) -> str:
+    return "" if then is None else then.isoformat(sep=" ", timespec="seconds")
 
 
 def event_table(events: Iterable[WalEvent]) -> Table:

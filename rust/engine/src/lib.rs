@@ -71,10 +71,12 @@ pub use layout::Layout;
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
 pub use options::{Checking, Durability, Options};
 pub use scope::{Scope, Seen, Viewer};
-pub use state::{Query, Tally, unspelled};
+pub use snapshot::{Moments, Stamp};
+pub use state::{By, Dated, Frozen, Listing, PageEnd, Query, Tally, unspelled};
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Kept, Matrix, Moment, Neighbour,
-    Progress, Question, Repaired, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE, layout_of,
+    Page, Progress, Question, Repaired, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE,
+    layout_of,
 };
 pub use text::{Filter, Words, asked};
 pub use verify::Report;

@@ -1,12 +1,13 @@
 //! How do recalls of blocks look from Python?
 
-use chronomemory::{Answer, Ask, Columns, Dropped, Found, Machine, Misfit, Reach, Store, fit, gathered, misfit};
+use chronomemory::{Answer, Ask, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Store, fit, gathered, misfit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::engine::Engine;
 use crate::enter::bad_choice;
 use crate::object;
+use crate::told::{Copied, Single};
 
 /// What a door takes for a question: the names are those of [`Ask`].
 #[derive(FromPyObject)]
@@ -161,9 +162,9 @@ impl Engine {
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let found = self.read(py, |store| {
             let found = store.blocks_of(kind, status).take(limit.unwrap_or(usize::MAX));
-            object::Copied::of(&gathered(found)?)
+            Copied::of(&gathered(found)?)
         })?;
-        object::all(py, found.records(), |bytes| object::record(py, bytes))
+        found.records(py)
     }
 
     /// How many there are.
@@ -174,14 +175,9 @@ impl Engine {
 
     /// One record, unless it is none of this face.
     fn block_record<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let sound = |record: &&[u8]| misfit(record).is_none();
-        let found = self.read(py, |store| {
-            Ok(store
-                .get_seen(&self.viewer, record_id)
-                .filter(sound)
-                .map(<[u8]>::to_vec))
-        })?;
-        found.map(|bytes| object::record(py, &bytes)).transpose()
+        let sound = |one: &Dated<'_>| misfit(one.record).is_none();
+        let found = self.read(py, |store| Ok(store.dated(&self.viewer, record_id).filter(sound).map(Single::of)))?;
+        found.map(|one| one.record(py)).transpose()
     }
 
     /// The head of the log and records as of it, without those that no verb of their face can use.
@@ -191,17 +187,17 @@ impl Engine {
         py: Python<'py>,
         ids: Vec<String>,
     ) -> PyResult<(String, Vec<Option<Bound<'py, PyAny>>>)> {
-        let sound = |record: &&[u8]| misfit(record).is_none();
+        let sound = |one: &Dated<'_>| misfit(one.record).is_none();
         let (head, found) = self.read(py, |store| {
             let found: Vec<_> = ids
                 .iter()
-                .map(|id| store.get_seen(&self.viewer, id).filter(sound).map(<[u8]>::to_vec))
+                .map(|id| store.dated(&self.viewer, id).filter(sound).map(Single::of))
                 .collect();
             Ok((store.head(), found))
         })?;
         let records = found
-            .iter()
-            .map(|bytes| bytes.as_deref().map(|bytes| object::record(py, bytes)).transpose())
+            .into_iter()
+            .map(|one| one.map(|one| one.record(py)).transpose())
             .collect::<PyResult<_>>()?;
         Ok((head, records))
     }

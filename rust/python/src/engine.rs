@@ -11,8 +11,9 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::draft_buffer::DraftBuffer;
 use crate::enter::{bad_choice, enter, enter_to_leave, to_python};
 use crate::event::WalEvent;
+use crate::told::{Copied, Single};
 use crate::view::{View, query_of};
-use crate::{change, object, record, search};
+use crate::{change, record, search};
 
 /// An open store.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -23,6 +24,14 @@ pub struct Engine {
     depth: i64,
     /// For the next change.
     spare: Mutex<Option<Box<DraftBuffer>>>,
+}
+
+/// The digits that stand for the scope of somebody in ids.
+pub fn digits_of(viewer: &Viewer) -> String {
+    match viewer {
+        Viewer::Named { scope, .. } => scope.digits(),
+        Viewer::Everyone => String::new(),
+    }
 }
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
@@ -127,10 +136,7 @@ impl Engine {
 
     /// The digits that stand for the scope in ids.
     fn scope_digits(&self) -> String {
-        match &*self.viewer {
-            Viewer::Named { scope, .. } => scope.digits(),
-            Viewer::Everyone => String::new(),
-        }
+        digits_of(&self.viewer)
     }
 
     /// Syncs and lets go; idempotent.
@@ -232,8 +238,8 @@ impl Engine {
     fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = change::record_id(record_id)?;
         let id = change::text_of(&id)?;
-        let found = self.read(py, |store| Ok(store.get_seen(&self.viewer, id).map(<[u8]>::to_vec)))?;
-        found.map(|bytes| object::record(py, &bytes)).transpose()
+        let found = self.read(py, |store| Ok(store.dated(&self.viewer, id).map(Single::of)))?;
+        found.map(|one| one.record(py)).transpose()
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false), text_signature = "($self, *, kind=None, status='active', min_confidence=0.0, limit=None, faces=False)")]
@@ -247,15 +253,15 @@ impl Engine {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
-        let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
-        object::all(py, found.records(), |bytes| object::record(py, bytes))
+        let found = self.read(py, |store| Copied::of(&store.query_dated(&query)?))?;
+        found.records(py)
     }
 
     #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
     fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let query = query_of(&self.viewer, None, status, 0.0, None, faces);
-        let found = self.read(py, |store| object::Copied::of(&store.query(&query)?))?;
-        object::all(py, found.records(), |bytes| object::dict(py, bytes))
+        let found = self.read(py, |store| Copied::of(&store.query_dated(&query)?))?;
+        found.dicts(py)
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]

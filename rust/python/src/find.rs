@@ -6,8 +6,8 @@ use pyo3::types::{PyAny, PyString};
 
 use crate::engine::Engine;
 use crate::enter::{as_argument, enter, must};
-use crate::object;
 use crate::shape::Shapes;
+use crate::told::Copied;
 use crate::value::{self, Field};
 use crate::view::View;
 
@@ -91,10 +91,8 @@ impl Engine {
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
-        let found = self.read(py, |store| {
-            object::Copied::of(&store.find(index, &asked.lookup(&self.viewer))?)
-        })?;
-        object::all(py, found.records(), |bytes| object::record(py, bytes))
+        let found = self.read(py, |store| Copied::of(&store.find(index, &asked.lookup(&self.viewer))?))?;
+        found.records(py)
     }
 }
 
@@ -112,7 +110,7 @@ impl View {
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
-        let found = enter(py, || self.view.find(index, &asked.lookup(&self.viewer)))?;
-        object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
+        let found = enter(py, || Copied::of(&self.view.find(index, &asked.lookup(&self.viewer))?))?;
+        found.records(py)
     }
 }

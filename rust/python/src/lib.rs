@@ -10,10 +10,12 @@ mod event;
 mod find;
 mod fork;
 mod object;
+mod page;
 mod record;
 mod report;
 mod search;
 mod shape;
+mod told;
 mod unless;
 mod upkeep;
 mod value;
@@ -40,7 +42,11 @@ mod _core {
     #[pymodule_export]
     use crate::event::WalEvent;
     #[pymodule_export]
+    use crate::page::Walk;
+    #[pymodule_export]
     use crate::search::{question_words, text_words};
+    #[pymodule_export]
+    use crate::told::Told;
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

@@ -1,19 +1,11 @@
 //! How do canonical bytes become Python objects? In one pass, straight from the bytes.
 
-use chronomemory::{Cursor, Error, Int, Quoted, Refused, Value, defaults};
+use chronomemory::{Cursor, Int, Quoted, Value, defaults};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::enter::{check_room, to_python};
 use crate::record::record_class;
-
-/// What the objects of a record take beside its text.
-const RECORD_BYTES: usize = 64;
-/// So much text is asked for at a time.
-const CHECKED_BYTES: usize = 64 * 1024;
-/// What Python's objects take for each byte of canonical JSON, and more: an empty list has two bytes there.
-const OBJECT_BYTES: usize = 48;
 
 /// Makes objects of canonical JSON, which the engine has proven: anything else is a fault of the engine's.
 struct Reader<'a, 'py> {
@@ -199,64 +191,5 @@ fn of_int<'py>(py: Python<'py>, number: &Int) -> PyResult<Bound<'py, PyAny>> {
     match number.as_i64() {
         Some(small) => Ok(small.into_pyobject(py)?.into_any()),
         None => py.get_type::<PyInt>().call1((number.to_string(),)),
-    }
-}
-
-/// Many records, each as `make` makes it. Whether there is memory for them is asked before some of them are made.
-pub fn all<'a, T>(
-    py: Python<'_>,
-    records: impl Iterator<Item = &'a [u8]>,
-    make: impl Fn(&'a [u8]) -> PyResult<T>,
-) -> PyResult<Vec<T>> {
-    let mut made = Vec::new();
-    let mut checked = 0;
-    for bytes in records {
-        let needed = bytes.len() + RECORD_BYTES;
-        if checked < needed {
-            checked = CHECKED_BYTES.max(needed);
-            check_room(py, checked * OBJECT_BYTES)?;
-        }
-        checked -= needed;
-        if made.len() == made.capacity() {
-            let more = made.try_reserve(1).map_err(Refused::from);
-            more.map_err(|fault| to_python(py, fault.into()))?;
-        }
-        made.push(make(bytes)?);
-    }
-    // The list that they are handed over in.
-    check_room(py, made.len() * size_of::<usize>())?;
-    Ok(made)
-}
-
-/// Records copied out of the state in one piece.
-pub struct Copied {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Copied {
-    /// Copies records one behind the other.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if there is no memory for them.
-    pub fn of(records: &[&[u8]]) -> Result<Self, Error> {
-        let mut copied = Self {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-        };
-        let bytes = records.iter().map(|record| record.len()).sum();
-        copied.bytes.try_reserve_exact(bytes).map_err(Refused::from)?;
-        copied.ends.try_reserve_exact(records.len()).map_err(Refused::from)?;
-        for record in records {
-            copied.bytes.extend_from_slice(record);
-            copied.ends.push(copied.bytes.len());
-        }
-        Ok(copied)
-    }
-
-    /// The records again.
-    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
 }

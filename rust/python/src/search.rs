@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Filter, Hit, Search, Viewer, Words, asked};
+use chronomemory::{Dated, Filter, Hit, Search, Viewer, Words, asked};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::object;
+use crate::told::Single;
 
 /// A record, its score and, if asked for, what the score is made of.
 pub type Found<'py> = (Bound<'py, PyAny>, f64, Option<Bound<'py, PyDict>>);
@@ -60,7 +60,11 @@ pub fn found<'py>(py: Python<'py>, hits: &[Hit], explain: bool) -> PyResult<Vec<
     hits.iter()
         .map(|hit| {
             let why = explain.then(|| explained(py, hit)).transpose()?;
-            Ok((object::record(py, &hit.record)?, hit.score, why))
+            let found = Dated {
+                record: &hit.record,
+                moments: hit.moments,
+            };
+            Ok((Single::of(found).record(py)?, hit.score, why))
         })
         .collect()
 }

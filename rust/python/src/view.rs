@@ -5,8 +5,10 @@ use std::sync::Arc;
 use chronomemory::{Query, Viewer};
 use pyo3::prelude::*;
 
+use crate::engine::digits_of;
 use crate::enter::enter;
-use crate::{object, search};
+use crate::search;
+use crate::told::{Copied, Single};
 
 /// A read-only look at the store as it was.
 #[pyclass(frozen, module = "chronomemory._core")]
@@ -23,12 +25,15 @@ impl View {
         self.view.seq()
     }
 
+    /// The digits that stand for the scope in ids.
+    fn scope_digits(&self) -> String {
+        digits_of(&self.viewer)
+    }
+
     /// The record of an id as it was.
     fn get<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.view
-            .get(&self.viewer, record_id)
-            .map(|bytes| object::record(py, bytes))
-            .transpose()
+        let found = self.view.dated(&self.viewer, record_id).map(Single::of);
+        found.map(|one| one.record(py)).transpose()
     }
 
     /// Records as they were, in insertion order.
@@ -43,8 +48,8 @@ impl View {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
-        let found = enter(py, || self.view.query(&query))?;
-        object::all(py, found.into_iter(), |bytes| object::record(py, bytes))
+        let found = enter(py, || Copied::of(&self.view.query_dated(&query)?))?;
+        found.records(py)
     }
 
     /// The best records for a search, as they were.

@@ -8,10 +8,11 @@ use super::records::State;
 use super::spelling::spelled;
 use crate::event::Known;
 use crate::event::act::Act;
+use crate::snapshot::Stamp;
 
 impl State {
     /// Takes an act.
-    pub(super) fn apply_act(&mut self, known: Known<'_>) {
+    pub(super) fn apply_act(&mut self, known: Known<'_>, stamp: Stamp) {
         let Some(act) = Act::read(known.id, known.record) else {
             self.timeline.push(known.offset, known.seq, None);
             return;
@@ -19,25 +20,25 @@ impl State {
         let mut touched = Vec::new();
         for (id, record) in act.effects(&|id| self.get(id)) {
             let id = spelled(&id);
-            let slot = self.put_value(self.find(&id), &id, record);
+            let slot = self.put_value(self.find(&id), &id, record, stamp);
             self.changed(slot);
             touched.push(slot);
         }
-        self.speak_of(&act, touched, known);
+        self.speak_of(&act, touched, known, stamp);
     }
 
     /// Takes an act that the base already accounts for.
-    pub(super) fn note_act(&mut self, known: Known<'_>) {
+    pub(super) fn note_act(&mut self, known: Known<'_>, stamp: Stamp) {
         match Act::read(known.id, known.record) {
-            Some(act) => self.speak_of(&act, Vec::new(), known),
+            Some(act) => self.speak_of(&act, Vec::new(), known, stamp),
             None => _ = self.timeline.push(known.offset, known.seq, None),
         }
     }
 
-    fn speak_of(&mut self, act: &Act, mut slots: Vec<u32>, known: Known<'_>) {
+    fn speak_of(&mut self, act: &Act, mut slots: Vec<u32>, known: Known<'_>, stamp: Stamp) {
         for id in act.subjects() {
             let id = spelled(&id);
-            slots.push(self.find(&id).unwrap_or_else(|| self.mention(&id)));
+            slots.push(self.find(&id).unwrap_or_else(|| self.mention(&id, stamp)));
         }
         slots.sort_unstable();
         slots.dedup();
@@ -45,6 +46,7 @@ impl State {
         let mark = self.timeline.push_several(known.offset, known.seq, about);
         for slot in slots {
             self.slots[slot as usize].last_event = mark;
+            self.moments.speak(slot, stamp);
         }
     }
 }

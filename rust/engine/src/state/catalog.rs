@@ -107,13 +107,36 @@ impl Catalog {
 
     /// The slots of all classes that `wanted` accepts, in insertion order.
     pub fn slots<'a>(&'a self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = u32> + 'a {
-        let sets = self
-            .classes
-            .iter()
-            .filter(|(class, _)| wanted(&class.kind, &class.status, class.face))
-            .map(|(_, slots)| slots.iter())
-            .collect();
-        Merged::of(sets)
+        Merged::of(self.sets(wanted).map(RoaringBitmap::iter).collect())
+    }
+
+    /// Those of them from one on.
+    pub fn slots_from<'a>(
+        &'a self,
+        wanted: impl Fn(&[u8], &[u8], bool) -> bool,
+        first: u32,
+    ) -> impl Iterator<Item = u32> + 'a {
+        Merged::of(self.sets(wanted).map(|slots| slots.range(first..)).collect())
+    }
+
+    /// Those of them before one, the last first.
+    pub fn slots_before<'a>(
+        &'a self,
+        wanted: impl Fn(&[u8], &[u8], bool) -> bool,
+        end: u32,
+    ) -> impl Iterator<Item = u32> + 'a {
+        // Of numbers that are turned over the lowest is the last.
+        let turned = self
+            .sets(wanted)
+            .map(|slots| slots.range(..end).rev().map(|slot| !slot));
+        Merged::of(turned.collect()).map(|slot| !slot)
+    }
+
+    fn sets(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = &RoaringBitmap> {
+        let classes = self.classes.iter();
+        classes
+            .filter(move |(class, _)| wanted(&class.kind, &class.status, class.face))
+            .map(|(_, slots)| slots)
     }
 
     /// Which classes `wanted` accepts, by their numbers.
@@ -149,13 +172,13 @@ impl Catalog {
 }
 
 /// Several sets in one order: a heap of their next members.
-struct Merged<'a> {
-    sets: Vec<roaring::bitmap::Iter<'a>>,
+struct Merged<I> {
+    sets: Vec<I>,
     heads: BinaryHeap<Reverse<(u32, usize)>>,
 }
 
-impl<'a> Merged<'a> {
-    fn of(mut sets: Vec<roaring::bitmap::Iter<'a>>) -> Self {
+impl<I: Iterator<Item = u32>> Merged<I> {
+    fn of(mut sets: Vec<I>) -> Self {
         let heads = sets
             .iter_mut()
             .enumerate()
@@ -165,7 +188,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-impl Iterator for Merged<'_> {
+impl<I: Iterator<Item = u32>> Iterator for Merged<I> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {

@@ -22,6 +22,7 @@ impl State {
         self.timeline.make_room(events, coming.further)?;
         self.changes.make_room(touched)?;
         self.scopes.make_room(touched)?;
+        self.moments.make_room(touched)?;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! What is known now?
 //!
 //! The state remembers, for every id, the last record the log spoke of it: canonical bytes in an [`arena`], a slot of
-//! numbers beside them, a [`catalog`] of kinds and statuses so that a query costs what it returns, and a [`timeline`]
-//! that leads from a record to its events. It is derived from base and log alone and can be rebuilt at any time.
+//! numbers beside them, [`moments`] that tell when it was made and spoken of last, a [`catalog`] of kinds and statuses so
+//! that a query costs what it returns, and a [`timeline`] that leads from a record to its events. It is derived from base and log alone and can be rebuilt at any time.
 
 mod acts;
 mod arena;
@@ -10,6 +10,9 @@ mod catalog;
 mod changes;
 mod coming;
 mod compare;
+mod frozen;
+mod listing;
+mod moments;
 mod query;
 mod records;
 mod rows;
@@ -21,9 +24,11 @@ mod timeline;
 
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, StateId, Watermark};
+pub use frozen::Frozen;
+pub use listing::{By, Listing, PageEnd};
 pub use query::Query;
-pub use records::{Frozen, State};
-pub use rows::{Row, Survey};
+pub use records::State;
+pub use rows::{Dated, Row, Survey};
 pub use scopes::{Directory, Sight};
 pub use slots::Sieve;
 pub use spelling::{parsed, spelled, unspelled};

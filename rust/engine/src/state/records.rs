@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::Catalog;
 use super::changes::Changes;
+use super::moments::MomentColumn;
 use super::query::{Query, wanted};
 use super::scopes::{Directory, SHARED};
 use super::spelling::{parsed, spelled, unspelled};
@@ -18,7 +19,7 @@ use crate::event::faces::face_of;
 use crate::event::{Coming, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{Refused, gathered};
-use crate::snapshot::Taker;
+use crate::snapshot::{Moments, Stamp, Taker};
 
 /// The class of an id that events spoke of but that never was a record.
 pub(super) const NO_CLASS: u32 = u32::MAX;
@@ -59,20 +60,7 @@ pub struct State {
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
     pub(super) scopes: Directory,
-}
-
-/// All records as they were at one moment, in insertion order.
-#[derive(Debug)]
-pub struct Frozen {
-    arena: Arena,
-    records: Vec<Address>,
-}
-
-impl Frozen {
-    /// The canonical records.
-    pub fn records(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.records.iter().map(|&at| self.arena.get(at))
-    }
+    pub(super) moments: MomentColumn,
 }
 
 impl State {
@@ -139,38 +127,6 @@ impl State {
         self.matching_slots(query).count() as u64
     }
 
-    /// A cheap copy that later events do not change.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for it; likewise below.
-    pub fn freeze(&mut self) -> Result<Frozen, Refused> {
-        self.freeze_those(0..self.slots.len() as u32)
-    }
-
-    /// The same of the records that events of the live log speak of from some place on.
-    ///
-    /// # Errors
-    /// As `freeze`.
-    pub fn freeze_since(&mut self, offset: u64) -> Result<Frozen, Refused> {
-        let first = self.timeline.index_from(offset);
-        let mut touched = gathered(self.timeline.slots_from(first))?;
-        touched.sort_unstable();
-        touched.dedup();
-        self.freeze_those(touched.into_iter())
-    }
-
-    fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> Result<Frozen, Refused> {
-        // Others wait meanwhile: all memory is asked for at once.
-        let mut records = Vec::new();
-        records.try_reserve_exact(wanted.len())?;
-        let slots = wanted.map(|slot| &self.slots[slot as usize]);
-        records.extend(slots.filter(|slot| slot.class != NO_CLASS).map(|slot| slot.at));
-        Ok(Frozen {
-            records,
-            arena: self.arena.freeze(),
-        })
-    }
-
     /// The log starts anew: the records stay, their events are in the archive now.
     pub fn forget_events(&mut self) {
         if !self.timeline.start_over() {
@@ -180,38 +136,40 @@ impl State {
         }
     }
 
-    /// Takes an event that the base already accounts for: only its place in the log is new.
-    pub fn note(&mut self, known: Known<'_>) {
+    /// Takes an event of some moment that the base already accounts for: only its place in the log is new.
+    pub fn note(&mut self, known: Known<'_>, micros: i64) {
+        let stamp = Stamp::new(known.seq, micros);
         if known.op == Op::Act {
-            self.note_act(known);
+            self.note_act(known, stamp);
             return;
         }
         if !is_of_one(known.op) {
             self.timeline.push(known.offset, known.seq, None);
             return;
         }
-        let slot = self.find(known.id).unwrap_or_else(|| self.mention(known.id));
-        self.happened(slot, known);
+        let slot = self.find(known.id).unwrap_or_else(|| self.mention(known.id, stamp));
+        self.happened(slot, known, stamp);
     }
 
-    /// Takes an event.
-    pub fn apply(&mut self, known: Known<'_>) {
+    /// Takes an event of some moment.
+    pub fn apply(&mut self, known: Known<'_>, micros: i64) {
+        let stamp = Stamp::new(known.seq, micros);
         let found = self.find(known.id);
         let slot = match known.op {
             Op::Upsert | Op::Migrate => {
                 if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
-                    self.put(found, known.id, known.record, known.fields)
+                    self.put(found, known.id, known.record, known.fields, stamp)
                 } else {
-                    self.put_value(found, known.id, parsed(known.record))
+                    self.put_value(found, known.id, parsed(known.record), stamp)
                 }
             }
             Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
                 Some(slot) => {
                     let mut record = parsed(self.arena.get(self.slots[slot as usize].at));
                     record.set("status", Value::Str("tombstone".to_owned()));
-                    self.put_value(Some(slot), known.id, record)
+                    self.put_value(Some(slot), known.id, record, stamp)
                 }
-                None => found.unwrap_or_else(|| self.mention(known.id)),
+                None => found.unwrap_or_else(|| self.mention(known.id, stamp)),
             },
             Op::Patch => {
                 let record = found
@@ -220,19 +178,20 @@ impl State {
                         parsed(self.arena.get(self.slots[slot as usize].at))
                     });
                 let record = json::merge(record, &parsed(known.record));
-                self.put_value(found, known.id, record)
+                self.put_value(found, known.id, record, stamp)
             }
-            Op::Act => return self.apply_act(known),
+            Op::Act => return self.apply_act(known, stamp),
             Op::Begin | Op::Compact | Op::Adopt | Op::Other => {
                 self.timeline.push(known.offset, known.seq, None);
                 return;
             }
         };
-        self.happened(slot, known);
+        self.happened(slot, known, stamp);
     }
 
-    fn happened(&mut self, number: u32, known: Known<'_>) {
+    fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
         self.changed(number);
+        self.moments.speak(number, stamp);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self
             .timeline
@@ -261,18 +220,19 @@ impl State {
         slot.id.of(self.arena.get(slot.at))
     }
 
-    pub(super) fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value) -> u32 {
+    pub(super) fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value, stamp: Stamp) -> u32 {
         record.set("id", Value::Str(unspelled(id)));
         let mut text = Vec::new();
         json::write_value(&record, &mut text);
         match json::scan_record(&text) {
-            Some(fields) => self.put(found, id, &text, fields),
+            Some(fields) => self.put(found, id, &text, fields, stamp),
             // Too long for any line: our writers refuse such a patch, so nobody was told that it was kept.
-            None => found.unwrap_or_else(|| self.mention(id)),
+            None => found.unwrap_or_else(|| self.mention(id, stamp)),
         }
     }
 
-    fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans) -> u32 {
+    /// Puts a record in the place of the one that is there, or makes a new one, at this moment.
+    fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans, stamp: Stamp) -> u32 {
         let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
         let class = self.catalog.class(
             text(fields.kind, defaults::KIND),
@@ -300,13 +260,14 @@ impl State {
                 }
                 self.scopes.add(slot.scope, number);
                 self.slots.push(Slot { last_event, ..slot });
+                self.moments.push(stamp);
                 self.catalog.add(class, number);
                 number
             }
             None => {
                 self.catalog.add(class, self.slots.len() as u32);
                 self.scopes.add(slot.scope, self.slots.len() as u32);
-                self.insert(id, slot)
+                self.insert(id, slot, stamp)
             }
         }
     }
@@ -334,9 +295,10 @@ impl State {
         number
     }
 
-    fn insert(&mut self, id: &[u8], slot: Slot) -> u32 {
+    fn insert(&mut self, id: &[u8], slot: Slot, stamp: Stamp) -> u32 {
         let number = self.slots.len() as u32;
         self.slots.push(slot);
+        self.moments.push(stamp);
         let hash = self.hash(id);
         let entry = Entry { hash, slot: number };
         self.ids
@@ -345,7 +307,7 @@ impl State {
     }
 
     /// Keeps the id of an event without a record, so that its history can be told.
-    pub(super) fn mention(&mut self, id: &[u8]) -> u32 {
+    pub(super) fn mention(&mut self, id: &[u8], stamp: Stamp) -> u32 {
         let slot = Slot {
             confidence: 0.0,
             at: self.arena.push(id),
@@ -357,7 +319,7 @@ impl State {
             scope: SHARED,
             last_event: Mark::NONE,
         };
-        self.insert(id, slot)
+        self.insert(id, slot, stamp)
     }
 
     fn move_out(&mut self) {
@@ -377,9 +339,18 @@ impl Taker for State {
         State::make_room(self, Coming::one(bytes))
     }
 
-    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         if let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) {
-            self.put(self.find(id), id, record, fields);
+            let slot = self.put(self.find(id), id, record, fields, Stamp::UNKNOWN);
+            if let Some(moments) = moments {
+                self.moments.set(slot, moments);
+            }
+        }
+    }
+
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        if let Some(slot) = self.find(id) {
+            self.moments.set(slot, moments);
         }
     }
 

@@ -3,8 +3,11 @@
 use super::arena::Arena;
 use super::catalog::Class;
 use super::changes::Changes;
+use super::query::Query;
 use super::records::{NO_CLASS, Slot, State};
 use crate::memory::{Refused, gathered};
+use crate::scope::Viewer;
+use crate::snapshot::Moments;
 
 /// One record with what the state keeps beside it.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,15 @@ pub struct Row<'a> {
     pub confidence: f64,
     /// The seq of the last event of the live log that speaks of it; 0 if none does.
     pub seq: u64,
+}
+
+/// A canonical record, and when it was made and spoken of last.
+#[derive(Clone, Copy, Debug)]
+pub struct Dated<'a> {
+    /// The record.
+    pub record: &'a [u8],
+    /// Its moments.
+    pub moments: Moments,
 }
 
 /// All rows as they were at one moment.
@@ -74,6 +86,34 @@ impl State {
             confidence: slot.confidence,
             seq: self.seq_of(slot),
         })
+    }
+
+    /// The record of an id with its moments, if somebody sees it.
+    pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
+        let slot = self.slot_of(id)?;
+        self.scopes.seen_in(viewer, self.slots[slot as usize].scope)?;
+        Some(self.dated_in(slot))
+    }
+
+    /// The record in a slot with its moments.
+    pub fn dated_in(&self, slot: u32) -> Dated<'_> {
+        Dated {
+            record: self.record_in(slot),
+            moments: self.moments.get(slot),
+        }
+    }
+
+    /// The records that a query asks for, in insertion order, with their moments.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for so many.
+    pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>, Refused> {
+        gathered(self.matches_dated(query).take(query.limit.unwrap_or(usize::MAX)))
+    }
+
+    /// The same one by one, its limit aside.
+    pub fn matches_dated<'a>(&'a self, query: &Query) -> impl Iterator<Item = Dated<'a>> + use<'a> {
+        self.matching_slots(query).map(|slot| self.dated_in(slot))
     }
 
     fn seq_of(&self, slot: &Slot) -> u64 {

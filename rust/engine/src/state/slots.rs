@@ -96,6 +96,11 @@ impl State {
         is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(slot.scope)
     }
 
+    /// The slots that whoever put a query sees, ascending; `None` if that one sees everything.
+    pub(super) fn seen_slots(&self, sieve: &Sieve) -> Option<Vec<u32>> {
+        self.scopes.seen(&sieve.sight)
+    }
+
     /// The slots of the records that a query asks for, in insertion order.
     pub(super) fn matching_slots<'a>(&'a self, query: &Query) -> impl Iterator<Item = u32> + use<'a> {
         let sieve = self.sieve(query);
@@ -118,15 +123,18 @@ mod tests {
 
     fn hears(state: &mut State, op: Op, seq: u64, id: &str) {
         let record = format!("{{\"id\":\"{id}\",\"kind\":\"{}\"}}", defaults::KIND);
-        state.apply(Known {
-            op,
-            seq,
-            hash: b"",
-            offset: seq,
-            id: id.as_bytes(),
-            record: record.as_bytes(),
-            fields: json::scan_record(record.as_bytes()).expect("a record"),
-        });
+        state.apply(
+            Known {
+                op,
+                seq,
+                hash: b"",
+                offset: seq,
+                id: id.as_bytes(),
+                record: record.as_bytes(),
+                fields: json::scan_record(record.as_bytes()).expect("a record"),
+            },
+            0,
+        );
     }
 
     #[test]

@@ -16,7 +16,8 @@ const NEVER: usize = usize::MAX;
 pub struct Ahead {
     pub(super) lines: Lines,
     from: Link,
-    now: i64,
+    /// When they were written, as they say.
+    pub(super) now: i64,
     ts: [u8; stamp::STAMP_BYTES],
     depth: i64,
     /// How many changes were promised, and how many have come.

@@ -13,7 +13,7 @@ use crate::log;
 use crate::options::Durability;
 use crate::remembered::Standing;
 use crate::scope::Viewer;
-use crate::state::{Directory, Query, Tally};
+use crate::state::{Dated, Directory, Query, Tally};
 use crate::verify::Report;
 
 use super::care::Alone;
@@ -51,6 +51,19 @@ impl Store {
     /// The canonical record of an id.
     pub fn get(&self, id: &str) -> Option<&[u8]> {
         self.state.get(id)
+    }
+
+    /// The same with its moments.
+    pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
+        self.state.dated(viewer, id)
+    }
+
+    /// The records that a query asks for, with their moments.
+    ///
+    /// # Errors
+    /// As [`Store::query`].
+    pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>> {
+        Ok(self.state.query_dated(query)?)
     }
 
     /// The canonical records that a query asks for.
@@ -260,20 +273,22 @@ impl Store {
     ///
     /// # Errors
     /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
-    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<&[u8]>> {
+    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<Dated<'_>>> {
         find(&self.indexes, &self.state, index, lookup)
     }
 
     /// The canonical records of a kind of the blocks face, in insertion order: a plain record of that kind is none, and
     /// neither is one that the face would not have written.
-    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = Dated<'a>> + use<'a> {
         let query = Query {
             kind: Some(kind.to_owned()),
             status: status.map(str::to_owned),
             viewer: Arc::new(Viewer::Everyone),
             ..Query::default()
         };
-        self.state.matches(&query).filter(|record| is_one_of(kind, record))
+        self.state
+            .matches_dated(&query)
+            .filter(|one| is_one_of(kind, one.record))
     }
 
     /// What recalls of blocks are made from, as of now. It can be read without the store.

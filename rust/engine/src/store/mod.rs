@@ -68,6 +68,7 @@ pub use recovery::restore::restore;
 pub use recovery::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
 pub use search::live_text::seal_text;
+pub use search::page::Page;
 pub use search::rank::{Hit, Search};
 pub use search::recall::recall;
 pub use shared::{Needs, Shared};

@@ -8,7 +8,7 @@ use chronomemory::testing::event::line::{Event, Trust};
 use chronomemory::testing::json;
 use chronomemory::testing::json::RecordSpans;
 use chronomemory::testing::snapshot;
-use chronomemory::testing::snapshot::Taker;
+use chronomemory::testing::snapshot::{Moments, Taker};
 use chronomemory::{Access, Disk, Draft, Durability, Layout, Options, Report, Store, Value};
 
 const NOW: i64 = 1_779_105_600_000_000;
@@ -131,11 +131,16 @@ fn live_with(disk: &CrashDisk) {
 }
 
 #[derive(Default, PartialEq, Debug)]
-struct Taken(Vec<Vec<u8>>);
+struct Taken(Vec<(Vec<u8>, Vec<u8>, Option<Moments>)>);
 
 impl Taker for Taken {
-    fn take(&mut self, record: &[u8], _: RecordSpans) {
-        self.0.push(record.to_vec());
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
+        let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+        self.0.push((record.to_vec(), id.to_vec(), moments));
+    }
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        let undated = self.0.iter_mut().find(|(_, own, known)| own == id && known.is_none());
+        undated.expect("a record without moments").2 = Some(moments);
     }
     fn start_over(&mut self) {
         self.0.clear();

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::line::{Event, Trust};
 use crate::scope::{Carried, Viewer, carried};
-use crate::state::Query;
+use crate::state::{Frozen, Listing, Query};
 use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
 
 /// So often files may be taken away under a look at the past.
@@ -30,6 +30,17 @@ impl Engine {
     /// As [`Engine::read`], `OutOfMemory`.
     pub fn query(&self, query: &Query) -> Result<Vec<Vec<u8>>> {
         self.read(|store| Ok(store.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
+    }
+
+    /// The records of a listing as they are now: what is written later does not change them.
+    ///
+    /// # Errors
+    /// As [`Engine::change`], `OutOfMemory`.
+    pub fn freeze(&self, listing: &Listing) -> Result<Frozen> {
+        self.change(|store, _| {
+            store.refresh()?;
+            store.freeze(listing)
+        })
     }
 
     /// How many records a query would find.

@@ -9,7 +9,7 @@ use crate::index::Indexes;
 use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, beginning_of};
 use crate::scope::Viewer;
-use crate::state::{Query, State};
+use crate::state::{Dated, Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
 
@@ -41,6 +41,19 @@ impl View {
     /// The canonical record of an id, if somebody saw it.
     pub fn get(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
         self.state.get_seen(viewer, id)
+    }
+
+    /// The same with its moments.
+    pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
+        self.state.dated(viewer, id)
+    }
+
+    /// The records that a query asks for, with their moments.
+    ///
+    /// # Errors
+    /// As [`View::query`].
+    pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>> {
+        Ok(self.state.query_dated(query)?)
     }
 
     /// The canonical records that a query asks for.

@@ -156,7 +156,7 @@ pub(in crate::store) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Head
     let start = length.saturating_sub(HEADER_BYTES);
     let mut end = Vec::new();
     read_upto(file, &mut end, start, (length - start) as usize)?;
-    let own = memmem::rfind(&end, b"\n],").and_then(|at| snapshot::last_header(end[at + 1..].trim_ascii_end()));
+    let own = memmem::rfind(&end, b"\n],").and_then(|at| Header::of_last(end[at + 1..].trim_ascii_end()));
     match own {
         Some(header) => Ok(Some(header)),
         // Another tool's, adopted: its header may stand anywhere.

@@ -10,7 +10,7 @@ use crate::event::faces::{VECTORS, face_of};
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
-use crate::snapshot::{self, Contents, Taker};
+use crate::snapshot::{self, Contents, Moments, Taker};
 use crate::state::{State, unspelled};
 use crate::verify::{Holding, Sink};
 
@@ -198,9 +198,9 @@ impl Loader {
         }
         if let Some(state) = &mut self.state {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
-                state.note(known);
+                state.note(known, ts);
             } else {
-                state.apply(known);
+                state.apply(known, ts);
             }
         }
     }
@@ -214,11 +214,15 @@ impl Taker for OnlyVectors<'_> {
         Taker::make_room(self.0, bytes)
     }
 
-    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         if face_of(id) == Some(VECTORS) {
-            self.0.take(record, fields);
+            self.0.take(record, fields, moments);
         }
+    }
+
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        self.0.date(id, moments);
     }
 
     fn start_over(&mut self) {

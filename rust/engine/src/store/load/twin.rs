@@ -10,7 +10,7 @@ use std::io;
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Bytes, DiskFile, read_upto};
 use crate::json::{self, RecordSpans};
-use crate::snapshot::{self, OPEN_HEADER, Taker};
+use crate::snapshot::{self, Moments, OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS, Taker};
 
 /// Larger files are not taken into memory for this.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
@@ -22,7 +22,7 @@ const MOST_TRIES: usize = 64;
 struct Records(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Taker for Records {
-    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         self.0.push((id.to_vec(), record.to_vec()));
     }
@@ -57,28 +57,54 @@ pub(in crate::store) fn with_snapshot(
     }
     let mut bytes = Vec::new();
     read_upto(base, &mut bytes, 0, length as usize)?;
-    let Some((header, body)) = taken_apart(&bytes) else {
+    let Some(parts) = BaseParts::of(&bytes) else {
         return Ok(None);
     };
     let attempts = BaseAttempts {
-        header,
-        lines: body.into_iter().map(line_of).collect(),
+        lines: parts.records.iter().copied().map(line_of).collect(),
+        around: &parts,
         records: &records.0,
         sha256,
     };
     Ok(attempts.find().map(Bytes))
 }
 
-/// The header of a base, and the lines between its first and its last.
-fn taken_apart(bytes: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
-    let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-    if lines.last().is_some_and(|last| last.is_empty()) {
-        lines.pop();
+/// A base by its lines.
+struct BaseParts<'a> {
+    /// Up to the first record.
+    before: Vec<&'a [u8]>,
+    records: Vec<&'a [u8]>,
+    /// From behind the last record on.
+    behind: Vec<&'a [u8]>,
+}
+
+impl<'a> BaseParts<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        if lines.last().is_some_and(|last| last.is_empty()) {
+            lines.pop();
+        }
+        let place_of = |wanted: &[u8]| lines.iter().position(|line| *line == wanted);
+        // Only of the records more is known elsewhere: what stands around them has to be whole. The first line is always the
+        // same, and whatever stands there instead is no record either.
+        let (first, start) = match place_of(TO_RECORDS) {
+            Some(place) => (OPEN_MOMENTS, place + 1),
+            None => {
+                let is_record = lines.first().is_some_and(|first| json::scan_record(first).is_some());
+                (OPEN_RECORDS, usize::from(!is_record))
+            }
+        };
+        let end = place_of(TO_LATER_MOMENTS).or(lines.len().checked_sub(1))?;
+        let (behind, start) = (lines.split_off(end), start.min(end));
+        let records = lines.split_off(start);
+        let mut before = vec![first];
+        before.extend(lines.into_iter().skip(1));
+        Some(Self {
+            before,
+            records,
+            behind,
+        })
     }
-    let header = lines.pop()?;
-    // Its first line is always the same: whatever stands there instead is no record either.
-    let start = usize::from(lines.first().is_some_and(|first| json::scan_record(first).is_none()));
-    Some((header, lines.split_off(start.min(lines.len()))))
 }
 
 fn line_of(line: &[u8]) -> BaseLine<'_> {
@@ -88,7 +114,7 @@ fn line_of(line: &[u8]) -> BaseLine<'_> {
 }
 
 struct BaseAttempts<'a> {
-    header: &'a [u8],
+    around: &'a BaseParts<'a>,
     lines: Vec<BaseLine<'a>>,
     records: &'a [(Vec<u8>, Vec<u8>)],
     sha256: &'a Hex,
@@ -155,13 +181,15 @@ impl<'a> BaseAttempts<'a> {
     }
 
     fn if_right(&self, lines: &[&[u8]]) -> Option<Vec<u8>> {
-        let mut bytes = OPEN_HEADER.to_vec();
+        let mut bytes = self.around.before.join(&b'\n');
         for (number, line) in lines.iter().enumerate() {
             bytes.extend_from_slice(if number == 0 { b"\n" } else { b",\n" });
             bytes.extend_from_slice(line);
         }
-        bytes.push(b'\n');
-        bytes.extend_from_slice(self.header);
+        for line in &self.around.behind {
+            bytes.push(b'\n');
+            bytes.extend_from_slice(line);
+        }
         bytes.push(b'\n');
         let mut hasher = Hasher::default();
         hasher.update(&bytes);

@@ -9,7 +9,7 @@ use crate::disk::{DiskFile, read_upto};
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, RecordSpans, Value};
 use crate::memory::Refused;
-use crate::snapshot::Taker;
+use crate::snapshot::{Moments, Taker};
 use crate::state::{State, parsed};
 
 /// The field of `data` that marks a record from bytes that nothing proves.
@@ -33,15 +33,19 @@ impl Taker for Marking<'_> {
         Taker::make_room(self.0, bytes + MOST_MARK_BYTES)
     }
 
-    fn take(&mut self, record: &[u8], fields: RecordSpans) {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         // What is said about embeddings is checked row by row.
         if face_of(id) == Some(VECTORS) {
-            self.0.take(record, fields);
+            self.0.take(record, fields, moments);
             return;
         }
         let reason = Value::Str("a repair took it from a base that is not the one the log names".to_owned());
-        put_marked(self.0, parsed(record), UNPROVEN, reason);
+        put_marked(self.0, parsed(record), UNPROVEN, reason, moments);
+    }
+
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        self.0.date(id, moments);
     }
 
     fn start_over(&mut self) {
@@ -56,17 +60,17 @@ impl Taker for Marking<'_> {
 pub(in crate::store) fn mark_all(state: &mut State) -> Result<(), Refused> {
     let mut marked = State::default();
     let frozen = state.freeze()?;
-    for record in frozen.records() {
+    for (record, moments) in frozen.rows() {
         if let Some(fields) = json::scan_record(record) {
             Marking(&mut marked).make_room(record.len())?;
-            Marking(&mut marked).take(record, fields);
+            Marking(&mut marked).take(record, fields, Some(moments));
         }
     }
     *state = marked;
     Ok(())
 }
 
-fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value) {
+fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value, moments: Option<Moments>) {
     let mut data = match record.remove("data") {
         Some(data @ Value::Object(_)) => data,
         _ => Value::Object(Vec::new()),
@@ -76,7 +80,7 @@ fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value) {
     let mut text = Vec::new();
     json::write_value(&record, &mut text);
     if let Some(fields) = json::scan_record(&text) {
-        state.take(&text, fields);
+        state.take(&text, fields, moments);
     }
 }
 
@@ -97,7 +101,7 @@ pub(in crate::store) fn put_on_hold(state: &mut State, id: &str, reason: &str, i
     if face_of(id.as_bytes()).is_none() && !stays {
         record.set("status", Value::Str(UNSETTLED_STATUS.to_owned()));
     }
-    put_marked(state, record, UNSETTLED, mark);
+    put_marked(state, record, UNSETTLED, mark, None);
     true
 }
 
@@ -121,7 +125,7 @@ pub(in crate::store) fn take_lines(file: &dyn DiskFile, taker: &mut dyn Taker) -
             let record = line.strip_suffix(b",").unwrap_or(line);
             if let Some(fields) = json::scan_record(record).filter(|fields| fields.id.is_some()) {
                 taker.make_room(record.len())?;
-                taker.take(record, fields);
+                taker.take(record, fields, None);
                 taken += 1;
             }
         }

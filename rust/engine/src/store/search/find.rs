@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::event::faces::index_named;
 use crate::index::{Indexes, Lookup};
 use crate::memory;
-use crate::state::State;
+use crate::state::{Dated, State};
 use crate::store::View;
 
 /// What an index takes for a record while it is made, and more.
@@ -17,7 +17,7 @@ impl View {
     ///
     /// # Errors
     /// As [`Store::find`](crate::store::Store::find).
-    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<&[u8]>> {
+    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<Dated<'_>>> {
         find(&self.indexes, &self.state, index, lookup)
     }
 }
@@ -31,14 +31,14 @@ pub(in crate::store) fn find<'a>(
     state: &'a State,
     name: &str,
     lookup: &Lookup<'_>,
-) -> Result<Vec<&'a [u8]>> {
+) -> Result<Vec<Dated<'a>>> {
     let declared =
         index_named(name).ok_or_else(|| Error::must("index", "be one that a face declares", format!("{name:?}")))?;
     if lookup.key.len() != declared.by.len() {
         let (given, wanted) = (lookup.key.len(), declared.by.len());
         return Err(Error::must("key", format!("have the {wanted} fields of {name}"), given));
     }
-    let records = |slots: Vec<u32>| slots.into_iter().map(|slot| state.record_in(slot)).collect();
+    let records = |slots: Vec<u32>| slots.into_iter().map(|slot| state.dated_in(slot)).collect();
     if let Some(index) = indexes
         .read()
         .unwrap_or_else(PoisonError::into_inner)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::event::faces::{call_by, call_of};
 use crate::scope::Viewer;
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
+use crate::snapshot::Moments;
 use crate::state::{Row, Sight, State, unspelled};
 use crate::store::vectors::Near;
 use crate::text::{Filter, Found, Index, Question, asked, link_key, says_any};
@@ -60,6 +61,8 @@ impl Search {
 pub struct Hit {
     /// The canonical record.
     pub record: Vec<u8>,
+    /// When it was made and spoken of last.
+    pub moments: Moments,
     /// What it is ranked by.
     pub score: f64,
     /// Before its neighbours were asked.
@@ -217,6 +220,7 @@ pub(in crate::store) fn rank(
             let both = search.text.is_some() && near.is_some();
             hits.push(Hit {
                 record: row.record.to_vec(),
+                moments: state.dated_in(slots[at]).moments,
                 score: score(at),
                 alone: alone[at],
                 text,

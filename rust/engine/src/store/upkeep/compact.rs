@@ -15,7 +15,7 @@ use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
 use crate::log::files::Scratch;
 use crate::log::{Log, OpenLog, Site};
 use crate::origin::Origin;
-use crate::snapshot;
+use crate::snapshot::BaseWriter;
 use crate::state::{Frozen, State};
 use crate::wal::synced::names_hash;
 
@@ -43,7 +43,7 @@ pub struct Compacting {
     head: Option<Hex>,
     /// What is to be written next.
     records: Frozen,
-    base: snapshot::Writer,
+    base: BaseWriter,
     base_scratch: Scratch,
     archive: Option<(Packing, Scratch)>,
 }
@@ -55,7 +55,7 @@ impl Compacting {
     /// `Io`.
     pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
         let path = self.base_scratch.path();
-        self.base.add(self.records.records(), progress).at(path)?;
+        self.base.add(self.records.rows(), progress).at(path)?;
         self.base.sync().at(path)?;
         if let Some((packing, scratch)) = &mut self.archive {
             packing.go_on(self.end, progress).at(scratch.path())?;
@@ -82,7 +82,7 @@ impl Compacting {
         let (bases, archives) = (site.layout.bases(), site.layout.archives());
         site.make_folder(&bases, site.layout.folder())?;
         let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
-        let base = snapshot::Writer::base(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
+        let base = BaseWriter::create(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
         let archive = if keep_history {
             site.make_folder(&archives, site.layout.folder())?;
             let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
@@ -139,8 +139,8 @@ impl Compacting {
             self.take_over(open, state)?;
         }
         let path = self.base_scratch.path();
-        self.base.add(self.records.records(), &mut |_, _| {}).at(path)?;
-        let base = self.base.finish_base(&header).at(path)?.sha256;
+        self.base.add(self.records.rows(), &mut |_, _| {}).at(path)?;
+        let base = self.base.finish(&header).at(path)?.sha256;
         self.base_scratch.name(&site.layout.base(base.text()))?;
         let archive = match self.archive {
             Some((packing, scratch)) => {

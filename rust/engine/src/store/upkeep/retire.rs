@@ -12,7 +12,7 @@ use crate::layout::{NEW_BASE, base_name};
 use crate::log::files::Scratch;
 use crate::log::{Log, Site};
 use crate::origin::{Origin, Repair};
-use crate::snapshot;
+use crate::snapshot::BaseWriter;
 use crate::state::State;
 use crate::verify::BaseState;
 use crate::wal::writer::{EventBody, Lines};
@@ -99,10 +99,10 @@ pub(in crate::store) fn write_base(site: &Site, log: &Log, state: &mut State, pr
     let bases = site.layout.bases();
     site.make_folder(&bases, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
-    let mut writer = snapshot::Writer::base(&*site.disk, scratch.path()).at(scratch.path())?;
+    let mut writer = BaseWriter::create(&*site.disk, scratch.path()).at(scratch.path())?;
     let frozen = state.freeze()?;
-    writer.add(frozen.records(), progress).at(scratch.path())?;
-    let sha256 = writer.finish_base(&header_of(log)).at(scratch.path())?.sha256;
+    writer.add(frozen.rows(), progress).at(scratch.path())?;
+    let sha256 = writer.finish(&header_of(log)).at(scratch.path())?.sha256;
     scratch.name(&site.layout.base(sha256.text()))?;
     Ok(sha256)
 }
@@ -114,7 +114,7 @@ impl Store {
         self.log.retire(&lines, now)?;
         // The memory follows the new log: the records stay, the events are those of the sentinel.
         self.state.forget_events();
-        self.state.note(system_event(0, lines.link.next_seq - 1));
+        self.state.note(system_event(0, lines.link.next_seq - 1), now);
         self.log.report.base = BaseState::Anchored;
         self.log.report.damage.clear();
         self.log.report.cut = None;

@@ -29,19 +29,26 @@ struct UnseenBatch {
     base: u64,
     starts: Vec<usize>,
     next_seq: u64,
+    micros: i64,
 }
 
 impl Pending {
-    /// Shows the state a batch that stands at `base`, now or later.
-    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], lines: &Lines, base: u64) {
+    /// Shows the state a batch, now or later, that stands at a place and was written at a moment.
+    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], lines: &Lines, at: (u64, i64)) {
+        let (base, micros) = at;
         // INVARIANT: batches are shown in their order.
         self.settle(state);
         let next_seq = lines.link.next_seq;
         let kept = (lines.starts.len() <= LATER_LINES).then(|| gathered(lines.starts.iter().copied()));
         // What nobody may have to wait for is shown at once, and so is what there is no memory for until later.
         let Some(Ok(starts)) = kept else {
-            let starts = &lines.starts;
-            take_in(state, parts, WrittenAt { base, starts, next_seq });
+            let place = WrittenAt {
+                base,
+                starts: &lines.starts,
+                next_seq,
+                micros,
+            };
+            take_in(state, parts, place);
             self.seen = parts.to_vec();
             return;
         };
@@ -50,6 +57,7 @@ impl Pending {
             base,
             starts,
             next_seq,
+            micros,
         });
     }
 
@@ -65,6 +73,7 @@ impl Pending {
                 base: batch.base,
                 starts: &batch.starts,
                 next_seq: batch.next_seq,
+                micros: batch.micros,
             };
             take_in(state, &batch.parts, place);
             self.seen = batch.parts;

@@ -50,19 +50,26 @@ pub(in crate::store) struct WrittenAt<'a> {
     /// Where each of them begins, from `base` on.
     pub(in crate::store) starts: &'a [usize],
     pub(in crate::store) next_seq: u64,
+    /// When they were written, in microseconds.
+    pub(in crate::store) micros: i64,
 }
 
 /// Shows the state what was written.
 pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
-    let WrittenAt { base, starts, next_seq } = place;
+    let WrittenAt {
+        base,
+        starts,
+        next_seq,
+        micros,
+    } = place;
     let (system, written) = starts.split_at(starts.len() - count(parts));
     let mut seq = next_seq - starts.len() as u64;
     for start in system {
-        state.note(system_event(base + *start as u64, seq));
+        state.note(system_event(base + *start as u64, seq), micros);
         seq += 1;
     }
     for ((draft, change), start) in changes(parts).zip(written) {
-        state.apply(Known {
+        let known = Known {
             op: change.op,
             id: draft.id(change),
             record: draft.record(change),
@@ -70,7 +77,8 @@ pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>],
             hash: b"",
             offset: base + *start as u64,
             seq,
-        });
+        };
+        state.apply(known, micros);
         seq += 1;
     }
 }
@@ -181,11 +189,12 @@ impl Store {
 
     /// Under the lock: makes one batch of the parts, puts it behind the log and shows it to the state.
     pub(in crate::store) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
-        let (lines, base) = self.put(parts, None, now)?;
+        let (lines, base, micros) = self.put(parts, None, now)?;
         let place = WrittenAt {
             base,
             starts: &lines.starts,
             next_seq: lines.link.next_seq,
+            micros,
         };
         take_in(&mut self.state, parts, place);
         self.write_due_snapshot();
@@ -194,14 +203,15 @@ impl Store {
 
     /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
     pub(in crate::store) fn write_ahead(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
-        let (lines, base) = self.put(parts, Some(ahead), now)?;
-        self.pending.take_in_later(&mut self.state, parts, &lines, base);
+        let (lines, base, micros) = self.put(parts, Some(ahead), now)?;
+        self.pending
+            .take_in_later(&mut self.state, parts, &lines, (base, micros));
         self.write_due_snapshot();
         Ok(put_away(&mut self.log, lines, count(parts)))
     }
 
-    /// Puts a batch behind the log; gives its lines and where they stand.
-    fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64)> {
+    /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
+    fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64, i64)> {
         if count(parts) > 0 {
             self.log.check_end_is_known()?;
         }
@@ -209,16 +219,12 @@ impl Store {
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
         let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
-        let lines = match ahead.filter(fits) {
-            Some(ahead) => ahead.lines,
-            None => spell(
-                &mut self.log,
-                self.options.recursion_depth,
-                parts,
-                coming,
-                adoption,
-                now,
-            )?,
+        let (lines, micros) = match ahead.filter(fits) {
+            Some(ahead) => (ahead.lines, ahead.now),
+            None => {
+                let (depth, micros) = (self.options.recursion_depth, now.max(self.log.latest()));
+                (spell(&mut self.log, depth, parts, coming, adoption, micros)?, micros)
+            }
         };
         // Whatever the state will need is had before anything is written.
         self.settle();
@@ -227,7 +233,7 @@ impl Store {
         if adopts {
             self.log.report.base = BaseState::Adopted;
         }
-        Ok((lines, base))
+        Ok((lines, base, micros))
     }
 
     /// Writes a snapshot that is due, unless somebody looks after the store.

@@ -1,0 +1,145 @@
+"""In which order do records come, and where did a page end so that the next can go on?
+
+A cursor is a position and no resource: the key and the id of the last record of a page, and a digest of the
+question that it belongs to. It never expires, and works after a restart and in other processes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from chronomemory._core import Engine, Walk, canonical_json
+from chronomemory._core import View as EngineView
+from chronomemory.face.arguments import count, flag, must, number, refuse, string, string_or_none
+from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+
+__all__ = ["Page", "iter_records", "page_of", "query_terms"]
+
+_ORDERS = ("created", "updated", "happened", "confidence", "id")
+#: What records are ordered by unless the caller says so.
+_USUAL_ORDER = "created"
+#: How a cursor is packed; another way gets another number.
+_PACKING = 1
+#: So much of a digest tells questions apart.
+_DIGEST_LETTERS = 16
+
+#: What the last record of a page was ordered by, the seq of the event that made it, and its id.
+_End = tuple[int | None, int | None, str]
+
+
+class Page(list[ChronoRecord]):
+    """Records in order; ``cursor`` is where to go on, None if there are no more."""
+
+    __slots__ = ("cursor",)
+
+    def __init__(self, records: Iterable[ChronoRecord] = (), cursor: str | None = None) -> None:
+        super().__init__(records)
+        self.cursor = cursor
+
+
+def query_terms(
+    *,
+    kind: str | None,
+    status: str | None,
+    rag_filter: bool,
+    min_confidence: float,
+    limit: int | None,
+    faces: bool,
+) -> dict[str, Any]:
+    """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
+    least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
+    return {
+        "kind": string_or_none("kind", kind),
+        "status": string_or_none("status", status),
+        "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
+        "limit": None if limit is None else count("limit", limit),
+        "faces": flag("faces", faces),
+    }
+
+
+def page_of(
+    where: Engine | EngineView, terms: dict[str, Any], order_by: str | None, after: str | None
+) -> Page:
+    """Return the records that a query asks for, those behind a cursor if one is given."""
+    if order_by is None and after is None and terms["limit"] is None:
+        return Page(where.query(**terms))
+    by, reverse = _order(order_by)
+    question = _digest({**terms, "scope": where.scope_digits()}, by, reverse)
+    begin = None if after is None else _position(string("after", after), question)
+    records, end = where.page({**terms, "by": by, "reverse": reverse, "after": begin})
+    return Page(records, None if end is None else _cursor(question, end))
+
+
+class HasEngine(Protocol):
+    """What a walk needs of a store."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine."""
+
+
+def iter_records(
+    store: HasEngine,
+    *,
+    kind: str | None = None,
+    status: str | None = "active",
+    rag_filter: bool = False,
+    min_confidence: float = 0.0,
+    limit: int | None = None,
+    faces: bool = False,
+    order_by: str | None = None,
+) -> Walk:
+    """Return what ``query`` would return now, one record at a time, whatever is written meanwhile.
+
+    Records are made when they are asked for: a walk costs 16 bytes for each, and keeps what writers replace
+    until it ends, is closed, or nobody holds it any more.
+    """
+    terms = query_terms(
+        kind=kind,
+        status=status,
+        rag_filter=rag_filter,
+        min_confidence=min_confidence,
+        limit=limit,
+        faces=faces,
+    )
+    by, reverse = _order(order_by)
+    return store.engine.walk({**terms, "by": by, "reverse": reverse, "after": None})
+
+
+def _order(given: str | None) -> tuple[str, bool]:
+    name = _USUAL_ORDER if given is None else string("order_by", given)
+    bare = name.removeprefix("-")
+    if bare not in _ORDERS:
+        raise must("order_by", f"be one of {', '.join(_ORDERS)}, perhaps with a - in front", given)
+    return bare, bare != name
+
+
+def _digest(terms: dict[str, Any], by: str, reverse: bool) -> str:
+    """Tell a question from others, however long its pages are."""
+    asked = {**terms, "status": terms["status"] or None, "by": by, "reverse": reverse}
+    del asked["limit"]
+    return hashlib.sha256(canonical_json(asked)).hexdigest()[:_DIGEST_LETTERS]
+
+
+def _cursor(question: str, end: _End) -> str:
+    packed = canonical_json([_PACKING, question, *end])
+    return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+
+
+def _position(cursor: str, question: str) -> _End:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        packed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packing, asked, key, created, record_id = packed
+    except (ValueError, TypeError):
+        raise must("after", "be the cursor of a page", cursor) from None
+    numbers = all(n is None or (type(n) is int and -(2**63) <= n < 2**63) for n in (key, created))
+    if packing != _PACKING or not numbers or (created or 0) < 0 or not isinstance(record_id, str):
+        raise must("after", "be the cursor of a page", cursor)
+    if asked != question:
+        raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
+    return key, created, record_id

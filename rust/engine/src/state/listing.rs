@@ -1,0 +1,222 @@
+//! In which order do records come, and where did the last page end?
+//!
+//! Records that agree in what they are ordered by come in the order in which they were made, which is that of their slots.
+//! So a page ends at a key and a record; whoever goes on needs nothing of the page before.
+
+use std::borrow::Cow;
+
+use super::query::{Query, wanted};
+use super::records::State;
+use super::spelling::unspelled;
+use crate::memory::{Refused, gathered};
+
+/// What records are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// The event that made them.
+    #[default]
+    Created,
+    /// The last event that spoke of them.
+    Updated,
+    /// When it happened.
+    Happened,
+    /// How much they are believed.
+    Confidence,
+    /// Their ids, by code point.
+    Id,
+}
+
+/// What a caller wants to have listed.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Which records, and how many at most.
+    pub query: Query,
+    /// In which order.
+    pub by: By,
+    /// The other way round. What has no key comes last all the same.
+    pub reverse: bool,
+    /// Where the last page ended.
+    pub after: Option<PageEnd>,
+}
+
+/// The last record of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageEnd {
+    /// What it was ordered by, as a number that sorts alike; `None` if it had none, or if that was its id or its place.
+    pub key: Option<i64>,
+    /// The seq of the event that made it, if that is known.
+    pub created: Option<u64>,
+    /// Its id.
+    pub id: String,
+}
+
+/// A key, turned round if need be: what has none comes last.
+type Rank = (bool, i64);
+
+/// A confidence as a number that sorts alike.
+fn sortable(confidence: f64) -> i64 {
+    let bits = confidence.to_bits() as i64;
+    // Of two negative numbers the one with more bits is the lower.
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+impl Listing {
+    fn rank(&self, key: Option<i64>) -> Rank {
+        match key {
+            Some(key) if self.reverse => (false, !key),
+            Some(key) => (false, key),
+            None => (true, 0),
+        }
+    }
+}
+
+impl State {
+    /// The slots of a page, and where it ends if there are more. `happened` says when what a record tells of happened.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for it.
+    pub fn list(
+        &self,
+        listing: &Listing,
+        happened: &dyn Fn(&[u8]) -> Option<i64>,
+    ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
+        let limit = listing.query.limit.unwrap_or(usize::MAX);
+        // One more than is wanted tells whether there is more.
+        let most = limit.saturating_add(1);
+        let mut slots = match listing.by {
+            By::Created => self.by_place(listing, most)?,
+            By::Id => self.by_id(listing, most)?,
+            By::Updated | By::Happened | By::Confidence => self.by_key(listing, most, happened)?,
+        };
+        let has_more = slots.len() > limit;
+        slots.truncate(limit);
+        let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
+            key: self.key_of(listing.by, slot, happened),
+            created: self.moments.created(slot).seq(),
+            id: unspelled(self.id_of(slot)),
+        });
+        Ok((slots, end))
+    }
+
+    fn key_of(&self, by: By, slot: u32, happened: &dyn Fn(&[u8]) -> Option<i64>) -> Option<i64> {
+        match by {
+            By::Created | By::Id => None,
+            By::Updated => self.moments.get(slot).updated.seq().map(|seq| seq as i64),
+            By::Happened => {
+                let stated = happened(self.record_in(slot));
+                stated.or_else(|| self.moments.get(slot).updated.micros())
+            }
+            By::Confidence => Some(sortable(self.slots[slot as usize].confidence)),
+        }
+    }
+
+    /// The first slot behind the record that a page ended with, or the one of that record itself. A record that is gone was
+    /// made by an event that others were made before or after.
+    fn slot_at(&self, end: &PageEnd, is_behind: bool) -> u32 {
+        let slot = self.slot_of(&end.id);
+        let same = slot.filter(|&slot| self.moments.created(slot).seq() == end.created);
+        if let Some(slot) = same {
+            return slot + u32::from(is_behind);
+        }
+        if !self.moments.is_ordered() {
+            // Nothing tells where it was: better twice than never.
+            return if is_behind { 0 } else { self.slots.len() as u32 };
+        }
+        let is_before = |slot: u32| {
+            let created = self.moments.created(slot).seq();
+            created < end.created || is_behind && created == end.created
+        };
+        let (mut low, mut high) = (0, self.slots.len() as u32);
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn by_place(&self, listing: &Listing, most: usize) -> Result<Vec<u32>, Refused> {
+        let sieve = self.sieve(&listing.query);
+        let passes = |slot: &u32| self.passes(&sieve, *slot);
+        let after = listing.after.as_ref();
+        let start = after.filter(|_| !listing.reverse).map_or(0, |end| self.slot_at(end, true));
+        let end = after.filter(|_| listing.reverse);
+        let end = end.map_or(u32::MAX, |end| self.slot_at(end, false));
+        // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
+        let wanted = wanted(&listing.query);
+        match (self.seen_slots(&sieve), listing.reverse) {
+            (Some(seen), false) => {
+                let first = seen.partition_point(|&slot| slot < start);
+                gathered(seen[first..].iter().copied().filter(passes).take(most))
+            }
+            (Some(seen), true) => {
+                let behind = seen.partition_point(|&slot| slot < end);
+                gathered(seen[..behind].iter().rev().copied().filter(passes).take(most))
+            }
+            (None, false) => gathered(self.catalog.slots_from(wanted, start).filter(passes).take(most)),
+            (None, true) => gathered(self.catalog.slots_before(wanted, end).filter(passes).take(most)),
+        }
+    }
+
+    fn by_key(
+        &self,
+        listing: &Listing,
+        most: usize,
+        happened: &dyn Fn(&[u8]) -> Option<i64>,
+    ) -> Result<Vec<u32>, Refused> {
+        let after = listing.after.as_ref();
+        let after = after.map(|end| (listing.rank(end.key), self.slot_at(end, true)));
+        let ranked = self
+            .matching_slots(&listing.query)
+            .map(|slot| (listing.rank(self.key_of(listing.by, slot, happened)), slot))
+            .filter(|one| after.is_none_or(|after| *one >= after));
+        Ok(first_of(gathered(ranked)?, most).map(|(_, slot)| slot).collect())
+    }
+
+    fn by_id(&self, listing: &Listing, most: usize) -> Result<Vec<u32>, Refused> {
+        let named = self
+            .matching_slots(&listing.query)
+            .map(|slot| (plain(self.id_of(slot)), slot));
+        let after = listing.after.as_ref().map(|end| end.id.as_bytes());
+        if listing.reverse {
+            let named = named.filter(|(id, _)| after.is_none_or(|after| &**id < after));
+            let named = gathered(named.map(|(id, slot)| (std::cmp::Reverse(id), slot)))?;
+            return Ok(first_of(named, most).map(|(_, slot)| slot).collect());
+        }
+        let named = gathered(named.filter(|(id, _)| after.is_none_or(|after| &**id > after)))?;
+        Ok(first_of(named, most).map(|(_, slot)| slot).collect())
+    }
+}
+
+/// An id as its own bytes: what is escaped sorts elsewhere.
+fn plain(id: &[u8]) -> Cow<'_, [u8]> {
+    if id.contains(&b'\\') {
+        Cow::Owned(unspelled(id).into_bytes())
+    } else {
+        Cow::Borrowed(id)
+    }
+}
+
+/// The first so many in order; the others are not sorted.
+fn first_of<T: Ord>(mut all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
+    if most < all.len() {
+        all.select_nth_unstable(most);
+        all.truncate(most);
+    }
+    all.sort_unstable();
+    all.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidences_sort_as_numbers() {
+        let numbers = [f64::MIN, -1.0, -0.5, -0.0, 0.0, 1e-300, 0.25, 0.5, 1.0, f64::MAX];
+        assert!(numbers.map(sortable).is_sorted());
+    }
+}
