@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import metrics, migrate, reembedding, search, updates, vectors
+from chronomemory import metrics, migrate, reembedding, search, selection, updates, vectors
 from chronomemory._core import Door, Engine, verify_path
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
@@ -35,7 +35,7 @@ from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.types import IngestReport, Progress, VerifyReport
-from chronomemory.view import StoreView, look_back, query_terms
+from chronomemory.view import StoreView, look_back
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -219,31 +219,6 @@ class ChronoStore(Door):
         """Return a record, a tombstoned one too, or None."""
         return self.engine.get(record_id)
 
-    def query(
-        self,
-        *,
-        kind: str | None = None,
-        status: str | None = "active",
-        rag_filter: bool = False,
-        min_confidence: float = 0.0,
-        limit: int | None = None,
-        faces: bool = False,
-    ) -> list[ChronoRecord]:
-        """Return matching records in insertion order; ``status=""`` or None means any.
-
-        Records of the other faces appear when their kind is named, or with ``faces=True``.
-        """
-        return self.engine.query(
-            **query_terms(
-                kind=kind,
-                status=status,
-                rag_filter=rag_filter,
-                min_confidence=min_confidence,
-                limit=limit,
-                faces=faces,
-            )
-        )
-
     def record_count(self) -> int:
         """Return how many plain records are active."""
         return self.engine.count()
@@ -256,10 +231,6 @@ class ChronoStore(Door):
             if (faces or not of_face) and (not status or its_status == status):
                 counts[kind] = counts.get(kind, 0) + number
         return counts
-
-    def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
-        """Return the active plain records as dicts, or those of another status."""
-        return self.engine.export(status=string_or_none("status", status), faces=flag("faces", faces))
 
     # History and evidence.
 
@@ -396,6 +367,11 @@ class ChronoStore(Door):
     reembed = reembedding.reembed
     spaces = vectors.spaces
     use_space = vectors.use_space
+    query = selection.query
+    export_records = selection.export_records
+    create_index = selection.create_index
+    drop_index = selection.drop_index
+    indexes = selection.indexes
     update = updates.update
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:

@@ -20,6 +20,7 @@ __all__ = [
     "Journal",
     "Progress",
     "Readable",
+    "Records",
     "Tail",
     "VerifyReport",
     "Writable",
@@ -30,6 +31,14 @@ Progress = Callable[[int, int], object]
 
 #: What only a key or another person could tell.
 _UNBUILT_RUNGS = ("signed", "witnessed")
+
+
+class Records(list[ChronoRecord]):
+    """The records that answer a question, in order; ``plan`` says how they were found, if that was asked."""
+
+    def __init__(self, records: Iterable[ChronoRecord] = (), plan: str = "") -> None:
+        super().__init__(records)
+        self.plan = plan
 
 
 class Readable(Protocol):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
-from chronomemory.face.arguments import LAST_SEQ, count, flag, must, number, string, string_or_none
+from chronomemory.face.arguments import LAST_SEQ, count, flag, must, number, string, string_or_none, strings
 from chronomemory.face.moments import EPOCH, micros
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.types import Records
+from chronomemory.where import Where, where_json
 
-__all__ = ["StoreView", "look_back", "query_terms", "warn_of_stamps"]
+__all__ = ["StoreView", "look_back", "query_terms", "selected", "warn_of_stamps"]
+
+#: What only a question has that looks into the records.
+_LOOKS_INSIDE = ("condition", "tags", "since_us", "until_us")
 
 #: Clocks of machines that share a store differ by so much without anyone minding.
 _CLOCKS_DIFFER_US = 2_000_000
@@ -27,6 +33,10 @@ def query_terms(
     min_confidence: float,
     limit: int | None,
     faces: bool,
+    where: Where | None = None,
+    tags: Iterable[str] = (),
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> dict[str, Any]:
     """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
     least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
@@ -36,7 +46,20 @@ def query_terms(
         "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
         "limit": None if limit is None else count("limit", limit),
         "faces": flag("faces", faces),
+        "condition": where_json(where),
+        "tags": strings("tags", tags),
+        "since_us": None if since is None else micros("since", since),
+        "until_us": None if until is None else micros("until", until),
     }
+
+
+def selected(engine: Engine | EngineView, terms: dict[str, Any], explain: bool) -> Records:
+    """Return the records that these terms ask for, and if wanted how they were found."""
+    explain = flag("explain", explain)
+    if explain or any(terms[name] not in (None, []) for name in _LOOKS_INSIDE):
+        found, plan = engine.select(terms)
+        return Records(found, plan if explain else "")
+    return Records(engine.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE}))
 
 
 def look_back(engine: Engine, when: int | datetime) -> StoreView:
@@ -91,18 +114,26 @@ class StoreView:
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
-    ) -> list[ChronoRecord]:
+        where: Where | None = None,
+        tags: Iterable[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        explain: bool = False,
+    ) -> Records:
         """Return what ``ChronoStore.query`` would have returned then."""
-        return self._view.query(
-            **query_terms(
-                kind=kind,
-                status=status,
-                rag_filter=rag_filter,
-                min_confidence=min_confidence,
-                limit=limit,
-                faces=faces,
-            )
+        terms = query_terms(
+            kind=kind,
+            status=status,
+            rag_filter=rag_filter,
+            min_confidence=min_confidence,
+            limit=limit,
+            faces=faces,
+            where=where,
+            tags=tags,
+            since=since,
+            until=until,
         )
+        return selected(self._view, terms, explain)
 
     def record_count(self) -> int:
         """Return how many plain records were active."""

@@ -13,6 +13,7 @@ mod object;
 mod record;
 mod report;
 mod search;
+mod select;
 mod shape;
 mod unless;
 mod upkeep;

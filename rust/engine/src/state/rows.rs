@@ -76,6 +76,12 @@ impl State {
         })
     }
 
+    /// The last event of the live log that speaks of the record in a slot, by its place there.
+    pub fn last_event_of(&self, number: u32) -> Option<u32> {
+        let slot = self.slots.get(number as usize)?;
+        self.timeline().index(slot.last_event)
+    }
+
     fn seq_of(&self, slot: &Slot) -> u64 {
         let last = self.timeline().index(slot.last_event);
         last.map_or(0, |last| self.timeline().seq(last))

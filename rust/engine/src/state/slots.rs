@@ -78,6 +78,25 @@ impl State {
         slots
     }
 
+    /// The slots of the kinds and statuses that a query asks for and that fit, in insertion order; its confidence and limit
+    /// aside. Both stand there as they do between quotes in canonical JSON.
+    pub fn slots_of<'a>(
+        &'a self,
+        query: &Query,
+        fits: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let wanted = wanted(query);
+        self.catalog
+            .slots(move |kind, status, face| wanted(kind, status, face) && fits(kind, status))
+    }
+
+    /// How many there are.
+    pub fn count_of(&self, query: &Query, fits: impl Fn(&[u8], &[u8]) -> bool) -> u64 {
+        let wanted = wanted(query);
+        self.catalog
+            .count(|kind, status, face| wanted(kind, status, face) && fits(kind, status))
+    }
+
     /// A query, ready to be asked of single slots. It is good until the state changes.
     pub fn sieve(&self, query: &Query) -> Sieve {
         Sieve {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::{Columns, is_one_of};
+use crate::condition::{Condition, Plan};
 use crate::damage::Damage;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ use super::recovery::repair::{Repaired, repair};
 use super::recovery::restore::restore;
 use super::search::find::find;
 use super::search::recall::follow_blocks;
+use super::search::select::{Scene, select};
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
 use super::vectors::{Matrix, Neighbour, Question, SpaceReport};
@@ -58,6 +60,22 @@ impl Store {
     /// `OutOfMemory` if there is no memory for so many.
     pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
         Ok(self.state.query(query)?)
+    }
+
+    /// The canonical records that a query asks for and for which a condition holds, and how they were found.
+    ///
+    /// # Errors
+    /// `OutOfMemory`, `Io`.
+    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<&[u8]>, Plan)> {
+        select(self.scene(), &self.field_indexes, query, condition)
+    }
+
+    /// What a question is asked of.
+    pub(super) fn scene(&self) -> Scene<'_> {
+        Scene {
+            state: &self.state,
+            log: self.log.open().map(|log| (&*log.file, log.walk.end)),
+        }
     }
 
     /// How many records a query would find.

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use super::Engine;
 use crate::blocks::{Answer, Ask, Columns, Reach};
+use crate::condition::{Condition, Plan};
 use crate::error::{Error, Result};
 use crate::state::Query;
 use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
@@ -27,6 +28,17 @@ impl Engine {
     /// As [`Engine::read`], `OutOfMemory`.
     pub fn query(&self, query: &Query) -> Result<Vec<Vec<u8>>> {
         self.read(|store| Ok(store.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
+    }
+
+    /// The canonical records that a query asks for and for which a condition holds, and how they were found.
+    ///
+    /// # Errors
+    /// As [`Engine::read`], `OutOfMemory`.
+    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<Vec<u8>>, Plan)> {
+        self.read(|store| {
+            let (found, plan) = store.select(query, condition)?;
+            Ok((found.into_iter().map(<[u8]>::to_vec).collect(), plan))
+        })
     }
 
     /// How many records a query would find.

@@ -44,6 +44,28 @@ pub(in crate::store) fn edge_at(
     })
 }
 
+/// When an event of a log was written, by its own words; `None` if its line cannot be read.
+///
+/// # Errors
+/// What the disk says.
+pub(in crate::store) fn written_at(
+    file: &dyn DiskFile,
+    length: u64,
+    timeline: &Timeline,
+    index: u32,
+) -> io::Result<Option<i64>> {
+    let micros = moment_of(file, length, timeline, index as usize)?;
+    Ok((micros != i64::MIN).then_some(micros))
+}
+
+/// When a log began.
+///
+/// # Errors
+/// What the disk says.
+pub(in crate::store) fn began_at(file: &dyn DiskFile, length: u64) -> io::Result<i64> {
+    Ok(beginning_of(file, length)?.ts)
+}
+
 fn moment_of(file: &dyn DiskFile, length: u64, timeline: &Timeline, index: usize) -> io::Result<i64> {
     let offset = timeline.offset(index).unwrap_or(length);
     let line = line_from(file, offset, length)?;

@@ -1,0 +1,170 @@
+//! Which records answer a question, as they are now?
+//!
+//! What stands in a record is asked of its bytes. What stands beside it, such as when it was written, is looked up only if the
+//! question asks for it.
+
+use std::cell::OnceCell;
+use std::sync::{PoisonError, RwLock};
+
+use super::moments::{began_at, written_at};
+use crate::condition::{Condition, Facts, FieldIndexes, Plan, Stamp};
+use crate::disk::DiskFile;
+use crate::error::Result;
+use crate::layout::LOG;
+use crate::memory::Refused;
+use crate::state::{Query, State};
+use crate::store::View;
+use crate::store::archives::faults::OrDamage;
+use crate::text::{CHOICE_ID, Fields};
+
+/// A state, and the log that it was read from with how much of that.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct Scene<'a> {
+    pub state: &'a State,
+    pub log: Option<(&'a dyn DiskFile, u64)>,
+}
+
+impl Scene<'_> {
+    /// When a record was written last; what a log starts from was written, as far as is known, when that log began.
+    fn updated_us(self, slot: u32, beginning: &OnceCell<i64>) -> Result<Option<i64>> {
+        let Some((file, length)) = self.log else {
+            return Ok(None);
+        };
+        if let Some(event) = self.state.last_event_of(slot) {
+            let timeline = self.state.timeline();
+            return written_at(file, length, timeline, event).or_damage(LOG);
+        }
+        if let Some(micros) = beginning.get() {
+            return Ok(Some(*micros));
+        }
+        let micros = began_at(file, length).or_damage(LOG)?;
+        Ok(Some(*beginning.get_or_init(|| micros)))
+    }
+}
+
+/// A condition, ready to be asked of records.
+pub(in crate::store) struct Judge<'a> {
+    condition: &'a Condition,
+    /// The fields that say when something happened, if the condition asks for that.
+    times: Option<Fields>,
+    asks_updated: bool,
+    beginning: OnceCell<i64>,
+}
+
+impl<'a> Judge<'a> {
+    /// Makes a condition ready.
+    pub fn new(condition: &'a Condition, state: &State) -> Self {
+        let asks_happened = condition.asks_for(Stamp::Happened);
+        Self {
+            condition,
+            times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID))),
+            asks_updated: condition.asks_for(Stamp::Updated),
+            beginning: OnceCell::new(),
+        }
+    }
+
+    /// Whether it holds for the record in a slot.
+    ///
+    /// # Errors
+    /// What the disk says, where the log must be asked.
+    pub fn holds(&self, scene: Scene<'_>, slot: u32) -> Result<bool> {
+        let record = scene.state.record_in(slot);
+        Ok(self.condition.holds(record, &self.facts(scene, slot, record)?))
+    }
+
+    fn facts(&self, scene: Scene<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
+        let own = self.times.as_ref().map(|times| times.happened(record));
+        let needs_log = self.asks_updated || own == Some(None);
+        let updated_us = match needs_log {
+            true => scene.updated_us(slot, &self.beginning)?,
+            false => None,
+        };
+        Ok(Facts {
+            // Nobody keeps it yet.
+            created_us: None,
+            updated_us,
+            happened_us: own.flatten().or(updated_us),
+        })
+    }
+}
+
+/// How a question is answered, with the indexes as of this state.
+///
+/// # Errors
+/// `OutOfMemory` if there is no memory for the indexes.
+pub(in crate::store) fn plan(
+    state: &State,
+    indexes: &RwLock<FieldIndexes>,
+    query: &Query,
+    condition: &Condition,
+) -> Result<Plan> {
+    let ways = condition.ways();
+    let known = indexes.read().unwrap_or_else(PoisonError::into_inner);
+    if known.are_fresh(state, &ways) {
+        return Ok(Plan::choose(state, query, condition, &known));
+    }
+    drop(known);
+    let mut known = indexes.write().unwrap_or_else(PoisonError::into_inner);
+    known.follow(state, &ways)?;
+    Ok(Plan::choose(state, query, condition, &known))
+}
+
+/// The canonical records that a query asks for and for which a condition holds, in insertion order.
+///
+/// # Errors
+/// `OutOfMemory`, and what the disk says.
+pub(in crate::store) fn select<'a>(
+    scene: Scene<'a>,
+    indexes: &RwLock<FieldIndexes>,
+    query: &Query,
+    condition: &Condition,
+) -> Result<(Vec<&'a [u8]>, Plan)> {
+    let state = scene.state;
+    let plan = plan(state, indexes, query, condition)?;
+    let (judge, sieve) = (Judge::new(condition, state), state.sieve(query));
+    let mut found = Vec::new();
+    let mut look = |slot: u32| -> Result<bool> {
+        if found.len() >= query.limit.unwrap_or(usize::MAX) {
+            return Ok(false);
+        }
+        if state.passes(&sieve, slot) && judge.holds(scene, slot)? {
+            found.try_reserve(1).map_err(Refused::from)?;
+            found.push(state.record_in(slot));
+        }
+        Ok(true)
+    };
+    match &plan.slots {
+        Some(slots) => {
+            for &slot in slots {
+                if !look(slot)? {
+                    break;
+                }
+            }
+        }
+        None => {
+            for slot in state.slots_of(query, |kind, status| condition.may_hold_for(kind, status)) {
+                if !look(slot)? {
+                    break;
+                }
+            }
+        }
+    }
+    Ok((found, plan))
+}
+
+impl View {
+    pub(in crate::store) fn scene(&self) -> Scene<'_> {
+        Scene {
+            state: &self.state,
+            log: self.log.as_ref().map(|(file, length)| (&**file, *length)),
+        }
+    }
+
+    /// The canonical records that a query asks for and for which a condition holds, as they were, and how they were found.
+    ///
+    /// # Errors
+    /// `OutOfMemory`, `Io`.
+    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<&[u8]>, Plan)> {
+        select(self.scene(), &self.field_indexes, query, condition)
+    }
+}

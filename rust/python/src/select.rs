@@ -1,0 +1,95 @@
+//! How does a question about records come in from Python, and how do the records go back?
+
+use chronomemory::{Condition, Error, Query};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::engine::Engine;
+use crate::enter::{enter, to_python};
+use crate::object;
+use crate::view::{View, query_of};
+
+/// What a caller asks for, as keyword arguments of one dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Asked {
+    kind: Option<String>,
+    status: Option<String>,
+    min_confidence: f64,
+    limit: Option<usize>,
+    faces: bool,
+    condition: Option<Vec<u8>>,
+    tags: Vec<String>,
+    since_us: Option<i64>,
+    until_us: Option<i64>,
+}
+
+impl Asked {
+    fn split(self, py: Python<'_>) -> PyResult<(Query, Condition)> {
+        let condition = condition_of(py, self.condition)?;
+        let tags = (!self.tags.is_empty()).then(|| Condition::tagged(&self.tags));
+        let since = self.since_us.map(Condition::since);
+        let until = self.until_us.map(Condition::until);
+        let all = [condition, tags, since, until].into_iter().flatten();
+        let query = query_of(self.kind, self.status, self.min_confidence, self.limit, self.faces);
+        Ok((query, Condition::joined(all)))
+    }
+}
+
+/// The condition that a where says, given as JSON.
+pub fn condition_of(py: Python<'_>, given: Option<Vec<u8>>) -> PyResult<Option<Condition>> {
+    let read = |text: Vec<u8>| Condition::parse(&text).map_err(|fault| to_python(py, fault));
+    given.map(read).transpose()
+}
+
+type Records<'py> = Vec<Bound<'py, PyAny>>;
+
+#[pymethods]
+impl Engine {
+    /// The records that a question asks for, and how they were found.
+    fn select<'py>(&self, py: Python<'py>, wanted: Asked) -> PyResult<(Records<'py>, String)> {
+        let (query, condition) = wanted.split(py)?;
+        let (found, plan) = self.read(py, |store| {
+            let (found, plan) = store.select(&query, &condition)?;
+            Ok((object::Copied::of(&found)?, plan.to_string()))
+        })?;
+        let records = object::all(py, found.records(), |bytes| object::record(py, bytes))?;
+        Ok((records, plan))
+    }
+
+    /// The same as dicts.
+    fn select_dicts<'py>(&self, py: Python<'py>, wanted: Asked) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let (query, condition) = wanted.split(py)?;
+        let found = self.read(py, |store| object::Copied::of(&store.select(&query, &condition)?.0))?;
+        object::all(py, found.records(), |bytes| object::dict(py, bytes))
+    }
+
+    /// Declares an index of a field: whether there was none.
+    fn create_index(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        self.run(py, |engine| engine.change(|store, now| store.create_index(path, now)))
+    }
+
+    /// Takes an index back: whether there was one.
+    fn drop_index(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        self.run(py, |engine| engine.change(|store, now| store.drop_index(path, now)))
+    }
+
+    /// The fields that have an index, the oldest first.
+    fn indexes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.read(py, chronomemory::Store::declared)
+    }
+}
+
+#[pymethods]
+impl View {
+    /// The same as it was then.
+    fn select<'py>(&self, py: Python<'py>, wanted: Asked) -> PyResult<(Records<'py>, String)> {
+        let (query, condition) = wanted.split(py)?;
+        let (found, plan) = enter(py, || {
+            let (found, plan) = self.0.select(&query, &condition)?;
+            Ok::<_, Error>((found, plan.to_string()))
+        })?;
+        let records = object::all(py, found.into_iter(), |bytes| object::record(py, bytes))?;
+        Ok((records, plan))
+    }
+}
