@@ -236,6 +236,7 @@ class Engine:
         min_confidence: float = 0.0,
         among: list[str] | None = None,
         min_score: float | None = None,
+        condition: bytes | None = None,
     ) -> list[list[tuple[str, float, int]]]:
         """Id, score and row, best first, for each row of queries."""
 

@@ -252,7 +252,7 @@ impl Engine {
         wanted: search::Wanted<'py>,
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.into();
+        let wanted = wanted.search(py)?;
         let hits = self.run(py, |engine| engine.search(&wanted))?;
         search::found(py, &hits, explain)
     }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::object;
+use crate::select::condition_of;
 
 /// A record, its score and, if asked for, what the score is made of.
 pub type Found<'py> = (Bound<'py, PyAny>, f64, Option<Bound<'py, PyDict>>);
@@ -26,11 +27,14 @@ pub struct Wanted<'py> {
     until_us: Option<i64>,
     limit: usize,
     context: bool,
+    condition: Option<Vec<u8>>,
 }
 
-impl From<Wanted<'_>> for Search {
-    fn from(wanted: Wanted<'_>) -> Self {
-        Self {
+impl Wanted<'_> {
+    /// The search that is asked for.
+    pub fn search(self, py: Python<'_>) -> PyResult<Search> {
+        let wanted = self;
+        Ok(Search {
             text: wanted.text,
             vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
             space: wanted.space,
@@ -46,7 +50,8 @@ impl From<Wanted<'_>> for Search {
             until: wanted.until_us,
             limit: wanted.limit,
             context: wanted.context,
-        }
+            condition: condition_of(py, wanted.condition)?,
+        })
     }
 }
 

@@ -47,7 +47,7 @@ impl View {
         wanted: search::Wanted<'py>,
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.into();
+        let wanted = wanted.search(py)?;
         let hits = enter(py, || self.0.search(&wanted))?;
         search::found(py, &hits, explain)
     }

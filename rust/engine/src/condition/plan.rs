@@ -76,12 +76,13 @@ impl fmt::Display for Plan {
             1 => "1 test each".to_owned(),
             more => format!("{} tests each", with_commas(more)),
         };
+        let records = if self.of == 1 { "record" } else { "records" };
         match &self.slots {
-            Some(_) => write!(f, "index {}: {looked_at} of {of} records, {tests}", self.path),
+            Some(_) => write!(f, "index {}: {looked_at} of {of} {records}, {tests}", self.path),
             None if self.looked_at < self.of => {
-                write!(f, "kind and status: {looked_at} of {of} records, {tests}")
+                write!(f, "kind and status: {looked_at} of {of} {records}, {tests}")
             }
-            None => write!(f, "no index: {of} records of the store"),
+            None => write!(f, "no index: {of} {records} of the store"),
         }
     }
 }

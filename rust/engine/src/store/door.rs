@@ -27,7 +27,7 @@ use super::recovery::repair::{Repaired, repair};
 use super::recovery::restore::restore;
 use super::search::find::find;
 use super::search::recall::follow_blocks;
-use super::search::select::{Scene, select};
+use super::search::select::{Scene, Verdicts, prepare, select};
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
 use super::vectors::{Matrix, Neighbour, Question, SpaceReport};
@@ -193,7 +193,17 @@ impl Store {
     /// # Errors
     /// As [`Shared::nearest`].
     pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let search = self.vectors.start_search(self.live(), question)?;
+        let mut search = self.vectors.start_search(self.live(), question)?;
+        if let Some(condition) = question.condition {
+            let (judge, among) = prepare(&self.state, &self.field_indexes, condition)?;
+            let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+                look(self.scene());
+                Some(())
+            };
+            let verdicts = Verdicts::new(judge, among, &ask);
+            search.keep(&|slot| verdicts.allow(slot));
+            verdicts.check()?;
+        }
         let found = search.run(queries, dim)?;
         Ok(self
             .vectors

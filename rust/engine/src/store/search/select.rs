@@ -3,13 +3,15 @@
 //! What stands in a record is asked of its bytes. What stands beside it, such as when it was written, is looked up only if the
 //! question asks for it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::{PoisonError, RwLock};
+
+use roaring::RoaringBitmap;
 
 use super::moments::{began_at, written_at};
 use crate::condition::{Condition, Facts, FieldIndexes, Plan, Stamp};
 use crate::disk::DiskFile;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::LOG;
 use crate::memory::Refused;
 use crate::state::{Query, State};
@@ -68,8 +70,10 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// What the disk says, where the log must be asked.
     pub fn holds(&self, scene: Scene<'_>, slot: u32) -> Result<bool> {
-        let record = scene.state.record_in(slot);
-        Ok(self.condition.holds(record, &self.facts(scene, slot, record)?))
+        let Some(row) = scene.state.row(slot) else {
+            return Ok(false);
+        };
+        Ok(self.condition.holds(row.record, &self.facts(scene, slot, row.record)?))
     }
 
     fn facts(&self, scene: Scene<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
@@ -86,6 +90,84 @@ impl<'a> Judge<'a> {
             happened_us: own.flatten().or(updated_us),
         })
     }
+}
+
+/// What may be asked of the state while a search goes on; `None` if it is no longer the state that was indexed.
+pub(in crate::store) type Ask<'a> = &'a dyn Fn(&mut dyn FnMut(Scene<'_>)) -> Option<()>;
+
+/// What a condition says of single records, each asked once, while others go on: the state is lent for each look alone.
+pub(in crate::store) struct Verdicts<'a> {
+    judge: Judge<'a>,
+    /// Only these, if an index says so.
+    among: Option<RoaringBitmap>,
+    ask: Ask<'a>,
+    asked: RefCell<RoaringBitmap>,
+    allowed: RefCell<RoaringBitmap>,
+    fault: RefCell<Option<Error>>,
+}
+
+impl<'a> Verdicts<'a> {
+    /// None yet.
+    pub fn new(judge: Judge<'a>, among: Option<RoaringBitmap>, ask: Ask<'a>) -> Self {
+        Self {
+            judge,
+            among,
+            ask,
+            asked: RefCell::default(),
+            allowed: RefCell::default(),
+            fault: RefCell::default(),
+        }
+    }
+
+    /// Whether the condition holds for the record in a slot. Not to be asked by who holds the state.
+    pub fn allow(&self, slot: u32) -> bool {
+        if self.among.as_ref().is_some_and(|among| !among.contains(slot)) {
+            return false;
+        }
+        if self.asked.borrow_mut().insert(slot) {
+            let mut holds = false;
+            // Of another state nothing is known; whoever asks begins anew then.
+            let _ = (self.ask)(&mut |scene| holds = self.holds_in(scene, slot));
+            if holds {
+                self.allowed.borrow_mut().insert(slot);
+            }
+        }
+        self.allowed.borrow().contains(slot)
+    }
+
+    /// The same as it is now, for who holds the state.
+    pub fn holds_in(&self, scene: Scene<'_>, slot: u32) -> bool {
+        self.judge.holds(scene, slot).unwrap_or_else(|fault| {
+            self.fault.borrow_mut().get_or_insert(fault);
+            false
+        })
+    }
+
+    /// What the disk said, if it could not be told whether the condition holds.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<()> {
+        self.fault.borrow_mut().take().map_or(Ok(()), Err)
+    }
+}
+
+/// What is needed to ask single records: the condition made ready, and the slots that an index leads to, if one helps.
+///
+/// # Errors
+/// As [`plan`].
+pub(in crate::store) fn prepare<'a>(
+    state: &State,
+    indexes: &RwLock<FieldIndexes>,
+    condition: &'a Condition,
+) -> Result<(Judge<'a>, Option<RoaringBitmap>)> {
+    let everyone = Query {
+        faces: true,
+        ..Query::default()
+    };
+    let slots = plan(state, indexes, &everyone, condition)?.slots;
+    let among = slots.map(|slots| slots.into_iter().collect());
+    Ok((Judge::new(condition, state), among))
 }
 
 /// How a question is answered, with the indexes as of this state.
