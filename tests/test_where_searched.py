@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,3 +133,45 @@ def test_what_a_frame_guarantees_is_exempt(tmp_path_factory: pytest.TempPathFact
         # What was shown for one where is not given out for another.
         both = memory.frame("attention", "river wind")
         assert len(both.blocks) > len(river.blocks)
+
+
+def test_questions_and_writers_keep_nobody_waiting(
+    store: ChronoStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rows = np.random.default_rng(3).standard_normal((200, 8)).astype(np.float32)
+    store.upsert_many(
+        {"id": f"R{number}", "label": "river", "data": {"n": number, "c": number % 3}}
+        for number in range(200)
+    )
+    store.attach_many([f"R{number}" for number in range(200)], rows, model="m")
+    store.create_index("data.c")
+    where = {"data.c": 1, "happened_at": {"gt": "2020-01-01T00:00:00Z"}}
+    with Memory(tmp_path_factory.mktemp("blocks")) as memory:
+        memory.remember("The river is cold", ["x"])
+        acts: list[Callable[[int], Any]] = [
+            lambda n: store.upsert({"id": f"R{n % 200}", "label": "river", "data": {"c": n % 3}}),
+            lambda n: store.compact() if n % 50 == 0 else time.sleep(0.001),
+            lambda _: [hit.record.data["c"] for hit in store.search("river", where=where)],
+            lambda _: [hit.record.data["c"] for hit in store.search("river", rows[0], where=where)],
+            lambda _: store.nearest(rows[1], where=where),
+            lambda n: memory.learn(f"The river is {n} metres wide", ["x"]),
+            lambda _: memory.recall("river", where={"tags": {"any": ["x"]}}),
+            lambda _: memory.recall(where={"tags": {"any": ["x"]}}),
+        ]
+        until = time.monotonic() + 2
+        done: list[bool] = []
+
+        def run(act: Callable[[int], Any]) -> None:
+            number = 0
+            while time.monotonic() < until:
+                found = act(number)
+                assert not isinstance(found, list) or all(one == 1 for one in found if isinstance(one, int))
+                number += 1
+            done.append(True)
+
+        threads = [threading.Thread(target=run, args=(act,), daemon=True) for act in acts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert len(done) == len(acts)

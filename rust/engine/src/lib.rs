@@ -56,7 +56,7 @@ pub mod testing;
 
 // The export list: all that is promised to a program.
 pub use blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
-pub use condition::{Condition, Plan};
+pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;
 pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};

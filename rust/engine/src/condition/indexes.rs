@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::narrow::Way;
-use super::operand::Held;
-use super::place::{Facts, Place};
+use super::narrow::IndexWay;
+use super::operand::FieldValue;
+use super::place::{Facts, FieldPath};
 use crate::event::faces::SEARCH;
-use crate::index::{Entries, key};
+use crate::index::{Postings, key};
 use crate::json::elements;
 use crate::memory::{self, Refused};
 use crate::state::{Row, State, Watermark, unspelled};
@@ -26,10 +26,10 @@ const ENTRY_BYTES: usize = 512;
 /// An index of one field.
 #[derive(Debug)]
 struct FieldIndex {
-    place: Place,
+    place: FieldPath,
     /// The slot of the record that declares it.
     slot: u32,
-    entries: Entries,
+    postings: Postings,
 }
 
 /// The indexes that a store declares. They follow the state when they are asked.
@@ -41,19 +41,19 @@ pub struct FieldIndexes {
 
 impl FieldIndexes {
     /// Whether they know the state as it is, as far as these ways need them.
-    pub fn are_fresh(&self, state: &State, ways: &[Way<'_>]) -> bool {
+    pub fn are_fresh(&self, state: &State, ways: &[IndexWay<'_>]) -> bool {
         let is_fresh = |path: String| {
             let index = self.by_path.get(&path);
-            index.is_none_or(|index| !index.entries.is_behind(state))
+            index.is_none_or(|index| !index.postings.is_behind(state))
         };
-        !self.mark.is_behind(state.changes()) && ways.iter().all(|way| is_fresh(way.place.to_string()))
+        !self.mark.is_behind(state.changes()) && ways.iter().all(|way| is_fresh(way.path.to_string()))
     }
 
     /// Takes in what changed: what is declared, and what the indexes hold that these ways need.
     ///
     /// # Errors
     /// `Refused` if there is no memory for them.
-    pub fn follow(&mut self, state: &State, ways: &[Way<'_>]) -> Result<(), Refused> {
+    pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>]) -> Result<(), Refused> {
         if !self.mark.is_of(state.changes().life()) {
             self.by_path.clear();
         }
@@ -64,11 +64,11 @@ impl FieldIndexes {
         }
         self.mark = state.changes().watermark();
         for way in ways {
-            if let Some(index) = self.by_path.get_mut(&way.place.to_string()) {
-                let lacks = index.entries.lacks(state).unwrap_or_else(|| state.slot_count());
+            if let Some(index) = self.by_path.get_mut(&way.path.to_string()) {
+                let lacks = index.postings.lacks(state);
                 memory::could_have(lacks * ENTRY_BYTES)?;
                 let place = &index.place;
-                index.entries.follow(state, |row| keys_of(place, row));
+                index.postings.follow(state, |row| keys_of(place, row));
             }
         }
         Ok(())
@@ -82,13 +82,12 @@ impl FieldIndexes {
         let path = place.to_string();
         if *row.class.status != *ACTIVE {
             self.by_path.remove(&path);
-        } else if !self.by_path.contains_key(&path) {
-            let index = FieldIndex {
+        } else {
+            self.by_path.entry(path).or_insert_with(|| FieldIndex {
                 place,
                 slot: row.slot,
-                entries: Entries::default(),
-            };
-            self.by_path.insert(path, index);
+                postings: Postings::default(),
+            });
         }
     }
 
@@ -100,20 +99,20 @@ impl FieldIndexes {
     }
 
     /// What the index of a path holds.
-    pub fn entries(&self, path: &str) -> Option<&Entries> {
-        self.by_path.get(path).map(|index| &index.entries)
+    pub fn postings(&self, path: &str) -> Option<&Postings> {
+        self.by_path.get(path).map(|index| &index.postings)
     }
 }
 
 /// Where a path leads, if an index can be made of it: a moment beside the record stands in none.
-pub fn indexable(path: &str) -> Option<Place> {
-    let place = Place::of_text(path).ok()?;
+pub fn indexable(path: &str) -> Option<FieldPath> {
+    let place = FieldPath::of_text(path).ok()?;
     place.stamp().is_none().then_some(place)
 }
 
-fn keys_of(place: &Place, row: &Row<'_>) -> Vec<Vec<u8>> {
+fn keys_of(place: &FieldPath, row: &Row<'_>) -> Vec<Vec<u8>> {
     let held = place.find(row.record, &Facts::default());
-    let Some(value) = held.as_ref().and_then(Held::value) else {
+    let Some(value) = held.as_ref().and_then(FieldValue::value) else {
         return Vec::new();
     };
     let spell = |value: &[u8]| {

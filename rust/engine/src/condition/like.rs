@@ -14,12 +14,12 @@ const WORD_BITS: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     /// What stands between the `%`. INVARIANT: there is one more of them than of `%`.
-    pieces: Vec<Piece>,
+    pieces: Vec<Fragment>,
 }
 
 /// A part of a pattern without `%`; `None` stands for any one character.
 #[derive(Clone, Debug, PartialEq)]
-struct Piece {
+struct Fragment {
     chars: Vec<Option<char>>,
     /// The same as text, unless there is a `_` in it.
     literal: Option<String>,
@@ -43,7 +43,7 @@ impl Pattern {
             pieces.last_mut()?.push(piece);
         }
         Some(Self {
-            pieces: pieces.into_iter().map(Piece::new).collect(),
+            pieces: pieces.into_iter().map(Fragment::new).collect(),
         })
     }
 
@@ -68,7 +68,7 @@ impl Pattern {
     }
 }
 
-impl Piece {
+impl Fragment {
     fn new(chars: Vec<Option<char>>) -> Self {
         Self {
             literal: chars.iter().copied().collect(),
@@ -83,7 +83,7 @@ impl Piece {
             let next = rest.next();
             next.is_some() && wanted.is_none_or(|wanted| next == Some(wanted))
         });
-        fits.then(|| rest.as_str())
+        fits.then_some(rest.as_str())
     }
 
     /// Whether a text ends with this.

@@ -34,13 +34,13 @@ mod indexes;
 mod plan;
 
 pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable};
-pub use place::{Facts, Place, Stamp};
-pub use plan::Plan;
+pub use place::{Facts, FieldPath, Stamp};
+pub use plan::QueryPlan;
 
-use narrow::Way;
+use narrow::IndexWay;
 
-use operand::{Held, Operand, Operands};
-use test::{Relation, Test, Wanted};
+use operand::{FieldValue, Operand, Operands};
+use test::{Operator, Relation, Test};
 
 use crate::error::Result;
 use crate::json::write_string;
@@ -48,26 +48,26 @@ use crate::json::write_string;
 /// What a record must be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Condition {
-    node: Node,
+    node: Clause,
     tests: usize,
 }
 
 /// A part of a condition.
 #[derive(Clone, Debug, PartialEq)]
-enum Node {
-    All(Vec<Node>),
-    Any(Vec<Node>),
-    Not(Box<Node>),
+enum Clause {
+    All(Vec<Clause>),
+    Any(Vec<Clause>),
+    Not(Box<Clause>),
     Test(Test),
 }
 
-impl Default for Node {
+impl Default for Clause {
     fn default() -> Self {
         Self::All(Vec::new())
     }
 }
 
-impl Node {
+impl Clause {
     fn holds(&self, record: &[u8], facts: &Facts) -> bool {
         match self {
             Self::All(nodes) => nodes.iter().all(|node| node.holds(record, facts)),
@@ -107,7 +107,7 @@ impl Condition {
             nodes.push(part.node);
             tests += part.tests;
         }
-        let node = Node::All(nodes);
+        let node = Clause::All(nodes);
         Self { node, tests }
     }
 
@@ -121,28 +121,28 @@ impl Condition {
         };
         Self::of(
             place::TAGS,
-            Wanted::All(Operands::new(tags.iter().map(spell).collect())),
+            Operator::All(Operands::new(tags.iter().map(spell).collect())),
         )
     }
 
     /// That what it tells happened not before a moment, in microseconds since 1970.
     #[must_use]
     pub fn since(micros: i64) -> Self {
-        Self::of("happened_at", Wanted::Order(Relation::Gte, Operand::Moment(micros)))
+        Self::of("happened_at", Operator::Order(Relation::Gte, Operand::Moment(micros)))
     }
 
     /// That it happened not after a moment.
     #[must_use]
     pub fn until(micros: i64) -> Self {
-        Self::of("happened_at", Wanted::Order(Relation::Lte, Operand::Moment(micros)))
+        Self::of("happened_at", Operator::Order(Relation::Lte, Operand::Moment(micros)))
     }
 
-    fn of(path: &str, wanted: Wanted) -> Self {
-        let place = Place::of_text(path);
+    fn of(path: &str, wanted: Operator) -> Self {
+        let place = FieldPath::of_text(path);
         place.map_or_else(
             |_| Self::default(),
             |place| Self {
-                node: Node::Test(Test { place, wanted }),
+                node: Clause::Test(Test { place, wanted }),
                 tests: 1,
             },
         )
@@ -167,7 +167,7 @@ impl Condition {
     }
 
     /// The ways by which indexes lead to all for which it holds. Each alone is enough.
-    pub fn ways(&self) -> Vec<Way<'_>> {
+    pub fn ways(&self) -> Vec<IndexWay<'_>> {
         let mut ways = Vec::new();
         self.node.each_test(true, &mut |test| ways.extend(narrow::ways(test)));
         ways
@@ -180,7 +180,7 @@ impl Condition {
             // A kind that is no text is counted as the usual one, so only what is asked of texts says anything.
             for (name, value) in [("kind", kind), ("status", status)] {
                 if test.place.is_field(name) && test.wanted.is_of_texts() {
-                    let held = Held::Value([b"\"", value, b"\""].concat().into());
+                    let held = FieldValue::Value([b"\"", value, b"\""].concat().into());
                     may = may && test.wanted.holds(Some(&held));
                 }
             }

@@ -53,14 +53,14 @@ fn moment_of(value: &[u8]) -> Option<i64> {
 
 /// What a field holds when a test looks at it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Held<'a> {
+pub enum FieldValue<'a> {
     /// A canonical value.
     Value(Cow<'a, [u8]>),
     /// A moment that stands beside the record, in microseconds since 1970.
     Moment(i64),
 }
 
-impl Held<'_> {
+impl FieldValue<'_> {
     fn moment(&self) -> Option<i64> {
         match self {
             Self::Value(value) => moment_of(value),
@@ -82,9 +82,9 @@ impl Held<'_> {
     }
 
     /// The elements, if it is an array.
-    pub fn elements(&self) -> Option<impl Iterator<Item = Held<'_>>> {
+    pub fn elements(&self) -> Option<impl Iterator<Item = FieldValue<'_>>> {
         let array = self.value().filter(|value| type_of(value) == ARRAY)?;
-        Some(elements(array).map(|element| Held::Value(Cow::Borrowed(element))))
+        Some(elements(array).map(|element| FieldValue::Value(Cow::Borrowed(element))))
     }
 }
 
@@ -131,7 +131,7 @@ impl Operand {
     }
 
     /// Whether a field holds this.
-    pub fn equals(&self, held: &Held<'_>) -> bool {
+    pub fn equals(&self, held: &FieldValue<'_>) -> bool {
         match self {
             Self::Moment(micros) => held.moment() == Some(*micros),
             Self::Value { bytes, key } => held.value().is_some_and(|value| {
@@ -144,7 +144,7 @@ impl Operand {
     }
 
     /// How what a field holds compares with this; `None` where there is no order.
-    pub fn order_of(&self, held: &Held<'_>) -> Option<Ordering> {
+    pub fn order_of(&self, held: &FieldValue<'_>) -> Option<Ordering> {
         match self {
             Self::Moment(micros) => held.moment().map(|moment| moment.cmp(micros)),
             Self::Value { bytes, key } => {
@@ -194,7 +194,7 @@ impl Operands {
     }
 
     /// Whether a field holds one of them.
-    pub fn have(&self, held: &Held<'_>) -> bool {
+    pub fn have(&self, held: &FieldValue<'_>) -> bool {
         if self.each.len() <= FEW_OPERANDS {
             return self.each.iter().any(|operand| operand.equals(held));
         }
@@ -203,17 +203,17 @@ impl Operands {
     }
 
     /// Whether a field holds an array that has all of them; `None` if it holds none.
-    pub fn all_in(&self, held: &Held<'_>) -> Option<bool> {
-        let held_elements: Vec<Held<'_>> = held.elements()?.collect();
+    pub fn all_in(&self, held: &FieldValue<'_>) -> Option<bool> {
+        let held_elements: Vec<FieldValue<'_>> = held.elements()?.collect();
         if self.each.len() <= FEW_OPERANDS {
             let is_there = |operand: &Operand| held_elements.iter().any(|element| operand.equals(element));
             return Some(self.each.iter().all(is_there));
         }
-        let values = held_elements.iter().filter_map(Held::value);
+        let values = held_elements.iter().filter_map(FieldValue::value);
         let keys: HashSet<Vec<u8>> = values.map(key_of).collect();
         let moments: HashSet<i64> = match self.moments.is_empty() {
             true => HashSet::new(),
-            false => held_elements.iter().filter_map(Held::moment).collect(),
+            false => held_elements.iter().filter_map(FieldValue::moment).collect(),
         };
         Some(self.keys.is_subset(&keys) && self.moments.is_subset(&moments))
     }

@@ -1,10 +1,10 @@
 //! What does a where say, and if it says nothing, where is it wrong?
 
-use super::Node;
+use super::Clause;
 use super::like::Pattern;
 use super::operand::{Operand, Operands, TYPES};
-use super::place::Place;
-use super::test::{Relation, Test, Wanted};
+use super::place::FieldPath;
+use super::test::{Operator, Relation, Test};
 use crate::error::{Error, Result};
 use crate::event::stamp::{self, Unclear};
 use crate::json::{self, Value};
@@ -26,7 +26,7 @@ const MOMENT: &str = "moment";
 const PATH: &str = "path";
 
 /// Reads a where; gives how many tests it has, too.
-pub fn parse(text: &[u8]) -> Result<(Node, usize)> {
+pub fn parse(text: &[u8]) -> Result<(Clause, usize)> {
     if text.len() > MAX_BYTES {
         let bytes = with_commas(text.len());
         return Err(Error::argument(
@@ -67,7 +67,7 @@ impl Reader {
         outcome
     }
 
-    fn level(&mut self, value: &Value, depth: usize) -> Result<Node> {
+    fn level(&mut self, value: &Value, depth: usize) -> Result<Clause> {
         let Value::Object(pairs) = value else {
             return self.trail.refused(format!("an object expected, got {}", shown(value)));
         };
@@ -82,10 +82,10 @@ impl Reader {
         let mut nodes = Vec::new();
         for (key, inner) in pairs {
             nodes.push(match key.as_str() {
-                "and" => self.inside(".and", |reader| Ok(Node::All(reader.several(inner, depth)?)))?,
-                "or" => self.inside(".or", |reader| Ok(Node::Any(reader.several(inner, depth)?)))?,
+                "and" => self.inside(".and", |reader| Ok(Clause::All(reader.several(inner, depth)?)))?,
+                "or" => self.inside(".or", |reader| Ok(Clause::Any(reader.several(inner, depth)?)))?,
                 "not" => self.inside(".not", |reader| {
-                    Ok(Node::Not(Box::new(reader.level(inner, depth + 1)?)))
+                    Ok(Clause::Not(Box::new(reader.level(inner, depth + 1)?)))
                 })?,
                 path => {
                     let step = format!(".{}", quoted(path));
@@ -95,11 +95,11 @@ impl Reader {
         }
         Ok(match nodes.len() {
             1 => nodes.remove(0),
-            _ => Node::All(nodes),
+            _ => Clause::All(nodes),
         })
     }
 
-    fn several(&mut self, value: &Value, depth: usize) -> Result<Vec<Node>> {
+    fn several(&mut self, value: &Value, depth: usize) -> Result<Vec<Clause>> {
         let Value::Array(wheres) = value else {
             return self
                 .trail
@@ -110,7 +110,7 @@ impl Reader {
         wheres.iter().enumerate().map(read).collect()
     }
 
-    fn names(&mut self, value: &Value) -> Result<Place> {
+    fn names(&mut self, value: &Value) -> Result<FieldPath> {
         let Some(items) = value.as_array().filter(|items| !items.is_empty()) else {
             return self
                 .trail
@@ -120,12 +120,12 @@ impl Reader {
         for (at, item) in items.iter().enumerate() {
             names.push(self.inside(&format!("[{at}]"), |reader| reader.text(item))?);
         }
-        Place::of_names(&names).or_else(|why| self.trail.refused(why))
+        FieldPath::of_names(&names).or_else(|why| self.trail.refused(why))
     }
 
     /// What stands behind a path: a value, or an object of operators.
-    fn field(&mut self, path: &str, value: &Value) -> Result<Node> {
-        let place = match Place::of_text(path) {
+    fn field(&mut self, path: &str, value: &Value) -> Result<Clause> {
+        let place = match FieldPath::of_text(path) {
             Ok(place) => place,
             Err(why) => return self.trail.refused(why),
         };
@@ -136,12 +136,12 @@ impl Reader {
                 .refused("a list needs an operator; write {\"in\": […]} or {\"eq\": […]}"),
             _ => {
                 let operand = self.operand(&place, value)?;
-                self.test(&place, Wanted::Eq(operand))
+                self.test(&place, Operator::Eq(operand))
             }
         }
     }
 
-    fn operators<'a>(&mut self, place: &Place, pairs: impl Iterator<Item = &'a (String, Value)>) -> Result<Node> {
+    fn operators<'a>(&mut self, place: &FieldPath, pairs: impl Iterator<Item = &'a (String, Value)>) -> Result<Clause> {
         let mut nodes = Vec::new();
         for (name, value) in pairs {
             nodes.push(self.operator(place, name, value)?);
@@ -149,11 +149,11 @@ impl Reader {
         match nodes.len() {
             0 => self.trail.refused("no operator; for an object write {\"eq\": {…}}"),
             1 => Ok(nodes.remove(0)),
-            _ => Ok(Node::All(nodes)),
+            _ => Ok(Clause::All(nodes)),
         }
     }
 
-    fn operator(&mut self, place: &Place, name: &str, value: &Value) -> Result<Node> {
+    fn operator(&mut self, place: &FieldPath, name: &str, value: &Value) -> Result<Clause> {
         let known = [
             "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like", "any", "all", "under", "type", "exists",
         ];
@@ -170,23 +170,23 @@ impl Reader {
                 return reader.trail.refused(words);
             }
             let wanted = match name {
-                "eq" | "ne" => Wanted::Eq(reader.operand(place, value)?),
-                "in" => Wanted::In(Operands::new(reader.operands(place, value)?)),
-                "any" => Wanted::Any(Operands::new(reader.operands(place, value)?)),
-                "all" => Wanted::All(Operands::new(reader.operands(place, value)?)),
-                "under" => Wanted::Under(reader.operands(place, value)?),
-                "gt" => Wanted::Order(Relation::Gt, reader.ordered(place, value)?),
-                "gte" => Wanted::Order(Relation::Gte, reader.ordered(place, value)?),
-                "lt" => Wanted::Order(Relation::Lt, reader.ordered(place, value)?),
-                "lte" => Wanted::Order(Relation::Lte, reader.ordered(place, value)?),
-                "starts" => Wanted::Starts(reader.text(value)?),
+                "eq" | "ne" => Operator::Eq(reader.operand(place, value)?),
+                "in" => Operator::In(Operands::new(reader.operands(place, value)?)),
+                "any" => Operator::Any(Operands::new(reader.operands(place, value)?)),
+                "all" => Operator::All(Operands::new(reader.operands(place, value)?)),
+                "under" => Operator::Under(reader.operands(place, value)?),
+                "gt" => Operator::Order(Relation::Gt, reader.ordered(place, value)?),
+                "gte" => Operator::Order(Relation::Gte, reader.ordered(place, value)?),
+                "lt" => Operator::Order(Relation::Lt, reader.ordered(place, value)?),
+                "lte" => Operator::Order(Relation::Lte, reader.ordered(place, value)?),
+                "starts" => Operator::Starts(reader.text(value)?),
                 "like" => match Pattern::new(&reader.text(value)?) {
-                    Some(pattern) => Wanted::Like(pattern),
+                    Some(pattern) => Operator::Like(pattern),
                     None => return reader.trail.refused("ends in an escape; write \\\\ for a backslash"),
                 },
-                "type" => Wanted::Type(reader.types(value)?),
+                "type" => Operator::Type(reader.types(value)?),
                 _ => match value {
-                    Value::Bool(is_there) => Wanted::Exists(*is_there),
+                    Value::Bool(is_there) => Operator::Exists(*is_there),
                     other => {
                         return reader
                             .trail
@@ -195,18 +195,22 @@ impl Reader {
                 },
             };
             let test = reader.test(place, wanted)?;
-            Ok(if name == "ne" { Node::Not(Box::new(test)) } else { test })
+            Ok(if name == "ne" {
+                Clause::Not(Box::new(test))
+            } else {
+                test
+            })
         })
     }
 
-    fn test(&mut self, place: &Place, wanted: Wanted) -> Result<Node> {
+    fn test(&mut self, place: &FieldPath, wanted: Operator) -> Result<Clause> {
         self.tests += 1;
         if self.tests > MAX_TESTS {
             let most = with_commas(MAX_TESTS);
             return Err(Error::argument("where", format!("more than {most} tests")));
         }
         let place = place.clone();
-        Ok(Node::Test(Test { place, wanted }))
+        Ok(Clause::Test(Test { place, wanted }))
     }
 
     fn text(&self, value: &Value) -> Result<String> {
@@ -244,7 +248,7 @@ impl Reader {
         }
     }
 
-    fn operands(&mut self, place: &Place, value: &Value) -> Result<Vec<Operand>> {
+    fn operands(&mut self, place: &FieldPath, value: &Value) -> Result<Vec<Operand>> {
         let Value::Array(items) = value else {
             return self.trail.refused(format!("a list expected, got {}", shown(value)));
         };
@@ -256,7 +260,7 @@ impl Reader {
         items.iter().enumerate().map(read).collect()
     }
 
-    fn ordered(&mut self, place: &Place, value: &Value) -> Result<Operand> {
+    fn ordered(&mut self, place: &FieldPath, value: &Value) -> Result<Operand> {
         let has_order = matches!(value, Value::Int(_) | Value::Float(_) | Value::Str(_)) || moment_in(value).is_some();
         if !has_order {
             let given = shown(value);
@@ -265,7 +269,7 @@ impl Reader {
         self.operand(place, value)
     }
 
-    fn operand(&mut self, place: &Place, value: &Value) -> Result<Operand> {
+    fn operand(&mut self, place: &FieldPath, value: &Value) -> Result<Operand> {
         if let Some(moment) = moment_in(value) {
             return self.inside(".moment", |reader| reader.moment(moment));
         }

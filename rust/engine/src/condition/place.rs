@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::operand::Held;
+use super::operand::FieldValue;
 use crate::event::draft_value::{RECORD_FIELDS, defaults};
-use crate::json::{members, write_f64};
+use crate::json::{Cursor, members, write_f64};
 use crate::state::spelled;
 
 /// What stands beside a record and not in it.
@@ -43,7 +43,7 @@ const SCOPE: &str = "scope";
 const SCOPE_KEY: &str = "@scope";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Root {
+enum PathRoot {
     /// One of the fields of a record.
     Field(&'static str),
     Tags,
@@ -53,8 +53,8 @@ enum Root {
 
 /// A field that can be asked for, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    root: Root,
+pub struct FieldPath {
+    root: PathRoot,
     /// The keys that lead on from there, as they stand between quotes in canonical JSON.
     steps: Vec<Vec<u8>>,
     names: Vec<String>,
@@ -86,7 +86,7 @@ impl fmt::Display for Nowhere {
     }
 }
 
-impl Place {
+impl FieldPath {
     /// Where a path with dots leads.
     ///
     /// # Errors
@@ -111,10 +111,10 @@ impl Place {
         let field = RECORD_FIELDS.iter().find(|field| **field == root.as_str());
         let stamp = STAMPS.iter().find(|(name, _)| name == root);
         let root = match (field, stamp, root.as_str()) {
-            (Some(field), ..) => Root::Field(field),
-            (_, Some((_, stamp)), _) => Root::Stamp(*stamp),
-            (.., TAGS) => Root::Tags,
-            (.., SCOPE) => Root::Scope,
+            (Some(field), ..) => PathRoot::Field(field),
+            (_, Some((_, stamp)), _) => PathRoot::Stamp(*stamp),
+            (.., TAGS) => PathRoot::Tags,
+            (.., SCOPE) => PathRoot::Scope,
             _ => return Err(Nowhere::NoField),
         };
         Ok(Self {
@@ -127,44 +127,42 @@ impl Place {
     /// The moment beside a record that this is, if it is one.
     pub fn stamp(&self) -> Option<Stamp> {
         match self.root {
-            Root::Stamp(stamp) if self.steps.is_empty() => Some(stamp),
+            PathRoot::Stamp(stamp) if self.steps.is_empty() => Some(stamp),
             _ => None,
         }
     }
 
     /// Whether it is a field of every record, itself.
     pub fn is_field(&self, name: &str) -> bool {
-        self.root == Root::Field(name_of(name)) && self.steps.is_empty()
+        self.root == PathRoot::Field(name_of(name)) && self.steps.is_empty()
     }
 
     /// What stands there; `None` if it is missing.
-    pub fn find<'a>(&self, record: &'a [u8], facts: &Facts) -> Option<Held<'a>> {
+    pub fn find<'a>(&self, record: &'a [u8], facts: &Facts) -> Option<FieldValue<'a>> {
         let value = match self.root {
-            Root::Stamp(stamp) => {
+            PathRoot::Stamp(stamp) => {
                 let moment = match stamp {
                     Stamp::Created => facts.created_us,
                     Stamp::Updated => facts.updated_us,
                     Stamp::Happened => facts.happened_us,
                 };
-                return moment.filter(|_| self.steps.is_empty()).map(Held::Moment);
+                return moment.filter(|_| self.steps.is_empty()).map(FieldValue::Moment);
             }
-            Root::Tags => return self.tags(record),
-            Root::Scope => member(field(record, DATA)?, SCOPE_KEY.as_bytes())?,
-            Root::Field(name) => match field(record, name) {
+            PathRoot::Tags => return self.tags(record),
+            PathRoot::Scope => descend(record, [DATA.as_bytes(), SCOPE_KEY.as_bytes()], &self.steps)?,
+            PathRoot::Field(name) => match descend(record, [name.as_bytes()], &self.steps) {
                 Some(value) => value,
-                None if self.steps.is_empty() => return Some(Held::Value(Cow::Owned(default_of(name)?))),
+                None if self.steps.is_empty() => return default_of(name).map(|value| FieldValue::Value(value.into())),
                 None => return None,
             },
         };
-        let step = |value, step: &Vec<u8>| member(value, step);
-        let value = self.steps.iter().try_fold(value, step)?;
-        Some(Held::Value(Cow::Borrowed(value)))
+        Some(FieldValue::Value(Cow::Borrowed(value)))
     }
 
-    fn tags<'a>(&self, record: &'a [u8]) -> Option<Held<'a>> {
-        let tags = member(field(record, DATA)?, TAGS.as_bytes()).filter(|_| self.steps.is_empty())?;
+    fn tags<'a>(&self, record: &'a [u8]) -> Option<FieldValue<'a>> {
+        let tags = descend(record, [DATA.as_bytes(), TAGS.as_bytes()], &[]).filter(|_| self.steps.is_empty())?;
         if tags.first() != Some(&b'{') {
-            return Some(Held::Value(Cow::Borrowed(tags)));
+            return Some(FieldValue::Value(Cow::Borrowed(tags)));
         }
         let mut list = vec![b'['];
         for (key, _) in members(tags) {
@@ -174,12 +172,12 @@ impl Place {
             list.extend_from_slice(&[b"\"", key, b"\""].concat());
         }
         list.push(b']');
-        Some(Held::Value(Cow::Owned(list)))
+        Some(FieldValue::Value(Cow::Owned(list)))
     }
 }
 
 /// The path as it is written with dots.
-impl fmt::Display for Place {
+impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, name) in self.names.iter().enumerate() {
             f.write_str(if at > 0 { "." } else { "" })?;
@@ -217,12 +215,23 @@ fn names_of(path: &str) -> Result<Vec<String>, Nowhere> {
     Ok(names)
 }
 
-fn member<'a>(object: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
-    members(object).find(|(name, _)| *name == key).map(|(_, value)| value)
-}
-
-fn field<'a>(record: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    member(record, name.as_bytes())
+/// The value that keys lead to, each as it stands between quotes. What is stepped into is not passed first, so nothing is
+/// looked at twice.
+fn descend<'a, const ROOT: usize>(record: &'a [u8], root: [&[u8]; ROOT], steps: &[Vec<u8>]) -> Option<&'a [u8]> {
+    let mut cursor = Cursor::new(record);
+    for step in root.into_iter().chain(steps.iter().map(Vec::as_slice)) {
+        cursor.pass(b"{")?;
+        loop {
+            if !cursor.has_more(b'}')? {
+                return None;
+            }
+            if cursor.key()?.inner == step {
+                break;
+            }
+            cursor.value()?;
+        }
+    }
+    cursor.value()
 }
 
 /// What a field is in a record that lacks it, as canonical JSON; an id is never lacking.
@@ -251,10 +260,10 @@ mod tests {
     use super::*;
 
     fn found(path: &str, record: &str) -> Option<String> {
-        let place = Place::of_text(path).expect("a path");
+        let place = FieldPath::of_text(path).expect("a path");
         match place.find(record.as_bytes(), &Facts::default())? {
-            Held::Value(value) => Some(String::from_utf8_lossy(&value).into_owned()),
-            Held::Moment(micros) => Some(micros.to_string()),
+            FieldValue::Value(value) => Some(String::from_utf8_lossy(&value).into_owned()),
+            FieldValue::Moment(micros) => Some(micros.to_string()),
         }
     }
 
@@ -307,7 +316,10 @@ mod tests {
     #[test]
     fn a_path_is_written_as_it_is_read() {
         for path in ["data.a\\.b.c\\\\", "kind", "scope.user"] {
-            assert_eq!(Place::of_text(path).map(|place| place.to_string()), Ok(path.to_owned()));
+            assert_eq!(
+                FieldPath::of_text(path).map(|place| place.to_string()),
+                Ok(path.to_owned())
+            );
         }
         for (path, why) in [
             ("dat.x", Nowhere::NoField),
@@ -317,7 +329,7 @@ mod tests {
             ("data.a\\b", Nowhere::BadEscape('b')),
             ("data.a\\", Nowhere::OpenEscape),
         ] {
-            assert_eq!(Place::of_text(path), Err(why), "{path}");
+            assert_eq!(FieldPath::of_text(path), Err(why), "{path}");
         }
     }
 }

@@ -2,18 +2,21 @@
 
 use std::fmt;
 
+use roaring::RoaringBitmap;
+
 use super::Condition;
 use super::indexes::FieldIndexes;
-use super::narrow::Way;
 use super::parse::with_commas;
-use crate::index::Entries;
 use crate::state::{Query, State};
 
+/// Whoever wants only a few records does not count more keys than this to find out which way is shortest.
+const MOST_KEYS: usize = 16 * 1024;
+
 /// The cheapest way to the records that a question asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// The slots that an index leads to, ascending; `None` if all of the right kind and status are looked at.
-    pub slots: Option<Vec<u32>>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryPlan {
+    /// The slots that an index leads to; `None` if all of the right kind and status are looked at.
+    pub slots: Option<RoaringBitmap>,
     path: String,
     /// How many records are looked at, of how many.
     looked_at: u64,
@@ -21,7 +24,7 @@ pub struct Plan {
     tests: usize,
 }
 
-impl Plan {
+impl QueryPlan {
     /// Takes the way with the fewest entries. The indexes must know the state.
     pub fn choose(state: &State, query: &Query, condition: &Condition, indexes: &FieldIndexes) -> Self {
         let everyone = Query {
@@ -30,28 +33,23 @@ impl Plan {
         };
         let of = state.count_of(&everyone, |_, _| true);
         let by_class = state.count_of(query, |kind, status| condition.may_hold_for(kind, status));
-        let mut best: Option<(String, Way<'_>)> = None;
-        let mut fewest = usize::try_from(by_class).unwrap_or(usize::MAX);
+        let most_keys = query.limit.map_or(usize::MAX, |_| MOST_KEYS);
+        let (mut best, mut fewest) = (None, by_class);
         for way in condition.ways() {
-            let path = way.place.to_string();
-            let Some(entries) = indexes.entries(&path) else {
+            let path = way.path.to_string();
+            let Some(postings) = indexes.postings(&path) else {
                 continue;
             };
-            // No more are counted than would be too many.
-            let count = slots(entries, &way).take(fewest).count();
-            if count < fewest {
-                (best, fewest) = (Some((path, way)), count);
+            if let Some(count) = postings.count_below(&way.ranges, fewest, most_keys) {
+                (best, fewest) = (Some((path, postings, way.ranges)), count);
             }
         }
-        let by_index = best.and_then(|(path, way)| {
-            let mut found: Vec<u32> = slots(indexes.entries(&path)?, &way).collect();
-            found.sort_unstable();
-            found.dedup();
-            Some((path, found))
-        });
-        let (path, slots) = by_index.map_or((String::new(), None), |(path, slots)| (path, Some(slots)));
+        let (path, slots) = match best {
+            Some((path, postings, ranges)) => (path, Some(postings.slots(&ranges))),
+            None => (String::new(), None),
+        };
         Self {
-            looked_at: slots.as_ref().map_or(by_class, |slots| slots.len() as u64),
+            looked_at: slots.as_ref().map_or(by_class, RoaringBitmap::len),
             slots,
             path,
             of,
@@ -60,15 +58,8 @@ impl Plan {
     }
 }
 
-/// The slots that a way leads to; one may come several times.
-fn slots<'a>(entries: &'a Entries, way: &'a Way<'_>) -> impl Iterator<Item = u32> + 'a {
-    way.ranges
-        .iter()
-        .flat_map(move |(from, until)| entries.between(from, until))
-}
-
 /// The plan in a line.
-impl fmt::Display for Plan {
+impl fmt::Display for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |number: u64| with_commas(usize::try_from(number).unwrap_or(usize::MAX));
         let (looked_at, of) = (number(self.looked_at), number(self.of));

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::like::Pattern;
-use super::operand::{Held, Operand, Operands, type_of};
-use super::place::{Facts, Place};
+use super::operand::{FieldValue, Operand, Operands, type_of};
+use super::place::{Facts, FieldPath};
 
 /// An order that a field must have to an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Relation {
 
 /// What a field must be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
+pub enum Operator {
     /// This value.
     Eq(Operand),
     /// One of these.
@@ -59,9 +59,9 @@ pub enum Wanted {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// The field.
-    pub place: Place,
+    pub place: FieldPath,
     /// What it must be.
-    pub wanted: Wanted,
+    pub wanted: Operator,
 }
 
 impl Test {
@@ -71,9 +71,9 @@ impl Test {
     }
 }
 
-impl Wanted {
+impl Operator {
     /// Whether what a field holds is wanted.
-    pub fn holds(&self, held: Option<&Held<'_>>) -> bool {
+    pub fn holds(&self, held: Option<&FieldValue<'_>>) -> bool {
         let Some(held) = held else {
             return *self == Self::Exists(false);
         };

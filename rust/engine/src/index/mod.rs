@@ -3,15 +3,14 @@
 //! An index is derived: it is made when it is first asked, follows the state from then on, and is never on disk. A face
 //! declares what its own records are looked up by, in a table; a store declares fields of all records, in records of its own.
 
-mod entries;
 pub mod key;
-
 mod ordered;
+mod postings;
 
 use std::collections::HashMap;
 
-pub use entries::Entries;
 pub use ordered::{After, Lookup, Ordered};
+pub use postings::{KeyRange, Postings};
 
 use crate::event::faces::Index;
 use crate::state::State;

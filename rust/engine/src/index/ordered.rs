@@ -3,13 +3,14 @@
 //! It follows the state when it is asked, so a store that nobody asks pays nothing. A lookup costs what it returns, and the
 //! logarithm of what there is.
 
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
+use std::sync::Arc;
 
-use super::entries::{Entries, with_slot};
 use super::key::{spell, spell_missing};
 use crate::event::faces::Index;
 use crate::json::{elements, members};
-use crate::state::{Row, State};
+use crate::state::{Row, State, Watermark};
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug)]
@@ -37,32 +38,58 @@ pub struct After {
 #[derive(Debug)]
 pub struct Ordered {
     index: &'static Index,
-    entries: Entries,
+    mark: Watermark,
+    entries: BTreeSet<Arc<[u8]>>,
+    /// What a slot has among the entries.
+    by_slot: HashMap<u32, Vec<Arc<[u8]>>>,
 }
+
+/// How a slot ends an entry.
+const SLOT_BYTES: usize = 4;
 
 impl Ordered {
     /// An index that knows nothing yet.
     pub fn new(index: &'static Index) -> Self {
         Self {
             index,
-            entries: Entries::default(),
+            mark: Watermark::default(),
+            entries: BTreeSet::new(),
+            by_slot: HashMap::new(),
         }
     }
 
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
-        self.entries.is_behind(state)
+        self.mark.is_behind(state.changes())
     }
 
     /// How many records it has to look at before it knows the state.
     pub fn lacks(&self, state: &State) -> usize {
-        self.entries.lacks(state).unwrap_or_else(|| state.faces_len())
+        let changes = state.changes().since(&self.mark);
+        changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
     /// Takes in what changed in the state.
     pub fn follow(&mut self, state: &State) {
-        let index = self.index;
-        self.entries.follow(state, |row| keys_of(index, row));
+        match state.changes().since(&self.mark) {
+            Some(slots) => {
+                for &slot in slots {
+                    self.forget(slot);
+                    if let Some(row) = state.row(slot) {
+                        self.take(&row);
+                    }
+                }
+            }
+            None => {
+                (self.entries, self.by_slot) = Default::default();
+                for slot in 0..state.slot_count() as u32 {
+                    if let Some(row) = state.row(slot) {
+                        self.take(&row);
+                    }
+                }
+            }
+        }
+        self.mark = state.changes().watermark();
     }
 
     /// The slots that are looked up, in order.
@@ -81,10 +108,18 @@ impl Ordered {
                 true => end = place,
             }
         }
-        let range = self.entries.between(&start, &end);
+        let is_empty = match (&start, &end) {
+            (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(until)) => from >= until,
+            _ => true,
+        };
+        if is_empty {
+            return Vec::new();
+        }
+        let bytes = |bound: &Bound<Vec<u8>>| bound.as_ref().map(|bytes| Arc::from(&bytes[..]));
+        let range = self.entries.range::<Arc<[u8]>, _>((bytes(&start), bytes(&end)));
         match lookup.reverse {
-            false => range.take(lookup.limit).collect(),
-            true => range.rev().take(lookup.limit).collect(),
+            false => range.take(lookup.limit).map(slot_of).collect(),
+            true => range.rev().take(lookup.limit).map(slot_of).collect(),
         }
     }
 
@@ -95,30 +130,41 @@ impl Ordered {
             None => spell_missing(&mut key),
         }
         let unknown = if reverse { 0 } else { u32::MAX };
-        with_slot(key, state.slot_of(&after.id).unwrap_or(unknown))
+        key.extend_from_slice(&state.slot_of(&after.id).unwrap_or(unknown).to_be_bytes());
+        key
     }
-}
 
-/// What a record has among the keys of an index.
-fn keys_of(index: &Index, row: &Row<'_>) -> Vec<Vec<u8>> {
-    let is_of_status = index.status.is_empty() || &*row.class.status == index.status.as_bytes();
-    if !row.class.face || &*row.class.kind != index.kind.as_bytes() || !is_of_status {
-        return Vec::new();
-    }
-    let mut keys = vec![Vec::new()];
-    for path in index.by {
-        let Some(value) = field(row.record, path) else {
-            return Vec::new();
-        };
-        keys = spread(&keys, value);
-    }
-    for key in &mut keys {
-        match field(row.record, index.then) {
-            None | Some(b"null") => spell_missing(key),
-            Some(value) => spell(value, key),
+    fn forget(&mut self, slot: u32) {
+        for entry in self.by_slot.remove(&slot).into_iter().flatten() {
+            self.entries.remove(&entry);
         }
     }
-    keys
+
+    fn take(&mut self, row: &Row<'_>) {
+        let status = self.index.status;
+        let is_of_status = status.is_empty() || &*row.class.status == status.as_bytes();
+        if !row.class.face || &*row.class.kind != self.index.kind.as_bytes() || !is_of_status {
+            return;
+        }
+        let mut keys = vec![Vec::new()];
+        for path in self.index.by {
+            let Some(value) = field(row.record, path) else { return };
+            keys = spread(&keys, value);
+        }
+        let entries: Vec<Arc<[u8]>> = keys
+            .into_iter()
+            .map(|mut key| {
+                match field(row.record, self.index.then) {
+                    None | Some(b"null") => spell_missing(&mut key),
+                    Some(value) => spell(value, &mut key),
+                }
+                key.extend_from_slice(&row.slot.to_be_bytes());
+                Arc::from(key)
+            })
+            .collect();
+        self.entries.extend(entries.iter().cloned());
+        self.by_slot.insert(row.slot, entries);
+    }
 }
 
 /// Each key with a value behind it, or with each element of an array, or with each key of an object.
@@ -144,4 +190,9 @@ fn field<'a>(record: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
         let member = members(value).find(|(key, _)| *key == step.as_bytes());
         member.map(|(_, value)| value)
     })
+}
+
+fn slot_of(entry: &Arc<[u8]>) -> u32 {
+    let (_, slot) = entry.split_at(entry.len() - SLOT_BYTES);
+    slot.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }

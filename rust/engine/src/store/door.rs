@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::{Columns, is_one_of};
-use crate::condition::{Condition, Plan};
+use crate::condition::{Condition, QueryPlan};
 use crate::damage::Damage;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// `OutOfMemory`, `Io`.
-    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<&[u8]>, Plan)> {
+    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<&[u8]>, QueryPlan)> {
         select(self.scene(), &self.field_indexes, query, condition)
     }
 

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use super::Engine;
 use crate::blocks::{Answer, Ask, Columns, Reach};
-use crate::condition::{Condition, Plan};
+use crate::condition::{Condition, QueryPlan};
 use crate::error::{Error, Result};
 use crate::state::Query;
 use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
@@ -34,7 +34,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::read`], `OutOfMemory`.
-    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<Vec<u8>>, Plan)> {
+    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<Vec<u8>>, QueryPlan)> {
         self.read(|store| {
             let (found, plan) = store.select(query, condition)?;
             Ok((found.into_iter().map(<[u8]>::to_vec).collect(), plan))

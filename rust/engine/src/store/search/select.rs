@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use roaring::RoaringBitmap;
 
 use super::moments::{began_at, written_at};
-use crate::condition::{Condition, Facts, FieldIndexes, Plan, Stamp};
+use crate::condition::{Condition, Facts, FieldIndexes, QueryPlan, Stamp};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
@@ -65,15 +65,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether it holds for the record in a slot.
+    /// Whether it holds for a record and its slot.
     ///
     /// # Errors
     /// What the disk says, where the log must be asked.
-    pub fn holds(&self, scene: Scene<'_>, slot: u32) -> Result<bool> {
-        let Some(row) = scene.state.row(slot) else {
-            return Ok(false);
-        };
-        Ok(self.condition.holds(row.record, &self.facts(scene, slot, row.record)?))
+    pub fn holds(&self, scene: Scene<'_>, slot: u32, record: &[u8]) -> Result<bool> {
+        Ok(self.condition.holds(record, &self.facts(scene, slot, record)?))
     }
 
     fn facts(&self, scene: Scene<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
@@ -137,7 +134,10 @@ impl<'a> Verdicts<'a> {
 
     /// The same as it is now, for who holds the state.
     pub fn holds_in(&self, scene: Scene<'_>, slot: u32) -> bool {
-        self.judge.holds(scene, slot).unwrap_or_else(|fault| {
+        let Some(row) = scene.state.row(slot) else {
+            return false;
+        };
+        self.judge.holds(scene, slot, row.record).unwrap_or_else(|fault| {
             self.fault.borrow_mut().get_or_insert(fault);
             false
         })
@@ -165,8 +165,7 @@ pub(in crate::store) fn prepare<'a>(
         faces: true,
         ..Query::default()
     };
-    let slots = plan(state, indexes, &everyone, condition)?.slots;
-    let among = slots.map(|slots| slots.into_iter().collect());
+    let among = plan(state, indexes, &everyone, condition)?.slots;
     Ok((Judge::new(condition, state), among))
 }
 
@@ -179,16 +178,16 @@ pub(in crate::store) fn plan(
     indexes: &RwLock<FieldIndexes>,
     query: &Query,
     condition: &Condition,
-) -> Result<Plan> {
+) -> Result<QueryPlan> {
     let ways = condition.ways();
     let known = indexes.read().unwrap_or_else(PoisonError::into_inner);
     if known.are_fresh(state, &ways) {
-        return Ok(Plan::choose(state, query, condition, &known));
+        return Ok(QueryPlan::choose(state, query, condition, &known));
     }
     drop(known);
     let mut known = indexes.write().unwrap_or_else(PoisonError::into_inner);
     known.follow(state, &ways)?;
-    Ok(Plan::choose(state, query, condition, &known))
+    Ok(QueryPlan::choose(state, query, condition, &known))
 }
 
 /// The canonical records that a query asks for and for which a condition holds, in insertion order.
@@ -200,7 +199,7 @@ pub(in crate::store) fn select<'a>(
     indexes: &RwLock<FieldIndexes>,
     query: &Query,
     condition: &Condition,
-) -> Result<(Vec<&'a [u8]>, Plan)> {
+) -> Result<(Vec<&'a [u8]>, QueryPlan)> {
     let state = scene.state;
     let plan = plan(state, indexes, query, condition)?;
     let (judge, sieve) = (Judge::new(condition, state), state.sieve(query));
@@ -209,15 +208,18 @@ pub(in crate::store) fn select<'a>(
         if found.len() >= query.limit.unwrap_or(usize::MAX) {
             return Ok(false);
         }
-        if state.passes(&sieve, slot) && judge.holds(scene, slot)? {
-            found.try_reserve(1).map_err(Refused::from)?;
-            found.push(state.record_in(slot));
+        if state.passes(&sieve, slot) {
+            let record = state.record_in(slot);
+            if judge.holds(scene, slot, record)? {
+                found.try_reserve(1).map_err(Refused::from)?;
+                found.push(record);
+            }
         }
         Ok(true)
     };
     match &plan.slots {
         Some(slots) => {
-            for &slot in slots {
+            for slot in slots {
                 if !look(slot)? {
                     break;
                 }
@@ -246,7 +248,7 @@ impl View {
     ///
     /// # Errors
     /// `OutOfMemory`, `Io`.
-    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<&[u8]>, Plan)> {
+    pub fn select(&self, query: &Query, condition: &Condition) -> Result<(Vec<&[u8]>, QueryPlan)> {
         select(self.scene(), &self.field_indexes, query, condition)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use crate::condition::{INDEX_PREFIX, MAX_INDEXES, Place, indexable};
+use crate::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::faces::SEARCH;
@@ -68,8 +68,8 @@ impl Store {
     }
 }
 
-fn field_of(path: &str) -> Result<Place> {
-    let place = Place::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
+fn field_of(path: &str) -> Result<FieldPath> {
+    let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
     if indexable(path).is_none() {
         let words = format!("{path:?} stands beside the records and not in them; there is no index of it");
         return Err(Error::argument("path", words));
