@@ -160,6 +160,10 @@ class Engine:
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
+    def select_dicts(self, wanted: dict[str, Any]) -> list[dict[str, Any]]: ...
+    def create_index(self, path: str) -> bool: ...
+    def drop_index(self, path: str) -> bool: ...
+    def indexes(self) -> list[str]: ...
     def find(
         self,
         index: str,
@@ -169,8 +173,8 @@ class Engine:
         limit: int,
         reverse: bool = False,
     ) -> list[ChronoRecord]: ...
-    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None]:
-        """Terms: kind, status, min_confidence, limit, faces, by, reverse, after (an end, or None)."""
+    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
+        """Terms: those of select_dicts, by, reverse, after (an end, or None). Last comes the plan."""
     def walk(self, terms: dict[str, Any]) -> Walk:
         """The same terms; the records as they are now."""
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
@@ -257,6 +261,7 @@ class Engine:
         min_confidence: float = 0.0,
         among: list[str] | None = None,
         min_score: float | None = None,
+        condition: bytes | None = None,
     ) -> list[list[tuple[str, float, int]]]:
         """Id, score and row, best first, for each row of queries."""
 
@@ -329,7 +334,7 @@ class View:
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
-    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None]:
+    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
         """As the engine's."""
     def find(
         self,

@@ -10,12 +10,15 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Protocol
 
 from chronomemory._core import Engine, Walk, canonical_json
 from chronomemory._core import View as EngineView
-from chronomemory.face.arguments import count, flag, must, number, refuse, string, string_or_none
+from chronomemory.face.arguments import count, flag, must, number, refuse, string, string_or_none, strings
+from chronomemory.face.moments import micros
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.where import Where, where_json
 
 __all__ = ["Page", "iter_records", "page_of", "query_terms"]
 
@@ -24,6 +27,8 @@ _ORDERS = ("created", "updated", "happened", "confidence", "id")
 _USUAL_ORDER = "created"
 #: How a cursor is packed; another way gets another number.
 _PACKING = 1
+#: What only a question has that looks into the records.
+_LOOKS_INSIDE = ("condition", "tags", "since_us", "until_us")
 #: So much of a digest tells questions apart.
 _DIGEST_LETTERS = 16
 
@@ -32,13 +37,16 @@ _End = tuple[int | None, int | None, str]
 
 
 class Page(list[ChronoRecord]):
-    """Records in order; ``cursor`` is where to go on, None if there are no more."""
+    """Records in order; ``cursor`` is where to go on, None at the end, ``plan`` how they were found."""
 
-    __slots__ = ("cursor",)
+    __slots__ = ("cursor", "plan")
 
-    def __init__(self, records: Iterable[ChronoRecord] = (), cursor: str | None = None) -> None:
+    def __init__(
+        self, records: Iterable[ChronoRecord] = (), cursor: str | None = None, plan: str = ""
+    ) -> None:
         super().__init__(records)
         self.cursor = cursor
+        self.plan = plan
 
 
 def query_terms(
@@ -49,6 +57,10 @@ def query_terms(
     min_confidence: float,
     limit: int | None,
     faces: bool,
+    where: Where | None = None,
+    tags: Iterable[str] = (),
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> dict[str, Any]:
     """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
     least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
@@ -58,20 +70,33 @@ def query_terms(
         "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
         "limit": None if limit is None else count("limit", limit),
         "faces": flag("faces", faces),
+        "condition": where_json(where),
+        "tags": strings("tags", tags),
+        "since_us": None if since is None else micros("since", since),
+        "until_us": None if until is None else micros("until", until),
     }
 
 
 def page_of(
-    where: Engine | EngineView, terms: dict[str, Any], order_by: str | None, after: str | None
+    where: Engine | EngineView,
+    terms: dict[str, Any],
+    order_by: str | None,
+    after: str | None,
+    *,
+    explain: bool = False,
 ) -> Page:
     """Return the records that a query asks for, those behind a cursor if one is given."""
-    if order_by is None and after is None and terms["limit"] is None:
-        return Page(where.query(**terms))
+    explain = flag("explain", explain)
+    looks_inside = any(terms[name] not in (None, []) for name in _LOOKS_INSIDE)
+    if order_by is None and after is None and terms["limit"] is None and not looks_inside and not explain:
+        return Page(where.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE}))
     by, reverse = _order(order_by)
     question = _digest({**terms, "scope": where.scope_digits()}, by, reverse)
     begin = None if after is None else _position(string("after", after), question)
-    records, end = where.page({**terms, "by": by, "reverse": reverse, "after": begin})
-    return Page(records, None if end is None else _cursor(question, end))
+    if explain and not looks_inside:
+        terms = {**terms, "condition": where_json({})}
+    records, end, plan = where.page({**terms, "by": by, "reverse": reverse, "after": begin})
+    return Page(records, None if end is None else _cursor(question, end), plan if explain else "")
 
 
 class HasEngine(Protocol):
@@ -91,6 +116,10 @@ def iter_records(
     min_confidence: float = 0.0,
     limit: int | None = None,
     faces: bool = False,
+    where: Where | None = None,
+    tags: Iterable[str] = (),
+    since: datetime | None = None,
+    until: datetime | None = None,
     order_by: str | None = None,
 ) -> Walk:
     """Return what ``query`` would return now, one record at a time, whatever is written meanwhile.
@@ -105,6 +134,10 @@ def iter_records(
         min_confidence=min_confidence,
         limit=limit,
         faces=faces,
+        where=where,
+        tags=tags,
+        since=since,
+        until=until,
     )
     by, reverse = _order(order_by)
     return store.engine.walk({**terms, "by": by, "reverse": reverse, "after": None})
@@ -120,7 +153,9 @@ def _order(given: str | None) -> tuple[str, bool]:
 
 def _digest(terms: dict[str, Any], by: str, reverse: bool) -> str:
     """Tell a question from others, however long its pages are."""
-    asked = {**terms, "status": terms["status"] or None, "by": by, "reverse": reverse}
+    condition = terms["condition"]
+    spelled = None if condition is None else condition.decode()
+    asked = {**terms, "condition": spelled, "status": terms["status"] or None, "by": by, "reverse": reverse}
     del asked["limit"]
     return hashlib.sha256(canonical_json(asked)).hexdigest()[:_DIGEST_LETTERS]
 

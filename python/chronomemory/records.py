@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from chronomemory import ingestion, metrics, pages, search, updates, vectors
+from chronomemory import ingestion, metrics, pages, search, selection, updates, vectors
 from chronomemory._core import Door, Engine
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import count, flag, many, string, string_or_none
-from chronomemory.pages import Page, page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.view import StoreView, look_back
 
@@ -45,34 +44,6 @@ class Records(Door):
         """Return a record, a tombstoned one too, or None."""
         return self.engine.get(record_id)
 
-    def query(
-        self,
-        *,
-        kind: str | None = None,
-        status: str | None = "active",
-        rag_filter: bool = False,
-        min_confidence: float = 0.0,
-        limit: int | None = None,
-        faces: bool = False,
-        order_by: str | None = None,
-        after: str | None = None,
-    ) -> Page:
-        """Return matching records in insertion order; ``status=""`` or None means any.
-
-        Records of the other faces appear when their kind is named, or with ``faces=True``. ``order_by`` is
-        ``created`` (the same order), ``updated``, ``happened``, ``confidence`` or ``id``; a ``-`` in front
-        turns it round. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page.
-        """
-        terms = query_terms(
-            kind=kind,
-            status=status,
-            rag_filter=rag_filter,
-            min_confidence=min_confidence,
-            limit=limit,
-            faces=faces,
-        )
-        return page_of(self.engine, terms, order_by, after)
-
     def record_count(self) -> int:
         """Return how many plain records are active."""
         return self.engine.count()
@@ -85,10 +56,6 @@ class Records(Door):
             if (faces or not of_face) and (not status or its_status == status):
                 counts[kind] = counts.get(kind, 0) + number
         return counts
-
-    def export_records(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]:
-        """Return the active plain records as dicts, or those of another status."""
-        return self.engine.export(status=string_or_none("status", status), faces=flag("faces", faces))
 
     # The past.
 
@@ -112,6 +79,8 @@ class Records(Door):
 
     ingest = ingestion.ingest
     iter = pages.iter_records
+    query = selection.query
+    export_records = selection.export_records
     search = search.search
     record_token_metric = metrics.record_token_metric
     get_token_metrics = metrics.get_token_metrics

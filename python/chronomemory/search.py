@@ -26,6 +26,7 @@ from chronomemory.face.moments import micros
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.vectors import float_rows
 from chronomemory.view import warn_of_stamps
+from chronomemory.where import Where, where_json
 
 __all__ = ["Hit", "choose_search_fields", "search"]
 
@@ -90,14 +91,16 @@ def search(
     context: bool = True,
     space: str | None = None,
     explain: bool = False,
+    where: Where | None = None,
 ) -> list[Hit]:
     """Return the best records of all faces for a text, a vector or both, best first.
 
     Every write before the call is seen, those of other processes too. ``kind`` may be any of several, so
     that an empty list finds nothing; ``tags`` must all be there, so that an empty list asks for none;
     ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
-    written. Records that keep the books are found only if their kind is named. With ``context`` linked
-    records and those of the same group lift each other.
+    written; ``where`` says of any field what it must be, as in ``query``. A filter changes who may be found,
+    never what a word is worth. Records that keep the books are found only if their kind is named. With
+    ``context`` linked records and those of the same group lift each other.
 
     A vector is compared, exactly, with the embeddings of a ``space`` (the default one unless named) whose
     records pass all filters. Embeddings are those of now: ``as_of`` with a vector is refused.
@@ -121,14 +124,15 @@ def search(
         # To the engine no kinds are all of them. The rest of the question is looked at all the same.
         "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
+        "condition": where_json(where),
     }
     for name in ("since", "until"):
         if (moment := wanted[f"{name}_us"]) is not None:
             warn_of_stamps(name, store.engine, moment, stacklevel=3)
-    where: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
+    asked: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
     return [
         Hit(record, score, why)
-        for record, score, why in where.search(wanted, explain=flag("explain", explain))
+        for record, score, why in asked.search(wanted, explain=flag("explain", explain))
     ]
 
 

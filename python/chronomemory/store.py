@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import migrate, reembedding, search, vectors
+from chronomemory import migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
@@ -312,6 +312,9 @@ class ChronoStore(Records):
     matrix = vectors.matrix
     reembed = reembedding.reembed
     use_space = vectors.use_space
+    create_index = selection.create_index
+    drop_index = selection.drop_index
+    indexes = selection.indexes
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate a record and what rests on it, by default along the edges in the store."""

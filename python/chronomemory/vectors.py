@@ -33,6 +33,7 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
+from chronomemory.where import Where, where_json
 
 __all__ = [
     "Neighbour",
@@ -235,6 +236,7 @@ def nearest(
     min_confidence: float = 0.0,
     among: Iterable[str] | None = None,
     min_score: float | None = None,
+    where: Where | None = None,
 ) -> list[Neighbour]: ...
 @overload
 def nearest(
@@ -248,6 +250,7 @@ def nearest(
     min_confidence: float = 0.0,
     among: Iterable[str] | None = None,
     min_score: float | None = None,
+    where: Where | None = None,
 ) -> Any: ...
 def nearest(
     store: HasEngine,
@@ -260,12 +263,14 @@ def nearest(
     min_confidence: float = 0.0,
     among: Iterable[str] | None = None,
     min_score: float | None = None,
+    where: Where | None = None,
 ) -> Any:
     """Return the ``k`` records nearest to a vector, best first; for a matrix, a list for each of its rows.
 
     The search is exact: it finds what comparing the vector with every embedding finds, bit for bit.
     ``kind``, ``status`` (None means any) and ``min_confidence`` choose among the records as in ``query``,
-    records of all faces included; ``among`` names the only ids that count; ``min_score`` is the least cosine.
+    records of all faces included, and so does ``where``; ``among`` names the only ids that count;
+    ``min_score`` is the least cosine.
     """
     queries = floats("vector", vector, (1, 2))
     if isinstance(among, str):
@@ -279,6 +284,7 @@ def nearest(
         min_confidence=number("min_confidence", min_confidence),
         among=None if among is None else strings("among", among),
         min_score=None if min_score is None else _least(number("min_score", min_score)),
+        condition=where_json(where),
     )
     named = [[Neighbour(*hit) for hit in hits] for hits in found]
     return named if queries.ndim == 2 else named[0]

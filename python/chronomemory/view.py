@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from chronomemory._core import Engine
@@ -12,6 +13,7 @@ from chronomemory.face.arguments import LAST_SEQ, count, must, string
 from chronomemory.face.moments import EPOCH, micros
 from chronomemory.pages import Page, page_of, query_terms
 from chronomemory.record import ChronoRecord
+from chronomemory.where import Where
 
 __all__ = ["StoreView", "look_back", "warn_of_stamps"]
 
@@ -71,8 +73,13 @@ class StoreView:
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
+        where: Where | None = None,
+        tags: Iterable[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
         order_by: str | None = None,
         after: str | None = None,
+        explain: bool = False,
     ) -> Page:
         """Return what ``ChronoStore.query`` would have returned then."""
         terms = query_terms(
@@ -82,8 +89,12 @@ class StoreView:
             min_confidence=min_confidence,
             limit=limit,
             faces=faces,
+            where=where,
+            tags=tags,
+            since=since,
+            until=until,
         )
-        return page_of(self._view, terms, order_by, after)
+        return page_of(self._view, terms, order_by, after, explain=explain)
 
     def record_count(self) -> int:
         """Return how many plain records were active."""

@@ -16,7 +16,7 @@ from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
 from chronomemory.blocks.page import graph_data, graph_page
 from chronomemory.blocks.recall.explain import bar, shares
 from chronomemory.blocks.recall.frames import load_frame
-from chronomemory.cli.options import HERE, AsJson, Project, share, text
+from chronomemory.cli.options import HERE, AsJson, Project, WhereJson, share, text, where_of
 from chronomemory.cli.output import Output, clean, counted, spelled
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.cli.tables import pairs, table
@@ -86,6 +86,7 @@ def recall(
     top_k: TopK = None,
     explain: Explain = False,
     frame: Annotated[str, typer.Option(help="Whose weights and filters count.")] = "attention",
+    where: WhereJson = None,
     endpoint: Endpoint = None,
     model: Model = None,
     project: Project = HERE,
@@ -93,7 +94,7 @@ def recall(
 ) -> None:
     """Find the blocks that matter here; nothing is changed by asking."""
     with _memory(project, as_json, endpoint, model) as (memory, out):
-        found = memory.recall(query, top_k=top_k, frame=frame)
+        found = memory.recall(query, top_k=top_k, frame=frame, where=where_of(where))
         with memory.blocks.connect() as conn:
             weights = load_frame(conn, frame).weights
         weights = weights if query else weights.without_similarity()
@@ -146,6 +147,7 @@ def frame(
     top_k: TopK = None,
     budget: Annotated[int | None, typer.Option(min=0, help="How many tokens at most.")] = None,
     explain: Explain = False,
+    where: WhereJson = None,
     endpoint: Endpoint = None,
     model: Model = None,
     project: Project = HERE,
@@ -153,7 +155,9 @@ def frame(
 ) -> None:
     """Render a frame for a prompt, and reinforce the blocks in it."""
     with _memory(project, as_json, endpoint, model) as (memory, out):
-        result = memory.frame(name, query, top_k=top_k, token_budget=budget, explain=explain)
+        result = memory.frame(
+            name, query, top_k=top_k, token_budget=budget, explain=explain, where=where_of(where)
+        )
         if as_json:
             out.document(result.to_dict())
             return

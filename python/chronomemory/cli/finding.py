@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from chronomemory._core import canonical_json
-from chronomemory.cli.options import HERE, AsJson, AsOf, Project, moment, share, text
+from chronomemory.cli.options import (
+    HERE,
+    AsJson,
+    AsOf,
+    Project,
+    WhereJson,
+    moment,
+    share,
+    text,
+    time_of,
+    where_of,
+)
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import session
 from chronomemory.cli.tables import table
@@ -43,6 +53,7 @@ def search(
         bool, typer.Option("--context/--no-context", help="Let neighbours lift a hit.")
     ] = True,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    where: WhereJson = None,
     as_of: AsOf = None,
     project: Project = HERE,
     as_json: AsJson = False,
@@ -55,12 +66,13 @@ def search(
             status=None if every_status else status,
             min_confidence=min_confidence,
             tags=tag or (),
-            since=_time(since, "--since"),
-            until=_time(until, "--until"),
+            since=time_of(since, "--since"),
+            until=time_of(until, "--until"),
             limit=limit,
             context=context,
             as_of=None if as_of is None else moment(as_of),
             explain=explain or not as_json,
+            where=where_of(where),
         )
         if as_json:
             here.out.lines(canonical_json(_told(hit, explain)) for hit in hits)
@@ -70,13 +82,6 @@ def search(
             here.out.show(_hit_table(hits, here.out.console.width))
             if explain:
                 here.out.show(*(_why_table(hit) for hit in hits))
-
-
-def _time(spelled: str | None, name: str) -> datetime | None:
-    when = None if spelled is None else moment(spelled)
-    if isinstance(when, int):
-        raise typer.BadParameter(f"{name} takes a moment such as 2026-05-18T12:00:00Z, not a seq")
-    return when
 
 
 def _told(hit: Hit, explain: bool) -> dict[str, Any]:

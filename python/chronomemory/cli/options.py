@@ -20,10 +20,13 @@ __all__ = [
     "InputFiles",
     "Project",
     "RecordId",
+    "WhereJson",
     "json_object",
     "moment",
     "share",
     "text",
+    "time_of",
+    "where_of",
 ]
 
 HERE = Path()
@@ -60,6 +63,10 @@ RecordId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The 
 AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="SEQ|TIME", help="As it was after this event, or at this moment."),
+]
+WhereJson = Annotated[
+    str | None,
+    typer.Option("--where", metavar="JSON", help='What fields must be, such as {"data.age": {"gte": 18}}.'),
 ]
 InputFile = Annotated[
     Path,
@@ -106,3 +113,16 @@ def json_object(spelled: str | bytes, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise typer.BadParameter(f"{name} must be a JSON object, such as {{}}")
     return value
+
+
+def where_of(spelled: str | None) -> dict[str, Any] | None:
+    """Read what ``--where`` says; what it means is the store's business."""
+    return None if spelled is None else json_object(spelled, "--where")
+
+
+def time_of(spelled: str | None, name: str) -> datetime | None:
+    """Read a moment; a seq is none."""
+    when = None if spelled is None else moment(spelled)
+    if isinstance(when, int):
+        raise typer.BadParameter(f"{name} takes a moment such as 2026-05-18T12:00:00Z, not a seq")
+    return when

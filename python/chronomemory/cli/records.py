@@ -15,10 +15,13 @@ from chronomemory.cli.options import (
     AsOf,
     Project,
     RecordId,
+    WhereJson,
     json_object,
     moment,
     share,
     text,
+    time_of,
+    where_of,
 )
 from chronomemory.cli.output import clean, counted
 from chronomemory.cli.session import NotFoundError, RefusedError, Session, session
@@ -27,8 +30,9 @@ from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate_in
-from chronomemory.types import Readable
+from chronomemory.store import ChronoStore
 from chronomemory.updates import Look, run
+from chronomemory.view import StoreView
 
 __all__ = ["delete", "get", "put", "query", "rollback"]
 
@@ -155,11 +159,18 @@ def query(
         typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
     ] = None,
     faces: Annotated[bool, typer.Option("--faces", help="Records of every face.")] = False,
+    where: WhereJson = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how they were found.")] = False,
     as_of: AsOf = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """List records, in the order they came; with --json one a line."""
+    if explain and as_json:
+        raise typer.BadParameter("--explain says something to people: leave out --json")
     with session(project, as_json) as here:
         shown = limit or _ROWS_SHOWN
         records = _looked_at(here, as_of).query(
@@ -169,6 +180,11 @@ def query(
             min_confidence=min_confidence,
             limit=limit if as_json else shown + 1,
             faces=faces,
+            where=where_of(where),
+            tags=tag or (),
+            since=time_of(since, "--since"),
+            until=time_of(until, "--until"),
+            explain=explain,
         )
         if as_json:
             here.out.lines(canonical_json(record.to_dict()) for record in records)
@@ -178,6 +194,8 @@ def query(
             here.out.show(record_table(records[:shown], here.out.console.width))
             if len(records) > shown:
                 here.out.hint(f"and more: only the first {shown:,} are shown (--limit)")
+        if explain:
+            here.out.hint(records.plan)
 
 
 def rollback(
@@ -222,5 +240,5 @@ def _rolled_back(here: Session, look: Look, record_id: str, reason: str, again: 
     return invalidate_in(look, record_id, reason, graph)
 
 
-def _looked_at(here: Session, as_of: str | None) -> Readable:
+def _looked_at(here: Session, as_of: str | None) -> ChronoStore | StoreView:
     return here.store if as_of is None else here.store.as_of(moment(as_of))

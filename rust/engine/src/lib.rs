@@ -40,6 +40,8 @@ mod snapshot;
 mod state;
 
 mod index;
+
+mod condition;
 // 5 search: which of it matters here?
 mod score;
 mod text;
@@ -56,6 +58,7 @@ pub mod testing;
 
 // The export list: all that is promised to a program.
 pub use blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
+pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;
 pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};

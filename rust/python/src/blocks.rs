@@ -7,6 +7,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::engine::Engine;
 use crate::enter::bad_choice;
 use crate::object;
+use crate::select::condition_of;
 use crate::told::{Copied, Single};
 
 /// What a door takes for a question: the names are those of [`Ask`].
@@ -29,6 +30,7 @@ struct Question {
     exploration: f64,
     frame: bool,
     budget: Option<u64>,
+    condition: Option<Vec<u8>>,
 }
 
 impl Question {
@@ -52,6 +54,8 @@ impl Question {
             frame: self.frame,
             budget: self.budget,
             threads: Machine::threads(),
+            condition: condition_of(py, self.condition)?,
+            slots: None,
         })
     }
 }

@@ -318,7 +318,7 @@ impl Engine {
         wanted: search::Wanted<'py>,
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.into_search(&self.viewer);
+        let wanted = wanted.search(py, &self.viewer)?;
         let hits = self.run(py, |engine| engine.search(&wanted))?;
         search::found(py, &hits, explain)
     }

@@ -67,13 +67,13 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
         ),
         Error::Io { path, source } => return os_error(&path, &source),
         Error::Invalid { field, reason } => return invalid(py, &field, &reason),
-        Error::Argument { field, .. } => of_field(
-            py,
-            "InvalidArgument",
-            &field,
-            &message,
-            "Correct the argument and call again.",
-        ),
+        Error::Argument { field, .. } => raise(py, "InvalidArgument", &message, |details| {
+            // A place inside of an argument begins with its name: where.and[1]."data.age".gt
+            let end = field.find(['.', '[']).unwrap_or(field.len());
+            details.set_item("field", &field[..end])?;
+            details.set_item("path", &field)?;
+            details.set_item("recovery", "Correct the argument and call again.")
+        }),
         Error::TooLarge { field, .. } => of_field(
             py,
             "RecordTooLarge",

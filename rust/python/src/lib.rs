@@ -14,6 +14,7 @@ mod page;
 mod record;
 mod report;
 mod search;
+mod select;
 mod shape;
 mod told;
 mod unless;

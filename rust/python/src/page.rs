@@ -2,79 +2,75 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chronomemory::{By, Dated, Frozen, Listing, PageEnd, Viewer};
+use chronomemory::{By, Condition, Dated, Error, Frozen, Listing, Page, PageEnd, Viewer};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::engine::Engine;
 use crate::enter::{bad_choice, enter};
+use crate::select::Asked;
 use crate::told::{Copied, Single};
-use crate::view::{View, query_of};
+use crate::view::View;
 
 /// What the last record of a page was ordered by, the seq of the event that made it, and its id.
 type End = (Option<i64>, Option<u64>, String);
-/// Records, and where to go on.
-type PageFound<'py> = (Vec<Bound<'py, PyAny>>, Option<End>);
+/// Records, where to go on, and how they were found.
+type PageFound<'py> = (Vec<Bound<'py, PyAny>>, Option<End>, String);
 
-/// The terms of a listing, as keyword arguments of one dict.
+/// In which order, from where.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct ListingTerms {
-    kind: Option<String>,
-    status: Option<String>,
-    min_confidence: f64,
-    limit: Option<usize>,
-    faces: bool,
+struct Order {
     by: String,
     reverse: bool,
     after: Option<End>,
 }
 
-impl ListingTerms {
-    fn listing(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<Listing> {
-        let by = match self.by.as_str() {
-            "created" => By::Created,
-            "updated" => By::Updated,
-            "happened" => By::Happened,
-            "confidence" => By::Confidence,
-            "id" => By::Id,
-            other => return Err(bad_choice(py, "order_by", other, "an order of records")),
-        };
-        Ok(Listing {
-            query: query_of(
-                viewer,
-                self.kind,
-                self.status,
-                self.min_confidence,
-                self.limit,
-                self.faces,
-            ),
-            by,
-            reverse: self.reverse,
-            after: self.after.map(|(key, created, id)| PageEnd { key, created, id }),
-        })
-    }
+/// What somebody wants to have listed, from keyword arguments of one dict.
+fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(Listing, Option<Condition>)> {
+    let py = terms.py();
+    let (query, condition) = terms.extract::<Asked>()?.split(py, viewer)?;
+    let order = terms.extract::<Order>()?;
+    let by = match order.by.as_str() {
+        "created" => By::Created,
+        "updated" => By::Updated,
+        "happened" => By::Happened,
+        "confidence" => By::Confidence,
+        "id" => By::Id,
+        other => return Err(bad_choice(py, "order_by", other, "an order of records")),
+    };
+    let listing = Listing {
+        query,
+        by,
+        reverse: order.reverse,
+        after: order.after.map(|(key, created, id)| PageEnd { key, created, id }),
+    };
+    Ok((listing, condition))
 }
 
-fn end_of(end: Option<PageEnd>) -> Option<End> {
-    end.map(|end| (end.key, end.created, end.id))
+fn told<'py>(py: Python<'py>, (found, end, plan): (Copied, Option<PageEnd>, String)) -> PyResult<PageFound<'py>> {
+    let end = end.map(|end| (end.key, end.created, end.id));
+    Ok((found.records(py)?, end, plan))
+}
+
+fn copied(page: Page<'_>) -> Result<(Copied, Option<PageEnd>, String), Error> {
+    let plan = page.plan.map(|plan| plan.to_string()).unwrap_or_default();
+    Ok((Copied::of(&page.records)?, page.end, plan))
 }
 
 #[pymethods]
 impl Engine {
     /// A page of records: the terms come as one dict.
-    fn page<'py>(&self, py: Python<'py>, terms: ListingTerms) -> PyResult<PageFound<'py>> {
-        let listing = terms.listing(py, &self.viewer)?;
-        let (found, end) = self.read(py, |store| {
-            let page = store.page(&listing)?;
-            Ok((Copied::of(&page.records)?, page.end))
-        })?;
-        Ok((found.records(py)?, end_of(end)))
+    fn page<'py>(&self, py: Python<'py>, terms: &Bound<'py, PyDict>) -> PyResult<PageFound<'py>> {
+        let (listing, condition) = listing_of(terms, &self.viewer)?;
+        let found = self.read(py, |store| copied(store.page(&listing, condition.as_ref())?))?;
+        told(py, found)
     }
 
     /// The records of a listing as they are now, one by one.
-    fn walk(&self, py: Python<'_>, terms: ListingTerms) -> PyResult<Walk> {
-        let listing = terms.listing(py, &self.viewer)?;
-        let frozen = self.run(py, |engine| engine.freeze(&listing))?;
+    fn walk(&self, py: Python<'_>, terms: &Bound<'_, PyDict>) -> PyResult<Walk> {
+        let (listing, condition) = listing_of(terms, &self.viewer)?;
+        let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
         Ok(Walk(Mutex::new(Some((frozen, 0)))))
     }
 }
@@ -82,13 +78,10 @@ impl Engine {
 #[pymethods]
 impl View {
     /// A page of records as they were.
-    fn page<'py>(&self, py: Python<'py>, terms: ListingTerms) -> PyResult<PageFound<'py>> {
-        let listing = terms.listing(py, &self.viewer)?;
-        let (found, end) = enter(py, || {
-            let page = self.view.page(&listing)?;
-            Ok((Copied::of(&page.records)?, page.end))
-        })?;
-        Ok((found.records(py)?, end_of(end)))
+    fn page<'py>(&self, py: Python<'py>, terms: &Bound<'py, PyDict>) -> PyResult<PageFound<'py>> {
+        let (listing, condition) = listing_of(terms, &self.viewer)?;
+        let found = enter(py, || copied(self.view.page(&listing, condition.as_ref())?))?;
+        told(py, found)
     }
 }
 

@@ -7,6 +7,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::select::condition_of;
 use crate::told::Single;
 
 /// A record, its score and, if asked for, what the score is made of.
@@ -28,13 +29,14 @@ pub struct Wanted<'py> {
     until_us: Option<i64>,
     limit: usize,
     context: bool,
+    condition: Option<Vec<u8>>,
 }
 
 impl Wanted<'_> {
-    /// The search of somebody.
-    pub fn into_search(self, viewer: &Arc<Viewer>) -> Search {
+    /// The search that somebody asks for.
+    pub fn search(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<Search> {
         let wanted = self;
-        Search {
+        Ok(Search {
             viewer: Arc::clone(viewer),
             text: wanted.text,
             vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
@@ -51,7 +53,8 @@ impl Wanted<'_> {
             until: wanted.until_us,
             limit: wanted.limit,
             context: wanted.context,
-        }
+            condition: condition_of(py, wanted.condition)?,
+        })
     }
 }
 

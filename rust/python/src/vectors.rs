@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::engine::Engine;
 use crate::enter::invalid;
+use crate::select::condition_of;
 
 /// The floats of a matrix, and how many there are in a row.
 pub fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
@@ -128,7 +129,7 @@ impl Engine {
     }
 
     /// The records nearest to each row of a matrix: id, score, row.
-    #[pyo3(signature = (queries, k, *, space=None, kind=None, status=None, min_confidence=0.0, among=None, min_score=None))]
+    #[pyo3(signature = (queries, k, *, space=None, kind=None, status=None, min_confidence=0.0, among=None, min_score=None, condition=None))]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // the signature is the public one
     fn nearest(
         &self,
@@ -141,7 +142,9 @@ impl Engine {
         min_confidence: f64,
         among: Option<Vec<String>>,
         min_score: Option<f32>,
+        condition: Option<Vec<u8>>,
     ) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
+        let condition = condition_of(py, condition)?;
         let (rows, dim) = floats(py, &queries)?;
         let question = Question {
             space,
@@ -156,6 +159,7 @@ impl Engine {
             },
             among: among.as_deref(),
             min_score,
+            condition: condition.as_ref(),
         };
         let found = self.run(py, |engine| engine.nearest(&question, rows, dim))?;
         let plain =

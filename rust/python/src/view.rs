@@ -60,7 +60,7 @@ impl View {
         wanted: search::Wanted<'py>,
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.into_search(&self.viewer);
+        let wanted = wanted.search(py, &self.viewer)?;
         let hits = enter(py, || self.view.search(&wanted))?;
         search::found(py, &hits, explain)
     }

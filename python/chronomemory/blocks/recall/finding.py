@@ -31,6 +31,7 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
+from chronomemory.where import Where, where_json
 
 __all__ = ["Finding"]
 
@@ -80,8 +81,13 @@ class Finding(Settled):
         window: float | None = None,
         diversify: bool = False,
         expansion: int | None = None,
+        where: Where | None = None,
     ) -> list[ScoredBlock]:
-        """Return the blocks that matter here, the best first; nothing is changed by asking."""
+        """Return the blocks that matter here, the best first; nothing is changed by asking.
+
+        ``where`` says of any field of a block's record what it must be, as in ``ChronoStore.query``.
+        """
+        condition = where_json(where)
         if expansion is not None:
             expansion = count("expansion", expansion, 0, MOST_RESULTS)
         diversify = flag("diversify", diversify)
@@ -99,8 +105,13 @@ class Finding(Settled):
             conn.fetch(_looked_at(frame))
             asked = load_frame(conn, frame)
             asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
-            question = self._question(conn, vector, query, top_k)
-            return recall(conn, asked, replace(question, diversify=diversify, expansion=expansion))
+            question = replace(
+                self._question(conn, vector, query, top_k),
+                diversify=diversify,
+                expansion=expansion,
+                condition=condition,
+            )
+            return recall(conn, asked, question)
 
     def frame(
         self,
@@ -111,8 +122,13 @@ class Finding(Settled):
         token_budget: int | None = None,
         token_counter: TokenCounter | None = None,
         explain: bool = False,
+        where: Where | None = None,
     ) -> FrameResult:
-        """Return a rendered frame, and reinforce the blocks that are in it."""
+        """Return a rendered frame, and reinforce the blocks that are in it.
+
+        ``where`` holds for all of them but those that the frame guarantees.
+        """
+        condition = where_json(where)
         if query is not None:
             string("query", query)
         with self.blocks.connect() as conn:
@@ -120,12 +136,13 @@ class Finding(Settled):
             asked = load_frame(conn, name)
             budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
             counter = self._counter if token_counter is None else token_counter
-            key = (name, query, top_k, budget, self._kept.name_of(token_counter))
+            key = (name, query, top_k, budget, self._kept.name_of(token_counter), condition)
             known = self._kept.get(key, head)
             if known is not None:
                 return self._told(replace(known, cached=True), explain)
             question = self._question(conn, self._vector(query), query, top_k)
-            result = frame_of(conn, asked, replace(question, budget=budget, counter=counter))
+            question = replace(question, budget=budget, counter=counter, condition=condition)
+            result = frame_of(conn, asked, question)
         shown = [block.id for block in result.blocks]
         written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None
         after = self._head_after(head, written)

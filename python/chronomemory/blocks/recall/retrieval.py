@@ -36,6 +36,8 @@ class Question:
     exploration: float = 0.0
     budget: int | None = None
     counter: TokenCounter | None = None
+    #: What must hold for a block, as JSON; what is guaranteed is there in any case.
+    condition: bytes | None = None
 
 
 def _weights(frame: Frame, question: Question) -> ScoringWeights:
@@ -63,6 +65,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "exploration": question.exploration,
         "frame": whole,
         "budget": None if question.counter is not None else question.budget,
+        "condition": question.condition,
     }
 
 

@@ -1,7 +1,10 @@
 //! What is asked of blocks, and what comes back?
 
+use roaring::RoaringBitmap;
+
 use super::columns::BLOCK_PREFIX;
 use super::shape::misfit;
+use crate::condition::Condition;
 use crate::state::State;
 
 /// What is asked.
@@ -21,6 +24,10 @@ pub struct Ask {
     pub window: Option<f64>,
     /// Only blocks that are believed at least so much.
     pub min_confidence: f64,
+    /// Only blocks for which this holds.
+    pub condition: Option<Condition>,
+    /// Only blocks that the state keeps in these slots: those for which the condition holds.
+    pub slots: Option<RoaringBitmap>,
     /// Blocks with a tag like one of these are candidates in any case, and in a frame always shown.
     pub guarantees: Vec<String>,
     /// The space of the embeddings that count.

@@ -13,13 +13,15 @@ pub struct Filter<'a> {
     /// For each category whether it is wanted; all if none is asked for.
     categories: Option<Vec<bool>>,
     min_confidence: f64,
+    /// The slots that may be found; all if nobody looked into the records.
+    slots: Option<&'a RoaringBitmap>,
     /// Blocks that were last used later than this are within the window.
     after: f64,
 }
 
 impl<'a> Filter<'a> {
     /// The filter of a question.
-    pub fn new(columns: &'a Columns, ask: &Ask) -> Self {
+    pub fn new(columns: &'a Columns, ask: &'a Ask) -> Self {
         let tagged = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns));
         let is_wanted = |name: &str| ask.categories.iter().any(|category| category == name);
         let categories = || columns.categories.iter().map(|(_, name)| is_wanted(name)).collect();
@@ -28,6 +30,7 @@ impl<'a> Filter<'a> {
             tagged,
             categories: (!ask.categories.is_empty()).then(categories),
             min_confidence: ask.min_confidence,
+            slots: ask.slots.as_ref(),
             after: ask.window.map_or(f64::NEG_INFINITY, |window| ask.hours - window),
         }
     }
@@ -43,6 +46,9 @@ impl<'a> Filter<'a> {
                 .as_ref()
                 .is_none_or(|wanted| wanted[columns.category[at] as usize])
             && self.tagged.as_ref().is_none_or(|tagged| tagged.contains(row))
+            && self
+                .slots
+                .is_none_or(|slots| columns.slot_of(row).is_some_and(|slot| slots.contains(slot)))
     }
 
     /// Whether a block passes.

@@ -161,9 +161,61 @@ pub fn read_short(text: &str) -> Option<i64> {
     read(format!("{text}{rest}").as_bytes())
 }
 
+/// The same of a number: seconds since 1970.
+pub fn read_seconds(number: &str) -> Option<i64> {
+    let seconds = number.parse::<f64>().ok().filter(|seconds| seconds.is_finite())?;
+    Some((seconds * 1e6) as i64)
+}
+
+/// What is wrong with a moment that somebody gives, who must mean one and only one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unclear {
+    /// It is nothing of the kind.
+    NoMoment,
+    /// It is a time of day somewhere.
+    NoZone,
+}
+
+/// Reads a moment that is whole: day, time of day and zone.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_zoned(text: &str) -> Result<i64, Unclear> {
+    let micros = read_short(text).ok_or(Unclear::NoMoment)?;
+    let time = text.get(10..).unwrap_or_default();
+    if time.ends_with(['Z', 'z']) || time.contains(['+', '-']) {
+        Ok(micros)
+    } else {
+        Err(Unclear::NoZone)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_has_a_zone() {
+        for whole in [
+            "2026-05-18T12:00:00Z",
+            "2026-05-18 14:00:00.0+02:00",
+            "2026-05-18T07:00:00-0500",
+        ] {
+            assert_eq!(read_zoned(whole), Ok(1_779_105_600_000_000), "{whole}");
+        }
+        for local in ["2026-05-18", "2026-05-18T12:00", "2026-05-18T12:00:00.5"] {
+            assert_eq!(read_zoned(local), Err(Unclear::NoZone), "{local}");
+        }
+        for other in [
+            "",
+            "noon",
+            "2026-02-30T12:00:00Z",
+            "2026-05-18T12:00Z",
+            "2026-05-18T12:00:00+2",
+        ] {
+            assert_eq!(read_zoned(other), Err(Unclear::NoMoment), "{other}");
+        }
+    }
 
     #[test]
     fn people_leave_out_what_is_nothing() {

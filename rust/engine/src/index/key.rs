@@ -1,16 +1,20 @@
 //! How is a canonical value spelled so that bytes sort as values do?
 //!
-//! Null comes first, then false and true, numbers by their exact value, text by code point, arrays and objects by their
-//! canonical bytes. No spelling is the beginning of another, so several can stand one behind the other.
+//! Null comes first, then false and true, numbers by their exact value, text by code point, arrays and objects by what is
+//! in them. Two values are equal if their spellings are. No spelling is the beginning of another, so several can stand one
+//! behind the other.
 
-use crate::json::{self, Value};
+use crate::json::{self, Value, elements, members};
 
 const NULL: u8 = 1;
 const FALSE: u8 = 2;
 const TRUE: u8 = 3;
 const NUMBER: u8 = 4;
 const TEXT: u8 = 5;
-const OTHER: u8 = 6;
+const ARRAY: u8 = 6;
+const OBJECT: u8 = 7;
+/// Ends an array or an object: no spelling begins so.
+const INNER_END: u8 = 0;
 /// What stands for a value that is not there: it comes last.
 const MISSING: u8 = 0xff;
 
@@ -33,9 +37,18 @@ pub fn spell(value: &[u8], out: &mut Vec<u8>) {
             out.push(TEXT);
             spell_text(inner, value, out);
         }
-        [b'[' | b'{', ..] => {
-            out.push(OTHER);
-            spell_bytes(value, out);
+        [b'[', ..] => {
+            out.push(ARRAY);
+            elements(value).for_each(|element| spell(element, out));
+            out.push(INNER_END);
+        }
+        [b'{', ..] => {
+            out.push(OBJECT);
+            for (key, member) in members(value) {
+                spell(&[b"\"", key, b"\""].concat(), out);
+                spell(member, out);
+            }
+            out.push(INNER_END);
         }
         _ => {
             out.push(NUMBER);
@@ -47,6 +60,20 @@ pub fn spell(value: &[u8], out: &mut Vec<u8>) {
 /// Spells that there is no value.
 pub fn spell_missing(out: &mut Vec<u8>) {
     out.push(MISSING);
+}
+
+/// How all texts that begin so are spelled, as far as they are alike.
+pub fn text_start(start: &str) -> Vec<u8> {
+    let mut out = vec![TEXT];
+    spell_bytes(start.as_bytes(), &mut out);
+    out.truncate(out.len() - END.len());
+    out
+}
+
+/// Between which keys all numbers are, or all texts, if a key is that of one; `None` for what has no order.
+pub fn of_same_type(key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let kind = key.first().copied()?;
+    matches!(kind, NUMBER | TEXT).then(|| (vec![kind], vec![kind + 1]))
 }
 
 fn spell_text(inner: &[u8], value: &[u8], out: &mut Vec<u8>) {
@@ -164,7 +191,16 @@ mod tests {
             r#""b""#,
             "\"é\"",
             "\"😀\"",
+            "[]",
+            "[null]",
             "[1]",
+            "[1,2]",
+            "[2]",
+            "[[]]",
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"a":1,"b":1}"#,
+            r#"{"a":2}"#,
         ];
         for pair in ascending.windows(2) {
             assert!(spelled(pair[0]) < spelled(pair[1]), "{} < {}", pair[0], pair[1]);
@@ -186,5 +222,7 @@ mod tests {
         assert_eq!(spelled("1e+16"), spelled("10000000000000000"));
         assert_ne!(spelled("1"), spelled("true"));
         assert_ne!(spelled("1"), spelled("\"1\""));
+        assert_eq!(spelled(r#"[1,{"a":2.0}]"#), spelled(r#"[1.0,{"a":2}]"#));
+        assert_ne!(spelled(r#"[["a"],"b"]"#), spelled(r#"[["a","b"]]"#));
     }
 }

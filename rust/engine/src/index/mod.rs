@@ -1,13 +1,16 @@
-//! What has this value? Ordered indexes over fields of canonical records, as faces declare them.
+//! What has this value? Ordered indexes over fields of canonical records, as faces and stores declare them.
 //!
-//! An index is derived: it is made when it is first asked, follows the state from then on, and is never on disk.
+//! An index is derived: it is made when it is first asked, follows the state from then on, and is never on disk. A face
+//! declares what its own records are looked up by, in a table; a store declares fields of all records, in records of its own.
 
 pub mod key;
 mod ordered;
+mod postings;
 
 use std::collections::HashMap;
 
 pub use ordered::{After, Lookup, Ordered};
+pub use postings::{KeyRange, Postings};
 
 use crate::event::faces::Index;
 use crate::state::State;

@@ -71,22 +71,24 @@ impl Listing {
 }
 
 impl State {
-    /// The slots of a page, and where it ends if there are more. `happened` says when what a record tells of happened.
+    /// The slots of a page, and where it ends if there are more, `among` some, which ascend, if given. `happened` says when what a
+    /// record tells of happened.
     ///
     /// # Errors
     /// `Refused` if there is no memory for it.
     pub fn list(
         &self,
         listing: &Listing,
+        among: Option<Vec<u32>>,
         happened: &dyn Fn(&[u8]) -> Option<i64>,
     ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
         let limit = listing.query.limit.unwrap_or(usize::MAX);
         // One more than is wanted tells whether there is more.
         let most = limit.saturating_add(1);
         let mut slots = match listing.by {
-            By::Created => self.by_place(listing, most)?,
-            By::Id => self.by_id(listing, most)?,
-            By::Updated | By::Happened | By::Confidence => self.by_key(listing, most, happened)?,
+            By::Created => self.by_place(listing, among, most)?,
+            By::Id => self.by_id(listing, among, most)?,
+            By::Updated | By::Happened | By::Confidence => self.by_key(listing, among, most, happened)?,
         };
         let has_more = slots.len() > limit;
         slots.truncate(limit);
@@ -138,7 +140,7 @@ impl State {
         low
     }
 
-    fn by_place(&self, listing: &Listing, most: usize) -> Result<Vec<u32>, Refused> {
+    fn by_place(&self, listing: &Listing, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
         let sieve = self.sieve(&listing.query);
         let passes = |slot: &u32| self.passes(&sieve, *slot);
         let after = listing.after.as_ref();
@@ -147,7 +149,7 @@ impl State {
         let end = end.map_or(u32::MAX, |end| self.slot_at(end, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
         let wanted = wanted(&listing.query);
-        match (self.seen_slots(&sieve), listing.reverse) {
+        match (among.or_else(|| self.seen_slots(&sieve)), listing.reverse) {
             (Some(seen), false) => {
                 let first = seen.partition_point(|&slot| slot < start);
                 gathered(seen[first..].iter().copied().filter(passes).take(most))
@@ -164,21 +166,22 @@ impl State {
     fn by_key(
         &self,
         listing: &Listing,
+        among: Option<Vec<u32>>,
         most: usize,
         happened: &dyn Fn(&[u8]) -> Option<i64>,
     ) -> Result<Vec<u32>, Refused> {
         let after = listing.after.as_ref();
         let after = after.map(|end| (listing.rank(end.key), self.slot_at(end, true)));
         let ranked = self
-            .matching_slots(&listing.query)
+            .matching_among(&listing.query, among)
             .map(|slot| (listing.rank(self.key_of(listing.by, slot, happened)), slot))
             .filter(|one| after.is_none_or(|after| *one >= after));
         Ok(first_of(gathered(ranked)?, most).map(|(_, slot)| slot).collect())
     }
 
-    fn by_id(&self, listing: &Listing, most: usize) -> Result<Vec<u32>, Refused> {
+    fn by_id(&self, listing: &Listing, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
         let named = self
-            .matching_slots(&listing.query)
+            .matching_among(&listing.query, among)
             .map(|slot| (plain(self.id_of(slot)), slot));
         let after = listing.after.as_ref().map(|end| end.id.as_bytes());
         if listing.reverse {

@@ -80,6 +80,33 @@ impl State {
         slots
     }
 
+    /// The slots of the kinds and statuses that a query asks for and that fit, in insertion order; its confidence and limit
+    /// aside. Both stand there as they do between quotes in canonical JSON.
+    pub fn slots_of<'a>(
+        &'a self,
+        query: &Query,
+        fits: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let wanted = wanted(query);
+        let fits = move |kind: &[u8], status: &[u8], face: bool| wanted(kind, status, face) && fits(kind, status);
+        let seen = self.scopes.seen(&self.sight(&query.viewer));
+        let accepted = seen.as_ref().map(|_| self.catalog.accepted(&fits)).unwrap_or_default();
+        let classes = seen.is_none().then(|| self.catalog.slots(fits));
+        let is_accepted = move |slot: &u32| accepted[self.slots[*slot as usize].class as usize];
+        let seen = seen.into_iter().flatten().filter(is_accepted);
+        seen.chain(classes.into_iter().flatten())
+    }
+
+    /// How many there are.
+    pub fn count_of(&self, query: &Query, fits: impl Fn(&[u8], &[u8]) -> bool) -> u64 {
+        if !self.sight(&query.viewer).is_all() {
+            return self.slots_of(query, fits).count() as u64;
+        }
+        let wanted = wanted(query);
+        self.catalog
+            .count(|kind, status, face| wanted(kind, status, face) && fits(kind, status))
+    }
+
     /// A query, ready to be asked of single slots. It is good until the state changes.
     pub fn sieve(&self, query: &Query) -> Sieve {
         Sieve {
@@ -103,13 +130,20 @@ impl State {
 
     /// The slots of the records that a query asks for, in insertion order.
     pub(super) fn matching_slots<'a>(&'a self, query: &Query) -> impl Iterator<Item = u32> + use<'a> {
+        self.matching_among(query, None)
+    }
+
+    /// The same among some, which ascend, if given.
+    pub(super) fn matching_among<'a>(
+        &'a self,
+        query: &Query,
+        among: Option<Vec<u32>>,
+    ) -> impl Iterator<Item = u32> + use<'a> {
         let sieve = self.sieve(query);
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
-        let (seen, classes) = match self.scopes.seen(&sieve.sight) {
-            Some(seen) => (Some(seen), None),
-            None => (None, Some(self.catalog.slots(wanted(query)))),
-        };
-        let slots = seen.into_iter().flatten().chain(classes.into_iter().flatten());
+        let some = among.or_else(|| self.seen_slots(&sieve));
+        let classes = some.is_none().then(|| self.catalog.slots(wanted(query)));
+        let slots = some.into_iter().flatten().chain(classes.into_iter().flatten());
         slots.filter(move |&slot| self.passes(&sieve, slot))
     }
 }

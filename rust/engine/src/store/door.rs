@@ -27,6 +27,7 @@ use super::recovery::repair::{Repaired, repair};
 use super::recovery::restore::restore;
 use super::search::find::find;
 use super::search::recall::follow_blocks;
+use super::search::select::{Scene, Verdicts, prepare};
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
 use super::vectors::{Matrix, Neighbour, Question, SpaceReport};
@@ -72,6 +73,14 @@ impl Store {
     /// `OutOfMemory` if there is no memory for so many.
     pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
         Ok(self.state.query(query)?)
+    }
+
+    /// What a question is asked of.
+    pub(super) fn scene(&self) -> Scene<'_> {
+        Scene {
+            state: &self.state,
+            log: self.log.open().map(|log| (&*log.file, log.walk.end)),
+        }
     }
 
     /// How many records a query would find.
@@ -209,7 +218,17 @@ impl Store {
     /// # Errors
     /// As [`Shared::nearest`].
     pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let search = self.vectors.start_search(self.live(), question)?;
+        let mut search = self.vectors.start_search(self.live(), question)?;
+        if let Some(condition) = question.condition {
+            let (judge, among) = prepare(&self.state, &self.field_indexes, condition)?;
+            let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+                look(self.scene());
+                Some(())
+            };
+            let verdicts = Verdicts::new(judge, among, &ask);
+            search.keep(&|slot| verdicts.allow(slot));
+            verdicts.check()?;
+        }
         let found = search.run(queries, dim)?;
         Ok(self
             .vectors

@@ -45,6 +45,7 @@ mod engine;
 use std::sync::{Arc, RwLock};
 
 use crate::blocks::Columns;
+use crate::condition::FieldIndexes;
 use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
 use crate::index::Indexes;
@@ -107,6 +108,8 @@ pub struct Store {
     text: Arc<search::live_text::LiveTextIndex>,
     /// What faces look records up by; each follows when it is asked.
     indexes: RwLock<Indexes>,
+    /// What it looks all records up by; likewise.
+    field_indexes: RwLock<FieldIndexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,
@@ -140,6 +143,7 @@ impl Store {
             archives: ArchiveCache::default(),
             text: Arc::default(),
             indexes: RwLock::default(),
+            field_indexes: RwLock::default(),
             blocks: Arc::default(),
             vectors,
         };

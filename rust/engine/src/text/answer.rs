@@ -27,7 +27,7 @@ pub struct Question<'a> {
     /// Its words that stand somewhere, the rarest first.
     pub words: Vec<Word<'a>>,
     pub(super) norm: Norm,
-    sieves: [Sieve<'a>; 2],
+    pub(super) sieves: [Sieve<'a>; 2],
 }
 
 impl Index {

@@ -163,6 +163,19 @@ impl Fields {
         node.roles.push(role);
     }
 
+    /// When what a record tells happened, in microseconds since 1970, if it says so: the first field that does counts.
+    pub fn happened(&self, record: &[u8]) -> Option<i64> {
+        let mut first: Option<(u16, i64)> = None;
+        self.read(record, &mut |found| {
+            if let Found::Time(number, micros) = found
+                && first.is_none_or(|(before, _)| number < before)
+            {
+                first = Some((number, micros));
+            }
+        });
+        first.map(|(_, micros)| micros)
+    }
+
     /// Shows what stands in a canonical record, in the order of its keys.
     pub fn read(&self, record: &[u8], see: &mut dyn FnMut(Found<'_>)) {
         walk(&self.root, &mut Cursor::new(record), see);
@@ -223,8 +236,8 @@ fn show(role: Role, value: &[u8], see: &mut dyn FnMut(Found<'_>)) {
                 Role::Group(number) => see(Found::Group(number, text)),
                 Role::Text(weight) => see(Found::Text(text, weight)),
                 Role::Time(number) => {
-                    if let Some(seconds) = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite()) {
-                        see(Found::Time(number, (seconds * 1e6) as i64));
+                    if let Some(micros) = stamp::read_seconds(text) {
+                        see(Found::Time(number, micros));
                     }
                 }
                 Role::Tag | Role::Link => {}

@@ -71,6 +71,8 @@ pub struct Sieve<'a> {
     tags: Vec<DocSet>,
     since: Option<Edge>,
     until: Option<Edge>,
+    /// Whether the record in a slot may be found, for whoever looks into records.
+    pub(super) allows: Option<&'a dyn Fn(u32) -> bool>,
 }
 
 impl<'a> Sieve<'a> {
@@ -110,6 +112,7 @@ impl<'a> Sieve<'a> {
             sections,
             since: filter.since,
             until: filter.until,
+            allows: None,
         }
     }
 
@@ -123,6 +126,7 @@ impl<'a> Sieve<'a> {
             && self.tags.iter().all(|tagged| tagged.contains(doc))
             && self.since.is_none_or(|edge| self.is_on_far_side(at, edge))
             && self.until.is_none_or(|edge| !self.is_on_far_side(at, edge))
+            && self.allows.is_none_or(|allows| allows(self.columns.slots[at]))
     }
 
     fn is_on_far_side(&self, at: usize, edge: Edge) -> bool {

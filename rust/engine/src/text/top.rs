@@ -9,6 +9,17 @@ use super::answer::Question;
 use super::lists::Cursor;
 use super::sweep::{SLACK, sweep};
 
+impl<'a> Question<'a> {
+    /// Lets only records pass that are allowed, asked by their slots after all else.
+    #[must_use]
+    pub fn only(mut self, allows: &'a dyn Fn(u32) -> bool) -> Self {
+        for sieve in &mut self.sieves {
+            sieve.allows = Some(allows);
+        }
+        self
+    }
+}
+
 impl Question<'_> {
     /// The best documents that are wanted, best first, with their scores rounded to single precision. `wanted` gets a slot
     /// and gives what the document is called here, or nothing; `order` says which of equals comes first.

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use super::Engine;
 use crate::blocks::{Answer, Ask, Columns, Reach};
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::line::{Event, Trust};
@@ -32,14 +33,15 @@ impl Engine {
         self.read(|store| Ok(store.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
     }
 
-    /// The records of a listing as they are now: what is written later does not change them.
+    /// The records of a listing as they are now, those for which a condition holds: what is written later does not change
+    /// them.
     ///
     /// # Errors
     /// As [`Engine::change`], `OutOfMemory`.
-    pub fn freeze(&self, listing: &Listing) -> Result<Frozen> {
+    pub fn freeze(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
         self.change(|store, _| {
             store.refresh()?;
-            store.freeze(listing)
+            store.freeze(listing, condition)
         })
     }
 

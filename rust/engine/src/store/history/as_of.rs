@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock, RwLock};
 
+use crate::condition::FieldIndexes;
 use crate::damage::Damage;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ pub struct View {
     pub(in crate::store) text: OnceLock<Index>,
     /// Made when first asked.
     pub(in crate::store) indexes: RwLock<Indexes>,
+    /// Likewise.
+    pub(in crate::store) field_indexes: RwLock<FieldIndexes>,
 }
 
 impl View {
@@ -92,6 +95,7 @@ impl History<'_> {
                 log: None,
                 text: OnceLock::new(),
                 indexes: RwLock::default(),
+                field_indexes: RwLock::default(),
             });
         };
         let length = log.file.length().or_damage(LOG)?;
@@ -190,6 +194,7 @@ impl History<'_> {
             log: Some((Arc::clone(&segment.log), segment.length)),
             text: OnceLock::new(),
             indexes: RwLock::default(),
+            field_indexes: RwLock::default(),
         })
     }
 }

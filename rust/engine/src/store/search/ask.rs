@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::live_text::{catch_up, check_room};
 use super::moments::edge_at;
 use super::rank::{Asker, Hit, Search, rank};
+use super::select::{Scene, Verdicts, prepare};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
@@ -31,7 +32,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, life, nearby) = shared.read(|store| {
+        let (filter, life, nearby, prepared) = shared.read(|store| {
             let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
             let changes = store.state.changes();
@@ -45,9 +46,22 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
                 }
                 None => None,
             };
-            Ok((filter, changes.life().same(), nearby))
+            let condition = search.condition.as_ref();
+            let prepared = condition.map(|condition| prepare(&store.state, &store.field_indexes, condition));
+            Ok((filter, changes.life().same(), nearby, prepared.transpose()?))
         })?;
-        let near = match nearby.map(|(nearby, recent)| live.nearest(nearby, &recent, &filter, &life, search.pool())) {
+        let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+            let store = shared.read_guard();
+            store.state.changes().life().is(&life).then(|| look(store.scene()))
+        };
+        let verdicts = prepared.map(|(judge, among)| Verdicts::new(judge, among, &ask));
+        let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));
+        let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
+        let near = nearby.map(|(nearby, recent)| {
+            let narrowed = live.narrow(nearby, &recent, &filter, &life);
+            narrowed.map(|nearby| nearby.only(only).run(search.pool())).transpose()
+        });
+        let near = match near {
             Some(found) => match found? {
                 Some(near) if shared.still_has(near.nearby())? => Some(near),
                 _ => continue,
@@ -58,16 +72,16 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
             continue;
         };
-        let ask = |look: &mut dyn FnMut(&State)| {
-            let store = shared.read_guard();
-            store.state.changes().life().is(&kept.life).then(|| look(&store.state))
-        };
         let asker = Asker {
             ask: &ask,
+            verdicts: verdicts.as_ref(),
             known_changes: kept.changes,
             begins_anew: tries < MOST_TRIES,
         };
         if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &asker) {
+            if let Some(verdicts) = &verdicts {
+                verdicts.check()?;
+            }
             return Ok(hits);
         }
     }
@@ -113,15 +127,25 @@ impl View {
         let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));
         let log = self.log.as_ref().map(|(file, length)| (&**file, *length));
         let filter = filter_of(search, log, &self.state)?;
-        let ask = |look: &mut dyn FnMut(&State)| {
-            look(&self.state);
+        let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+            look(self.scene());
             Some(())
         };
+        let condition = search.condition.as_ref();
+        let prepared = condition.map(|condition| prepare(&self.state, &self.field_indexes, condition));
+        let verdicts = prepared
+            .transpose()?
+            .map(|(judge, among)| Verdicts::new(judge, among, &ask));
         let asker = Asker {
             ask: &ask,
+            verdicts: verdicts.as_ref(),
             known_changes: self.state.changes().count(),
             begins_anew: false,
         };
-        Ok(rank(index, search, &filter, None, &asker).unwrap_or_default())
+        let hits = rank(index, search, &filter, None, &asker).unwrap_or_default();
+        if let Some(verdicts) = &verdicts {
+            verdicts.check()?;
+        }
+        Ok(hits)
     }
 }

@@ -16,7 +16,7 @@ use crate::state::StateId;
 use crate::store::Store;
 use crate::store::live_log::LiveLog;
 use crate::store::shared::Shared;
-use crate::store::vectors::{Narrowed, Near, Nearby, Recent};
+use crate::store::vectors::{Narrowed, Nearby, Recent};
 use crate::text::file::Source;
 use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed};
 
@@ -213,24 +213,13 @@ impl LiveTextIndex {
         }
     }
 
-    /// The nearest of the records that pass; `None` if the index is no longer that of the state they were taken from.
-    pub fn nearest(
-        &self,
-        mut nearby: Nearby,
-        recent: &Recent,
-        filter: &Filter,
-        life: &StateId,
-        pool: usize,
-    ) -> Result<Option<Near>> {
+    /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from.
+    pub fn narrow(&self, mut nearby: Nearby, recent: &Recent, filter: &Filter, life: &StateId) -> Option<Nearby> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(known) = kept.as_ref().filter(|kept| kept.life.is(life)) else {
-            return Ok(None);
-        };
+        let known = kept.as_ref().filter(|kept| kept.life.is(life))?;
         self.narrowed
             .narrow(&mut nearby, &known.index, known.changes, filter, recent);
-        // A sweep takes longer than all the rest: the index must not wait for it.
-        drop(kept);
-        nearby.run(pool).map(Some)
+        Some(nearby)
     }
 
     fn keep(&self, index: Index, life: StateId, changes: usize, source: Source, is_saved: bool) {

@@ -6,6 +6,8 @@ pub(in crate::store) mod find;
 
 pub(in crate::store) mod moments;
 
+pub(in crate::store) mod select;
+
 pub(in crate::store) mod page;
 
 pub(in crate::store) mod rank;

@@ -44,6 +44,14 @@ pub(in crate::store) fn edge_at(
     })
 }
 
+/// When a log began.
+///
+/// # Errors
+/// What the disk says.
+pub(in crate::store) fn began_at(file: &dyn DiskFile, length: u64) -> io::Result<i64> {
+    Ok(beginning_of(file, length)?.ts)
+}
+
 fn moment_of(file: &dyn DiskFile, length: u64, timeline: &Timeline, index: usize) -> io::Result<i64> {
     let offset = timeline.offset(index).unwrap_or(length);
     let line = line_from(file, offset, length)?;

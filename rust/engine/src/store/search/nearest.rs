@@ -1,5 +1,6 @@
 //! Vector searches and embeddings of a store that threads share, as of every write before the question.
 
+use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};
 use crate::store::Shared;
 use crate::store::vectors::{Nearby, Neighbour, Question, VectorSearch};
@@ -14,7 +15,7 @@ impl Shared {
     /// # Errors
     /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`.
     pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let mut search = self.read(|store| store.vectors.start_search(store.live(), question))?;
+        let mut search = self.start_search(question)?;
         for _ in 0..MOST_STARTS {
             let found = search.run(queries, dim)?;
             self.look_again_if_damaged(&search)?;
@@ -23,9 +24,36 @@ impl Shared {
                 return Ok(named);
             }
             drop(store);
-            search = self.read(|store| store.vectors.start_search(store.live(), question))?;
+            search = self.start_search(question)?;
         }
         Err(Error::busy("the rows keep being replaced by other writers"))
+    }
+
+    /// Takes along what a search needs: the rows of those records that it may find.
+    fn start_search(&self, question: &Question<'_>) -> Result<VectorSearch> {
+        loop {
+            let (mut search, life, prepared) = self.read(|store| {
+                let search = store.vectors.start_search(store.live(), question)?;
+                let prepared = question
+                    .condition
+                    .map(|condition| prepare(&store.state, &store.field_indexes, condition));
+                Ok((search, store.state.changes().life().same(), prepared.transpose()?))
+            })?;
+            let Some((judge, among)) = prepared else {
+                return Ok(search);
+            };
+            let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+                let store = self.read_guard();
+                store.state.changes().life().is(&life).then(|| look(store.scene()))
+            };
+            let verdicts = Verdicts::new(judge, among, &ask);
+            search.keep(&|slot| verdicts.allow(slot));
+            verdicts.check()?;
+            // Of another state the slots would mean nothing.
+            if ask(&mut |_| {}).is_some() {
+                return Ok(search);
+            }
+        }
     }
 
     /// Rows that are not there, or not right, may have been moved since the log was read: then the log says so by now.

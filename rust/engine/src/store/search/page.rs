@@ -1,10 +1,14 @@
 //! Which records come next, and which did a walk begin with?
 
+use std::sync::RwLock;
+
+use super::select::{Scene, select};
+use crate::condition::{Condition, FieldIndexes, QueryPlan};
 use crate::error::Result;
 use crate::memory::gathered;
-use crate::state::{Dated, Frozen, Listing, PageEnd, State};
+use crate::state::{Dated, Frozen, Listing, PageEnd, Query};
 use crate::store::{Store, View};
-use crate::text::{CHOICE_ID, Fields, Found};
+use crate::text::{CHOICE_ID, Fields};
 
 /// Records of one page, and where it ends if there are more.
 pub struct Page<'a> {
@@ -12,49 +16,65 @@ pub struct Page<'a> {
     pub records: Vec<Dated<'a>>,
     /// Where to go on.
     pub end: Option<PageEnd>,
+    /// How they were found, if there was a condition.
+    pub plan: Option<QueryPlan>,
 }
 
-/// When what a record tells of happened, if it says so: of several fields the first of the store's choice counts.
-fn stated(fields: &Fields, record: &[u8]) -> Option<i64> {
-    let mut first: Option<(u16, i64)> = None;
-    fields.read(record, &mut |found| {
-        if let Found::Time(number, micros) = found
-            && first.is_none_or(|(known, _)| number < known)
-        {
-            first = Some((number, micros));
-        }
-    });
-    first.map(|(_, micros)| micros)
-}
+/// The slots of a page, where it ends if there are more, and how they were found.
+type PageSlots = (Vec<u32>, Option<PageEnd>, Option<QueryPlan>);
 
-fn slots(state: &State, listing: &Listing) -> Result<(Vec<u32>, Option<PageEnd>)> {
+fn slots(
+    scene: Scene<'_>,
+    indexes: &RwLock<FieldIndexes>,
+    listing: &Listing,
+    condition: Option<&Condition>,
+) -> Result<PageSlots> {
+    let state = scene.state;
     let fields = Fields::chosen(state.get(CHOICE_ID));
-    Ok(state.list(listing, &|record| stated(&fields, record))?)
+    let (among, plan) = match condition {
+        Some(condition) => {
+            let all = Query {
+                limit: None,
+                ..listing.query.clone()
+            };
+            let (among, plan) = select(scene, indexes, &all, condition)?;
+            (Some(among), Some(plan))
+        }
+        None => (None, None),
+    };
+    let (slots, end) = state.list(listing, among, &|record| fields.happened(record))?;
+    Ok((slots, end, plan))
 }
 
-fn page<'a>(state: &'a State, listing: &Listing) -> Result<Page<'a>> {
-    let (slots, end) = slots(state, listing)?;
+fn page<'a>(
+    scene: Scene<'a>,
+    indexes: &RwLock<FieldIndexes>,
+    listing: &Listing,
+    condition: Option<&Condition>,
+) -> Result<Page<'a>> {
+    let (slots, end, plan) = slots(scene, indexes, listing, condition)?;
     Ok(Page {
-        records: gathered(slots.into_iter().map(|slot| state.dated_in(slot)))?,
+        records: gathered(slots.into_iter().map(|slot| scene.state.dated_in(slot)))?,
         end,
+        plan,
     })
 }
 
 impl Store {
-    /// A page of a listing.
+    /// A page of a listing: those of its records for which a condition holds.
     ///
     /// # Errors
-    /// `OutOfMemory` if there is no memory for so many.
-    pub fn page(&self, listing: &Listing) -> Result<Page<'_>> {
-        page(&self.state, listing)
+    /// `OutOfMemory` if there is no memory for so many, `Io`.
+    pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
+        page(self.scene(), &self.field_indexes, listing, condition)
     }
 
     /// The records of a listing as they are now, to be read while others go on.
     ///
     /// # Errors
     /// As [`Store::page`].
-    pub fn freeze(&mut self, listing: &Listing) -> Result<Frozen> {
-        let (slots, _) = slots(&self.state, listing)?;
+    pub fn freeze(&mut self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
+        let (slots, ..) = slots(self.scene(), &self.field_indexes, listing, condition)?;
         Ok(self.state.freeze_those(slots.into_iter())?)
     }
 }
@@ -64,7 +84,7 @@ impl View {
     ///
     /// # Errors
     /// As [`Store::page`].
-    pub fn page(&self, listing: &Listing) -> Result<Page<'_>> {
-        page(&self.state, listing)
+    pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
+        page(self.scene(), &self.field_indexes, listing, condition)
     }
 }

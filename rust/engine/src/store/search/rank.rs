@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::select::{Ask, Verdicts};
+use crate::condition::Condition;
 use crate::event::faces::{call_by, call_of};
 use crate::scope::Viewer;
 use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
@@ -34,6 +36,8 @@ pub struct Search {
     pub space: Option<String>,
     /// What may be found.
     pub filter: Filter,
+    /// What must hold for it besides.
+    pub condition: Option<Condition>,
     /// Not before this moment, in microseconds since 1970.
     pub since: Option<i64>,
     /// Not after this moment.
@@ -83,9 +87,6 @@ pub struct Hit {
     pub grouped_by: Option<String>,
 }
 
-/// What may be asked of the state while a search goes on; `None` if it is no longer the state that was indexed.
-pub(in crate::store) type Ask<'a> = &'a dyn Fn(&mut dyn FnMut(&State)) -> Option<()>;
-
 /// Which candidates are linked with which, and which is in which group.
 #[derive(Default)]
 struct Ties {
@@ -129,6 +130,8 @@ impl Candidates<'_> {
 /// Who asks, and whether it may ask again.
 pub(in crate::store) struct Asker<'a> {
     pub ask: Ask<'a>,
+    /// What a condition says of the records, if there is one.
+    pub verdicts: Option<&'a Verdicts<'a>>,
     /// How many changes of the state the index knows.
     pub known_changes: usize,
     /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
@@ -145,12 +148,17 @@ pub(in crate::store) fn rank(
     near: Option<&Near>,
     Asker {
         ask,
+        verdicts,
         known_changes,
         begins_anew,
     }: &Asker<'_>,
 ) -> Option<Vec<Hit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
-    let question = index.question(&stems, filter);
+    let mut question = index.question(&stems, filter);
+    let allows = |slot: u32| verdicts.is_none_or(|verdicts| verdicts.allow(slot));
+    if verdicts.is_some() {
+        question = question.only(&allows);
+    }
     let by_text = question.best(search.pool());
     let by_vector = nearest(index, &question, near);
     let scale = Scale {
@@ -176,7 +184,14 @@ pub(in crate::store) fn rank(
     }
     let mut ties = Ties::default();
     if search.context {
-        ask(&mut |state| ties = neighbours(&mut candidates, state))?;
+        let mut near = Vec::new();
+        ask(&mut |scene| near = neighbours(&candidates, scene.state))?;
+        for (at, doc) in near {
+            if candidates.question.passes(doc) {
+                ties.links.push((at, candidates.add(doc)));
+            }
+        }
+        ask(&mut |scene| ties.groups = groups(&candidates, scene.state))?;
     }
     let alone: Vec<f64> = candidates.docs.iter().map(|&doc| candidates.alone(doc)).collect();
     let lifts = if search.context {
@@ -189,7 +204,8 @@ pub(in crate::store) fn rank(
     let mut order: Vec<usize> = (0..slots.len()).collect();
     order.sort_by(|&one, &other| score(other).total_cmp(&score(one)).then(slots[one].cmp(&slots[other])));
     let (mut hits, mut is_sound) = (Vec::new(), true);
-    ask(&mut |state| {
+    ask(&mut |scene| {
+        let state = scene.state;
         let changed = state.changes().since_count(*known_changes);
         let is_changed = |slot: &u32| changed.is_none_or(|changed| changed.contains(slot));
         let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id));
@@ -208,7 +224,8 @@ pub(in crate::store) fn rank(
                     is_sound = false;
                     break;
                 }
-                if cosine.is_none() && !still_says(index, &row, &stems) {
+                let is_allowed = verdicts.is_none_or(|verdicts| verdicts.holds_in(scene, slots[at]));
+                if !is_allowed || (cosine.is_none() && !still_says(index, &row, &stems)) {
                     continue;
                 }
             }
@@ -258,13 +275,13 @@ fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(
     known.filter(|(doc, _)| question.passes(*doc)).collect()
 }
 
-/// Adds the neighbours of all candidates, and says who is linked with whom and who is in which group.
-fn neighbours(candidates: &mut Candidates<'_>, state: &State) -> Ties {
-    let mut links = Vec::new();
-    let (index, viewer) = (candidates.index, Arc::clone(&candidates.viewer));
-    let sight = state.sight(&viewer);
-    for at in 0..candidates.docs.len() {
-        let Some(row) = state.row(index.slot_of(candidates.docs[at])) else {
+/// The neighbours of all candidates, with the places of those: they may be found only if they pass.
+fn neighbours(candidates: &Candidates<'_>, state: &State) -> Vec<(usize, u32)> {
+    let mut found = Vec::new();
+    let index = candidates.index;
+    let sight = state.sight(&candidates.viewer);
+    for (at, &doc) in candidates.docs.iter().enumerate() {
+        let Some(row) = state.row(index.slot_of(doc)) else {
             continue;
         };
         let mut near = named_by(index, state, &sight, &row);
@@ -275,16 +292,9 @@ fn neighbours(candidates: &mut Candidates<'_>, state: &State) -> Ties {
                 near.extend(index.doc_of(other.slot));
             }
         }
-        for doc in near {
-            if candidates.question.passes(doc) {
-                links.push((at, candidates.add(doc)));
-            }
-        }
+        found.extend(near.into_iter().map(|doc| (at, doc)));
     }
-    Ties {
-        groups: groups(candidates, state),
-        links,
-    }
+    found
 }
 
 fn is_joining(row: &Row<'_>) -> bool {

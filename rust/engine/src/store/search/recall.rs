@@ -5,11 +5,15 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use roaring::RoaringBitmap;
+
 use super::live_text::catch_up;
+use super::select::{Scene, Verdicts, prepare};
 use crate::blocks::{Answer, Ask, Columns};
+use crate::condition::Condition;
 use crate::error::Result;
-use crate::memory;
-use crate::state::State;
+use crate::memory::{self, gathered};
+use crate::state::{Query, State, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use crate::store::vectors::Vectors;
@@ -17,6 +21,10 @@ use crate::text::{Filter, asked};
 
 /// What the columns take for a block while they are made, and more.
 const BLOCK_BYTES: usize = 1024;
+
+/// The blocks that can be recalled.
+const BLOCK_KIND: &str = "block";
+const ACTIVE: &str = "active";
 
 /// Brings the columns of the blocks to where the state is.
 ///
@@ -62,9 +70,50 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
     if let Some(query) = &ask.query {
         shared.read(|store| store.vectors.check_fits(&store.state, &ask.space, query.len()))?;
     }
-    let mut answer = answer(shared, ask)?;
+    let mut answer = match &ask.condition {
+        None => answer(shared, ask)?,
+        Some(condition) => loop {
+            let (slots, life) = allowed(shared, condition)?;
+            let narrowed = Ask {
+                slots: Some(slots),
+                ..ask.clone()
+            };
+            let answer = answer(shared, &narrowed)?;
+            // Of another state the slots would mean nothing.
+            if shared.read_guard().state.changes().life().is(&life) {
+                break answer;
+            }
+        },
+    };
     answer.look_up(&shared.read_guard().state);
     Ok(answer)
+}
+
+/// The slots of the blocks for which a condition holds, and the life of the state that they are of. This is asked before the
+/// columns are held: who waits for columns may hold the store.
+fn allowed(shared: &Shared, condition: &Condition) -> Result<(RoaringBitmap, StateId)> {
+    loop {
+        let (slots, life, (judge, among)) = shared.read(|store| {
+            let active = Query {
+                kind: Some(BLOCK_KIND.to_owned()),
+                status: Some(ACTIVE.to_owned()),
+                ..Query::default()
+            };
+            let slots = gathered(store.state.slots_of(&active, |_, _| true))?;
+            let prepared = prepare(&store.state, &store.field_indexes, condition)?;
+            Ok((slots, store.state.changes().life().same(), prepared))
+        })?;
+        let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+            let store = shared.read_guard();
+            store.state.changes().life().is(&life).then(|| look(store.scene()))
+        };
+        let verdicts = Verdicts::new(judge, among, &ask);
+        let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();
+        verdicts.check()?;
+        if ask(&mut |_| {}).is_some() {
+            return Ok((found, life));
+        }
+    }
 }
 
 fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {

@@ -17,3 +17,5 @@ pub(in crate::store) mod optimistic;
 pub(in crate::store) mod attach;
 
 pub(in crate::store) mod ingest;
+
+pub(in crate::store) mod declare;

@@ -83,6 +83,14 @@ impl Nearby {
         &self.search
     }
 
+    /// Leaves the rows of those records that are allowed, asked by their slots.
+    pub fn only(mut self, allows: Option<&dyn Fn(u32) -> bool>) -> Self {
+        if let Some(allows) = allows {
+            self.search.keep(allows);
+        }
+        self
+    }
+
     /// The nearest of the rows that are left.
     ///
     /// # Errors

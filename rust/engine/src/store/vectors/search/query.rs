@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
+use crate::condition::Condition;
 use crate::error::{At, Error, Result};
 use crate::state::{Query, State, unspelled};
 use crate::store::live_log::LiveLog;
@@ -36,6 +37,8 @@ pub struct Question<'a> {
     pub among: Option<&'a [String]>,
     /// The least score that counts.
     pub min_score: Option<f32>,
+    /// What must hold for a record besides.
+    pub condition: Option<&'a Condition>,
 }
 
 /// A record that was found.
@@ -59,6 +62,15 @@ pub struct VectorSearch {
     pub(in crate::store) k: usize,
     min_score: Option<f32>,
     threads: usize,
+}
+
+impl VectorSearch {
+    /// Leaves the rows of those records that are allowed, asked by their slots.
+    pub(in crate::store) fn keep(&mut self, allows: &dyn Fn(u32) -> bool) {
+        let owner = |row: u32| self.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
+        let left = self.filter.rows.iter().filter(|&row| allows(owner(row)));
+        self.filter = Arc::new(RowFilter::of(left.collect()));
+    }
 }
 
 impl Vectors {

@@ -1,0 +1,99 @@
+"""Which records answer a question, and by which fields are they looked up?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Protocol
+
+from chronomemory._core import Engine
+from chronomemory.face.arguments import string
+from chronomemory.pages import Page, page_of, query_terms
+from chronomemory.view import warn_of_stamps
+from chronomemory.where import Where
+
+__all__ = ["create_index", "drop_index", "export_records", "indexes", "query"]
+
+
+class HasEngine(Protocol):
+    """What a question needs of a store."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine."""
+
+
+def query(
+    store: HasEngine,
+    *,
+    kind: str | None = None,
+    status: str | None = "active",
+    rag_filter: bool = False,
+    min_confidence: float = 0.0,
+    limit: int | None = None,
+    faces: bool = False,
+    where: Where | None = None,
+    tags: Iterable[str] = (),
+    since: datetime | None = None,
+    until: datetime | None = None,
+    order_by: str | None = None,
+    after: str | None = None,
+    explain: bool = False,
+) -> Page:
+    """Return matching records in insertion order; ``status=""`` or None means any.
+
+    ``where`` says of any field what it must be, as the guide has it: ``{"data.age": {"gte": 18}}``. The
+    others are short forms; all that is given must hold. ``tags`` must all be there, ``since`` and
+    ``until`` (both inclusive) go by the time that a record states, or else by when it was written.
+    Records of the other faces appear when their ``kind`` is given, or with ``faces=True``. ``order_by`` is
+    ``created`` (the same order), ``updated``, ``happened``, ``confidence`` or ``id``; a ``-`` in front turns
+    it round. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page. With
+    ``explain`` the ``plan`` of the result says how many records were looked at.
+    """
+    terms = query_terms(
+        kind=kind,
+        status=status,
+        rag_filter=rag_filter,
+        min_confidence=min_confidence,
+        limit=limit,
+        faces=faces,
+        where=where,
+        tags=tags,
+        since=since,
+        until=until,
+    )
+    for name in ("since", "until"):
+        if (moment := terms[f"{name}_us"]) is not None:
+            warn_of_stamps(name, store.engine, moment, stacklevel=3)
+    return page_of(store.engine, terms, order_by, after, explain=explain)
+
+
+def export_records(
+    store: HasEngine, *, status: str | None = "active", faces: bool = False, where: Where | None = None
+) -> list[dict[str, Any]]:
+    """Return the active plain records as dicts, or those of another status, for which ``where`` holds."""
+    terms = query_terms(
+        kind=None, status=status, rag_filter=False, min_confidence=0.0, limit=None, faces=faces, where=where
+    )
+    if where is None:
+        return store.engine.export(status=terms["status"], faces=terms["faces"])
+    return store.engine.select_dicts(terms)
+
+
+def create_index(store: HasEngine, path: str) -> bool:
+    """Look records up by a field from now on, for all who use this store; say whether that is new.
+
+    A field is written as in a ``where``, such as ``"data.customer"``; each element of an array is found.
+    An index never changes an answer, only how many records are looked at. A store has at most 64.
+    """
+    return store.engine.create_index(string("path", path))
+
+
+def drop_index(store: HasEngine, path: str) -> bool:
+    """Take an index back; say whether there was one."""
+    return store.engine.drop_index(string("path", path))
+
+
+def indexes(store: HasEngine) -> list[str]:
+    """Return the fields that have an index, the oldest first."""
+    return store.engine.indexes()

@@ -1,0 +1,78 @@
+//! How does a store say by which fields it looks records up?
+
+use std::sync::PoisonError;
+
+use crate::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
+use crate::error::{Error, Result};
+use crate::event::draft::Draft;
+use crate::event::faces::SEARCH;
+use crate::json::Value;
+use crate::store::Store;
+
+impl Store {
+    /// Declares an index of a field, for all who use the store; says whether there was none.
+    ///
+    /// # Errors
+    /// `Argument` for a path of which there can be none, `Limit` if there are too many; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn create_index(&mut self, path: &str, now: i64) -> Result<bool> {
+        let place = field_of(path)?;
+        self.with_lock(now, |store| {
+            let declared = store.declared()?;
+            if declared.contains(&place.to_string()) {
+                return Ok(false);
+            }
+            if declared.len() >= MAX_INDEXES {
+                return Err(Error::limit(format!("there are {MAX_INDEXES} indexes already")));
+            }
+            let path = place.to_string();
+            let record = Value::object([
+                ("confidence", Value::from(1.0)),
+                ("data", Value::object([("path", Value::from(path.as_str()))])),
+                ("id", Value::from(format!("{INDEX_PREFIX}{path}"))),
+                ("kind", Value::from("search_index")),
+            ]);
+            let mut draft = Draft::default();
+            draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
+            store.write(&[&draft], now)?;
+            store.sync_if_due(now)?;
+            Ok(true)
+        })
+    }
+
+    /// Takes an index back; says whether there was one.
+    ///
+    /// # Errors
+    /// As [`Store::create_index`].
+    pub fn drop_index(&mut self, path: &str, now: i64) -> Result<bool> {
+        let place = field_of(path)?;
+        self.with_lock(now, |store| {
+            if !store.declared()?.contains(&place.to_string()) {
+                return Ok(false);
+            }
+            let mut draft = Draft::default();
+            draft.delete(&format!("{INDEX_PREFIX}{place}"), Some(SEARCH))?;
+            store.write(&[&draft], now)?;
+            store.sync_if_due(now)?;
+            Ok(true)
+        })
+    }
+
+    /// The paths that it declares indexes of, the oldest first.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn declared(&self) -> Result<Vec<String>> {
+        let mut known = self.field_indexes.write().unwrap_or_else(PoisonError::into_inner);
+        known.follow(&self.state, &[])?;
+        Ok(known.declared())
+    }
+}
+
+fn field_of(path: &str) -> Result<FieldPath> {
+    let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
+    if indexable(path).is_none() {
+        let words = format!("{path:?} stands beside the records and not in them; there is no index of it");
+        return Err(Error::argument("path", words));
+    }
+    Ok(place)
+}
