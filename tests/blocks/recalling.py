@@ -70,6 +70,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "exploration": question.exploration,
         "frame": question.frame,
         "budget": question.budget,
+        "condition": None,
     }
 
 

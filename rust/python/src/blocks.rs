@@ -180,7 +180,9 @@ impl Engine {
     /// One record, unless it is none of this face.
     fn block_record<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let sound = |one: &Dated<'_>| misfit(one.record).is_none();
-        let found = self.read(py, |store| Ok(store.dated(&self.viewer, record_id).filter(sound).map(Single::of)))?;
+        let found = self.read(py, |store| {
+            Ok(store.dated(&self.viewer, record_id).filter(sound).map(Single::of))
+        })?;
         found.map(|one| one.record(py)).transpose()
     }
 

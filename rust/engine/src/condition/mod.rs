@@ -34,7 +34,7 @@ mod indexes;
 mod plan;
 
 pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable};
-pub use place::{Facts, FieldPath, Stamp};
+pub use place::{Facts, FieldPath, MomentField};
 pub use plan::QueryPlan;
 
 use narrow::IndexWay;
@@ -159,7 +159,7 @@ impl Condition {
     }
 
     /// Whether it asks for a moment that stands beside the record.
-    pub fn asks_for(&self, wanted: Stamp) -> bool {
+    pub fn asks_for(&self, wanted: MomentField) -> bool {
         let mut asks = false;
         self.node
             .each_test(false, &mut |test| asks |= test.place.stamp() == Some(wanted));

@@ -21,7 +21,7 @@ pub struct Facts {
 
 /// A moment that stands beside a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
+pub enum MomentField {
     /// `created_at`
     Created,
     /// `updated_at`
@@ -30,10 +30,10 @@ pub enum Stamp {
     Happened,
 }
 
-const STAMPS: [(&str, Stamp); 3] = [
-    ("created_at", Stamp::Created),
-    ("updated_at", Stamp::Updated),
-    ("happened_at", Stamp::Happened),
+const STAMPS: [(&str, MomentField); 3] = [
+    ("created_at", MomentField::Created),
+    ("updated_at", MomentField::Updated),
+    ("happened_at", MomentField::Happened),
 ];
 const DATA: &str = "data";
 /// The tags of a record: a list, or the keys of an object.
@@ -48,7 +48,7 @@ enum PathRoot {
     Field(&'static str),
     Tags,
     Scope,
-    Stamp(Stamp),
+    MomentField(MomentField),
 }
 
 /// A field that can be asked for, and where it stands.
@@ -112,7 +112,7 @@ impl FieldPath {
         let stamp = STAMPS.iter().find(|(name, _)| name == root);
         let root = match (field, stamp, root.as_str()) {
             (Some(field), ..) => PathRoot::Field(field),
-            (_, Some((_, stamp)), _) => PathRoot::Stamp(*stamp),
+            (_, Some((_, stamp)), _) => PathRoot::MomentField(*stamp),
             (.., TAGS) => PathRoot::Tags,
             (.., SCOPE) => PathRoot::Scope,
             _ => return Err(Nowhere::NoField),
@@ -125,9 +125,9 @@ impl FieldPath {
     }
 
     /// The moment beside a record that this is, if it is one.
-    pub fn stamp(&self) -> Option<Stamp> {
+    pub fn stamp(&self) -> Option<MomentField> {
         match self.root {
-            PathRoot::Stamp(stamp) if self.steps.is_empty() => Some(stamp),
+            PathRoot::MomentField(stamp) if self.steps.is_empty() => Some(stamp),
             _ => None,
         }
     }
@@ -140,11 +140,11 @@ impl FieldPath {
     /// What stands there; `None` if it is missing.
     pub fn find<'a>(&self, record: &'a [u8], facts: &Facts) -> Option<FieldValue<'a>> {
         let value = match self.root {
-            PathRoot::Stamp(stamp) => {
+            PathRoot::MomentField(stamp) => {
                 let moment = match stamp {
-                    Stamp::Created => facts.created_us,
-                    Stamp::Updated => facts.updated_us,
-                    Stamp::Happened => facts.happened_us,
+                    MomentField::Created => facts.created_us,
+                    MomentField::Updated => facts.updated_us,
+                    MomentField::Happened => facts.happened_us,
                 };
                 return moment.filter(|_| self.steps.is_empty()).map(FieldValue::Moment);
             }

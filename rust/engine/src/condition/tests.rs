@@ -236,7 +236,7 @@ fn moments_beside_a_record_come_from_beside_it() {
     assert!(!asked(r#"{"updated_at":{"gt":"1970-01-01T00:00:00Z"}}"#));
     assert!(!asked(r#"{"created_at.x":{"exists":true}}"#));
     let condition = Condition::parse(br#"{"not":{"or":[{"created_at":{"exists":true}}]}}"#).expect("a where");
-    assert!(condition.asks_for(Stamp::Created) && !condition.asks_for(Stamp::Happened));
+    assert!(condition.asks_for(MomentField::Created) && !condition.asks_for(MomentField::Happened));
 }
 
 #[test]

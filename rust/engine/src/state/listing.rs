@@ -144,7 +144,9 @@ impl State {
         let sieve = self.sieve(&listing.query);
         let passes = |slot: &u32| self.passes(&sieve, *slot);
         let after = listing.after.as_ref();
-        let start = after.filter(|_| !listing.reverse).map_or(0, |end| self.slot_at(end, true));
+        let start = after
+            .filter(|_| !listing.reverse)
+            .map_or(0, |end| self.slot_at(end, true));
         let end = after.filter(|_| listing.reverse);
         let end = end.map_or(u32::MAX, |end| self.slot_at(end, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.

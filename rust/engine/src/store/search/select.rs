@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use roaring::RoaringBitmap;
 
 use super::moments::began_at;
-use crate::condition::{Condition, Facts, FieldIndexes, QueryPlan, Stamp};
+use crate::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
@@ -56,11 +56,11 @@ pub(in crate::store) struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// Makes a condition ready.
     pub fn new(condition: &'a Condition, state: &State) -> Self {
-        let asks_happened = condition.asks_for(Stamp::Happened);
+        let asks_happened = condition.asks_for(MomentField::Happened);
         Self {
             condition,
             times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID))),
-            asks_updated: condition.asks_for(Stamp::Updated),
+            asks_updated: condition.asks_for(MomentField::Updated),
             beginning: OnceCell::new(),
         }
     }
