@@ -90,8 +90,11 @@ class Door:
 
     _engine: Engine | None
     def __new__(cls, *_args: Any, **_options: Any) -> Self: ...
-    def upsert(self, record: _Record) -> WalEvent:
-        """Write a record, replacing the one with its id; the store's depth is stamped on it."""
+    def upsert(self, record: _Record, *, if_version: str | None = None, if_new: bool = False) -> WalEvent:
+        """Write a record, replacing the one with its id; the store's depth is stamped on it.
+
+        With ``if_version`` that one must be of this version, with ``if_new`` there must be none.
+        """
 
 _Floats = npt.NDArray[np.float32]
 
@@ -127,6 +130,8 @@ class Engine:
         self, after: tuple[str | None, str | None, str | None] | None = None, *, limit: int
     ) -> list[tuple[str | None, str | None, str | None, int]]:
         """The scopes behind this one, in their order: user, agent, session and the number of records."""
+    def are_own(self, ids: list[str]) -> list[bool]:
+        """Which of these records may be changed."""
     def is_known(self) -> bool:
         """Whether there is a record of one's own, tombstones too."""
     def scope_digits(self) -> str:
@@ -150,6 +155,7 @@ class Engine:
     def sync(self) -> None: ...
     def syncs(self) -> int:
         """How often this store has waited for the disk to take its log."""
+    def get_many(self, ids: list[str]) -> list[ChronoRecord | None]: ...
     def get(self, record_id: str) -> ChronoRecord | None: ...
     def query(
         self,

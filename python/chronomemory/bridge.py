@@ -15,7 +15,7 @@ from chronomemory.layout import is_of_a_store, log_folder, log_path
 from chronomemory.migrate import _governance_to_esdb_status, confidence_of, read_objects
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
-from chronomemory.updates import update
+from chronomemory.updates import update_by
 
 __all__ = ["EsdbBridge", "EsdbRecord", "EsdbStatus"]
 
@@ -129,7 +129,7 @@ class EsdbBridge:
         """Write a record, keeping the provenance it has in the store; False without a log."""
         if not self._has_log():
             return False
-        update(self._store, record.id, lambda known: _renewed(known, record))
+        update_by(self._store, record.id, lambda known: _renewed(known, record))
         return True
 
     def delete_record(self, record_id: str) -> bool:

@@ -18,6 +18,7 @@ __all__ = [
     "Busy",
     "CallInProgress",
     "ChronoError",
+    "Conflict",
     "EmbeddingMismatch",
     "FormatUnsupported",
     "HistoryUnavailable",
@@ -147,9 +148,15 @@ class InvalidArgument(ChronoError, ValueError):
 
 
 class InvalidRecord(InvalidArgument):
-    """A value that the log must not carry; ``field`` names it, and nothing was written."""
+    """A value that the log must not carry; ``field`` names it, and nothing was written.
+
+    Of a batch ``row`` (from 0) and ``id`` say which record it is.
+    """
 
     usual_recovery = "Correct the value and write it again."
+
+    row: int | None = None
+    id: str | None = None
 
 
 class IdTaken(InvalidRecord):
@@ -186,6 +193,26 @@ class OutOfScope(InvalidArgument):
     ) -> None:
         super().__init__(message, field=field, path=path, recovery=recovery)
         self.id = id
+
+
+class Conflict(ChronoError):
+    """The record is not the version that the change was made from; nothing was written."""
+
+    usual_recovery = "Read the record again, and make the change from what it says now."
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        id: str | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        recovery: str = "",
+    ) -> None:
+        super().__init__(message, recovery=recovery)
+        self.id = id
+        self.expected = expected
+        self.found = found
 
 
 class UnknownRecord(ChronoError, KeyError):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from chronomemory import ingestion, metrics, pages, search, selection, updates, vectors
+from chronomemory import ingestion, metrics, pages, search, selection, vectors, verbs
 from chronomemory._core import Door, Engine
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import count, flag, many, string, string_or_none
@@ -33,10 +33,6 @@ class Records(Door):
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
         """Write records as one atomic batch, all or none; return the seqs they took."""
         return range(*self.engine.upsert_many(many("records", records)))
-
-    def delete(self, record_id: str) -> WalEvent:
-        """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
-        return self.engine.delete(record_id)
 
     # Reading. Records are copies: changing one changes nothing until it is upserted.
 
@@ -93,4 +89,8 @@ class Records(Door):
     embedding = vectors.embedding
     nearest = vectors.nearest
     spaces = vectors.spaces
-    update = updates.update
+    update = verbs.update
+    get_many = verbs.get_many
+    delete = verbs.delete
+    delete_many = verbs.delete_many
+    _upsert_if = verbs.upsert_if

@@ -17,7 +17,7 @@ from chronomemory.errors import WriteConflict
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
-__all__ = ["CONFLICT_SECONDS", "Look", "again_if_changed", "run", "update"]
+__all__ = ["CONFLICT_SECONDS", "Look", "again_if_changed", "run", "update_by"]
 
 #: For how long something is tried again before a conflict with other writers is told, and how much longer
 #: it waits, by chance, before each time, up to a limit: two that conflict must not go on in step.
@@ -84,7 +84,7 @@ def run(store: HasEngine, work: Callable[[Look], T]) -> T:
     return again_if_changed(lambda: work(Look(store)))
 
 
-def update(
+def update_by(
     store: HasEngine,
     record_id: str,
     change: Callable[[ChronoRecord | None], ChronoRecord | Mapping[str, Any] | None],

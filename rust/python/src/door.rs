@@ -43,16 +43,30 @@ impl Door {
         drop(before);
     }
 
-    /// Write a record, replacing the one with its id; the store's depth is stamped on it.
-    fn upsert<'py>(slf: &Bound<'py, Self>, record: &Bound<'py, PyAny>) -> PyResult<WalEvent> {
+    /// Write a record, replacing the one with its id; the store's depth is stamped on it. With `if_version` that one must be
+    /// of this version, with `if_new` there must be none.
+    #[pyo3(signature = (record, *, if_version=None, if_new=false))]
+    fn upsert<'py>(
+        slf: &Bound<'py, Self>,
+        record: &Bound<'py, PyAny>,
+        if_version: Option<&Bound<'py, PyAny>>,
+        if_new: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        match slf.get()._engine(py) {
-            Some(engine) => engine.get().upsert(py, record, None),
+        if if_version.is_some() || if_new {
+            let terms = PyDict::new(py);
+            terms.set_item(intern!(py, "if_version"), if_version)?;
+            terms.set_item(intern!(py, "if_new"), if_new)?;
+            return slf.call_method(intern!(py, "_upsert_if"), (record,), Some(&terms));
+        }
+        let event: WalEvent = match slf.get()._engine(py) {
+            Some(engine) => engine.get().upsert(py, record, None)?,
             // Whoever made the store knows how to open it.
             None => {
                 let engine = slf.getattr(intern!(py, "engine"))?.cast_into::<Engine>()?;
-                engine.get().upsert(py, record, None)
+                engine.get().upsert(py, record, None)?
             }
-        }
+        };
+        Ok(Bound::new(py, event)?.into_any())
     }
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::draft_buffer::DraftBuffer;
-use crate::enter::{bad_choice, enter, enter_to_leave, to_python};
+use crate::enter::{at_row, bad_choice, enter, enter_to_leave, to_python};
 use crate::event::WalEvent;
 use crate::told::{Copied, Single};
 use crate::view::{View, query_of};
@@ -129,6 +129,14 @@ impl Engine {
         })
     }
 
+    /// Which of these records may be changed.
+    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+    fn are_own(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<bool>> {
+        self.read(py, |store| {
+            Ok(ids.iter().map(|id| store.owns(&self.viewer, id)).collect())
+        })
+    }
+
     /// Whether anything was ever written that is one's own, as far as the state knows.
     fn is_known(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |store| Ok(store.knows(&self.viewer)))
@@ -178,13 +186,15 @@ impl Engine {
         // Of a class of its own it may be read in another way.
         let count = records.cast_exact::<PyList>().map_or(0, |records| records.len());
         let mut batch = self.run(py, |engine| engine.batch(count))?;
-        let mut is_empty = true;
+        let mut rows = 0;
         for record in records.try_iter()? {
-            record::upsert(&mut desk, &record?, self.depth, face)?;
+            let record = record?;
+            let drafted = record::upsert(&mut desk, &record, self.depth, face);
+            drafted.map_err(|fault| at_row(fault, rows, &record))?;
             batch.drafted(&mut desk.draft).map_err(|fault| to_python(py, fault))?;
-            is_empty = false;
+            rows += 1;
         }
-        if is_empty {
+        if rows == 0 {
             return self.nothing_written(py);
         }
         let committed = enter(py, || batch.commit(&mut desk.draft))?;
@@ -240,6 +250,19 @@ impl Engine {
         let id = change::text_of(&id)?;
         let found = self.read(py, |store| Ok(store.dated(&self.viewer, id).map(Single::of)))?;
         found.map(|one| one.record(py)).transpose()
+    }
+
+    /// The records of these ids, in their order: None for what is not there or not seen.
+    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+    fn get_many<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+        let found: Vec<Option<Single>> = self.read(py, |store| {
+            let ids = ids.iter();
+            Ok(ids.map(|id| store.dated(&self.viewer, id).map(Single::of)).collect())
+        })?;
+        found
+            .into_iter()
+            .map(|one| one.map(|one| one.record(py)).transpose())
+            .collect()
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false), text_signature = "($self, *, kind=None, status='active', min_confidence=0.0, limit=None, faces=False)")]

@@ -222,6 +222,24 @@ pub fn shown(given: &Bound<'_, PyAny>) -> String {
     }
 }
 
+/// Says of which row of a batch a refusal is, and which id that has. What is no refusal of a value stays as it is.
+pub fn at_row(fault: PyErr, row: usize, record: &Bound<'_, PyAny>) -> PyErr {
+    let value = fault.value(record.py());
+    let told = || -> PyResult<()> {
+        if !value.hasattr("row")? {
+            return Ok(());
+        }
+        let id = record.getattr("id").or_else(|_| record.get_item("id"));
+        let id = id.and_then(|id| id.extract::<String>()).ok();
+        let shown = id.as_ref().map(|id| format!(" (id {id:?})")).unwrap_or_default();
+        let message = value.str()?.to_string_lossy().into_owned();
+        value.setattr("args", (format!("row {row}{shown}, {message}"),))?;
+        value.setattr("row", row)?;
+        value.setattr("id", id)
+    };
+    told().err().unwrap_or(fault)
+}
+
 /// Says of what was refused as the content of a record that it was an argument.
 pub fn as_argument(py: Python<'_>, fault: PyErr) -> PyErr {
     let said = |fault: &PyErr| -> PyResult<Option<Error>> {

@@ -12,8 +12,8 @@ use crate::layout::Layout;
 use crate::log;
 use crate::options::Durability;
 use crate::remembered::Standing;
-use crate::scope::Viewer;
-use crate::state::{Dated, Directory, Query, Tally};
+use crate::scope::{Seen, Viewer};
+use crate::state::{Dated, Directory, Query, Tally, spelled};
 use crate::verify::Report;
 
 use super::care::Alone;
@@ -96,6 +96,11 @@ impl Store {
     /// Whether there is nothing that somebody does not see.
     pub fn sees_all(&self, viewer: &Viewer) -> bool {
         self.state.sight(viewer).is_all()
+    }
+
+    /// Whether there is a record of this id that somebody may change.
+    pub fn owns(&self, viewer: &Viewer, id: &str) -> bool {
+        self.state.seen_by(viewer, &spelled(id)) == Some(Some(Seen::Own))
     }
 
     /// Whether there is a record of somebody's own, a tombstone too.

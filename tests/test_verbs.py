@@ -1,0 +1,154 @@
+"""Changes in part, of several records, and only of what was read; every refusal tells why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chronomemory import (
+    ChronoStore,
+    Conflict,
+    InvalidArgument,
+    InvalidRecord,
+    OutOfScope,
+    UnknownRecord,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+leaves = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2)
+values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=2) | objects(inner), max_leaves=6)
+
+
+def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+
+
+def merged(old: Any, patch: Any) -> Any:
+    """RFC 7396, section 2, line by line."""
+    if not isinstance(patch, dict):
+        return patch
+    target = dict(old) if isinstance(old, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            target.pop(name, None)
+        else:
+            target[name] = merged(target.get(name), value)
+    return target
+
+
+@settings(max_examples=60, deadline=None)
+@given(old=objects(values), patch=objects(values))
+def test_data_is_merged_as_the_rfc_says(
+    old: dict[str, Any], patch: dict[str, Any], tmp_path_factory: Any
+) -> None:
+    with ChronoStore(tmp_path_factory.mktemp("merged"), durability="off") as store:
+        store.upsert({"id": "A", "label": "kept", "data": old})
+        event = store.update("A", data=patch)
+        record = store.get("A")
+        assert record is not None and record.data == merged(old, patch) and record.label == "kept"
+        assert (event is None) == (merged(old, patch) == old)
+
+
+def test_other_fields_are_given_whole(store: ChronoStore) -> None:
+    store.upsert({"id": "A", "label": "x", "evidence": ["e"], "data": {"n": 1}})
+    assert store.update("A", confidence=0.9, evidence=["f"]) is not None
+    record = store.get("A")
+    assert record is not None
+    assert (record.label, record.confidence, record.evidence, record.data) == ("x", 0.9, ["f"], {"n": 1})
+    assert store.update("A", confidence=0.9) is None and store.wal_seq() == 2
+    for wrong in ("id", "recursion_depth", "colour"):
+        with pytest.raises(InvalidArgument if wrong != "id" else TypeError):
+            store.update("A", **{wrong if wrong != "id" else "record_id": "B"})
+    with pytest.raises(InvalidRecord):
+        store.update("A", confidence=7)
+    with pytest.raises(UnknownRecord) as unknown:
+        store.update("NOBODY", label="y")
+    assert (
+        isinstance(unknown.value, KeyError) and str(unknown.value) == 'id "NOBODY": there is no such record'
+    )
+
+
+def test_a_version_is_a_condition(store: ChronoStore) -> None:
+    store.upsert({"id": "A", "label": "1"})
+    first = store.get("A")
+    assert first is not None
+    store.update("A", label="2", if_version=first.version)
+    with pytest.raises(Conflict) as refused:
+        store.update("A", label="3", if_version=first.version)
+    now = store.get("A")
+    assert now is not None and now.label == "2"
+    assert (refused.value.id, refused.value.expected, refused.value.found) == (
+        "A",
+        first.version,
+        now.version,
+    )
+    with pytest.raises(Conflict):
+        store.upsert({"id": "A", "label": "3"}, if_version=first.version)
+    with pytest.raises(Conflict):
+        store.delete("A", if_version=first.version)
+    with pytest.raises(Conflict):
+        store.upsert({"id": "A"}, if_new=True)
+    with pytest.raises(Conflict):
+        store.upsert({"id": "B"}, if_version=first.version)
+    assert store.upsert({"id": "B"}, if_new=True).record_id == "B"
+    assert store.upsert({"id": "A", "label": "1"}, if_version=now.version).seq == 4
+    back = store.get("A")
+    # What returns to its old content is its old version.
+    assert back is not None and back.version == first.version
+    store.delete("A", if_version=back.version)
+    assert store.query(kind="fact") == [store.get("B")]
+
+
+def test_many_are_fetched_in_the_order_asked(store: ChronoStore) -> None:
+    store.upsert_many([{"id": name} for name in "abc"])
+    store.scoped(user="ann").upsert({"id": "x"})
+    found = store.get_many(["c", "x", "a", "nobody", "c"])
+    assert [record and record.id for record in found] == ["c", None, "a", None, "c"]
+    assert store.get_many([]) == []
+
+
+def test_many_are_deleted_as_one_batch(store: ChronoStore) -> None:
+    store.upsert_many([{"id": f"R-{n}", "data": {"n": n}} for n in range(6)])
+    assert store.delete_many(where={"data.n": {"gte": 3}}, dry_run=True) == ["R-3", "R-4", "R-5"]
+    assert store.record_count() == 6
+    assert store.delete_many(where={"data.n": {"gte": 3}}) == ["R-3", "R-4", "R-5"]
+    assert store.delete_many(["R-0", "nobody", "R-3", "R-0"]) == ["R-0"]
+    assert [record.id for record in store.query()] == ["R-1", "R-2"]
+    for wrong in ({}, {"where": {}}, {"record_ids": ["R-1"], "where": {"data.n": 1}}):
+        with pytest.raises(InvalidArgument):
+            store.delete_many(**wrong)  # type: ignore[arg-type]
+    assert store.delete_many(where={}, all=True) == ["R-1", "R-2"]
+
+
+def test_in_a_scope_only_own_records_are_deleted(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    for handle, name in ((store, "S"), (ann, "A"), (bob, "B")):
+        handle.upsert({"id": name, "data": {"tea": True}})
+    assert ann.delete_many(["A", "B"], dry_run=True) == ["A"]
+    with pytest.raises(OutOfScope):
+        ann.delete_many(["A", "S"])
+    assert ann.delete_many(where={"data.tea": True}) == ["A"]
+    assert {record.id for record in store.everyone().query()} == {"S", "B"}
+
+
+def test_a_refused_row_of_a_batch_is_named(store: ChronoStore) -> None:
+    rows: list[dict[str, Any]] = [{"id": f"R-{n + 1}"} for n in range(1000)]
+    rows[777]["confidence"] = 7
+    with pytest.raises(InvalidRecord) as refused:
+        store.upsert_many(rows)
+    assert (refused.value.row, refused.value.id, refused.value.field) == (777, "R-778", "confidence")
+    assert str(refused.value).startswith('row 777 (id "R-778"), confidence: ')
+    with pytest.raises(InvalidRecord, match=r"^row 0, "):
+        store.upsert_many([{"label": "without an id", "confidence": -1}])
+    assert store.record_count() == 0
+
+
+def test_an_update_loses_nothing_beside_another_process(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as one, ChronoStore(tmp_path) as other:
+        one.upsert({"id": "A"})
+        for n in range(20):
+            (one, other)[n % 2].update("A", data={f"n{n}": n})
+        record = one.get("A")
+        assert record is not None and len(record.data) == 20
