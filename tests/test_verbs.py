@@ -17,12 +17,13 @@ from chronomemory import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-leaves = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2)
-values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=2) | objects(inner), max_leaves=6)
-
 
 def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+
+
+leaves = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2)
+values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=2) | objects(inner), max_leaves=6)
 
 
 def merged(old: Any, patch: Any) -> Any:
@@ -139,7 +140,7 @@ def test_a_refused_row_of_a_batch_is_named(store: ChronoStore) -> None:
     with pytest.raises(InvalidRecord) as refused:
         store.upsert_many(rows)
     assert (refused.value.row, refused.value.id, refused.value.field) == (777, "R-778", "confidence")
-    assert str(refused.value).startswith('row 777 (id "R-778"), confidence: ')
+    assert str(refused.value).startswith('row 777 (id "R-778"), confidence must be')
     with pytest.raises(InvalidRecord, match=r"^row 0, "):
         store.upsert_many([{"label": "without an id", "confidence": -1}])
     assert store.record_count() == 0
