@@ -42,7 +42,7 @@ def test_a_where_is_json(run: Run) -> None:
     assert ids("--where", '{"data.total": 0}', "--as-of", "1") == ["O0"]
     hits = run("search", "order", "--json", "--where", '{"data.total": {"lt": 20}}').listing
     assert {hit["record"]["id"] for hit in hits} == {"O0", "O1"}
-    assert "no index: 6 records of the store" in run("query", "--where", "{}", "--explain").stdout
+    assert "no index: 6 records of the scope" in run("query", "--where", "{}", "--explain").stdout
 
 
 @pytest.mark.usefixtures("orders")
