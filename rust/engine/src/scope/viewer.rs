@@ -39,6 +39,12 @@ impl Default for Viewer {
 }
 
 impl Viewer {
+    /// Whether it is one without names.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Self::Named { scope, shared: true } if scope.is_shared())
+    }
+
     /// Those in an ordered map of scopes that are seen; `None` if all are.
     pub fn choose<T: Copy>(&self, known: &BTreeMap<Carried, T>) -> Option<Vec<T>> {
         let Self::Named { scope, shared } = self else {

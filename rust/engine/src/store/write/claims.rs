@@ -62,7 +62,7 @@ pub(in crate::store) fn check_owned<'a>(
     writer: &Viewer,
     ids: impl Iterator<Item = &'a [u8]>,
 ) -> Result<()> {
-    if *writer == Viewer::Everyone || (*writer == Viewer::default() && state.sight(writer).is_all()) {
+    if *writer == Viewer::Everyone || (writer.is_plain() && state.sight(writer).is_all()) {
         return Ok(());
     }
     for id in ids {
@@ -77,7 +77,7 @@ pub(in crate::store) fn check_owned<'a>(
 
 /// Whether there is anything to check: where nobody gives names, and nobody did, there is not.
 pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
-    let is_plain = |draft: &Draft| **draft.writer() == Viewer::default();
+    let is_plain = |draft: &Draft| draft.writer().is_plain();
     let is_marked = |(draft, change): (&Draft, &Change)| marked_digits(draft.id(change)).is_some();
     !state.sight(&Viewer::default()).is_all()
         || !parts.iter().all(|part| is_plain(part.borrow()))
