@@ -313,3 +313,56 @@ def test_a_file_is_loaded_into_the_scope(tmp_path: Path, store: ChronoStore) -> 
     rows.write_text("".join(json.dumps({"id": f"R-{n}"}) + "\n" for n in range(50)))
     store.scoped(user="ann").ingest(rows)
     assert store.record_count() == 0 and store.scoped(user="ann").record_count() == 50
+
+
+def test_what_names_embeddings_is_for_who_sees_all(store: ChronoStore) -> None:
+    """It speaks of records by their ids, whosever they are."""
+    store.upsert({"id": "S"})
+    store.attach("S", [0.0, 1.0], model="m")
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    ann.upsert({"id": "ANN-SECRET"})
+    ann.attach("ANN-SECRET", [1.0, 0.0])
+    for handle in (store, bob):
+        told = [record.to_dict() for record in handle.query(faces=True, status="")]
+        told += [record.to_dict() for record in handle.query(kind="vector", status="")]
+        told += [record.to_dict() for record in handle.iter(faces=True, status="")]
+        told += handle.export_records(faces=True, status="")
+        told += [
+            event.to_dict() for number in range(3) for event in handle.history(f"vector:default:{number}")
+        ]
+        assert "ANN-SECRET" not in json.dumps(told)
+        assert all(handle.get(f"vector:default:{number}") is None for number in range(3))
+        assert "vector" not in handle.record_counts(faces=True, status="")
+    ids = store.engine.matrix()[3]
+    assert "S" in ids and "ANN-SECRET" not in ids
+    assert store.everyone().query(kind="vector")
+
+
+def test_an_own_record_can_be_written_back_as_it_was_read(store: ChronoStore) -> None:
+    store.scoped(user="ann").upsert({"id": "A", "label": "1"})
+    now = store.scoped(user="ann", session="s1")
+    record = now.get("A")
+    assert record is not None
+    record.label = "2"
+    now.upsert(record)
+
+    def third(record: ChronoRecord | None) -> ChronoRecord:
+        assert record is not None
+        record.label = "3"
+        return record
+
+    now.update("A", third)
+    kept = store.everyone().get("A")
+    assert kept is not None and kept.label == "3" and kept.data == {"@scope": {"user": "ann"}}
+
+
+def test_all_are_embedded_again(store: ChronoStore) -> None:
+    ann = store.scoped(user="ann")
+    for handle, name in ((store, "S"), (ann, "A")):
+        handle.upsert({"id": name, "label": name})
+        handle.attach(name, [1.0, 0.0], model="old")
+    embedded = store.reembed(
+        None, model="new", embed=lambda texts: [[0.5, 0.5]] * len(texts), into="next", default=True
+    )
+    assert embedded == 2
+    assert {near.record_id for near in ann.nearest([0.5, 0.5], k=5)} == {"S", "A"}

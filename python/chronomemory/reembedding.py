@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +31,15 @@ _EMBED_AT_ONCE, _ROUNDS = 256, 8
 _NOBODY = "vector::default"
 
 
+class Store(Protocol):
+    """What is embedded again: all of a store, whosever it is."""
+
+    def everyone(self) -> HasEngine:
+        """Return a handle that sees every record."""
+
+
 def reembed(
-    store: HasEngine,
+    store: Store,
     space: str | None,
     *,
     model: str,
@@ -53,15 +61,16 @@ def reembed(
     function("text", text)
     if progress is not None:
         function("progress", progress)
-    left = [name for name in store.engine.matrix(space=space)[3] if name is not None]
-    _try_space(store, into, model)
-    done = _owners(store, into)
+    everyone = store.everyone()
+    left = [name for name in everyone.engine.matrix(space=space)[3] if name is not None]
+    _try_space(everyone, into, model)
+    done = _owners(everyone, into)
     left = [name for name in left if name not in done]
     added = 0
     for start in range(0, len(left), _EMBED_AT_ONCE):
         names = left[start : start + _EMBED_AT_ONCE]
         for _ in range(_ROUNDS):
-            texts = {record.id: text(record) for record in _living(store, names)}
+            texts = {record.id: text(record) for record in _living(everyone, names)}
             if not texts:
                 break
             with contents:
@@ -69,7 +78,7 @@ def reembed(
             if len(rows) != len(texts):
                 raise refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
             made = _Made(texts, rows, text, into, model)
-            new, names = made.attached_in_time(store)
+            new, names = made.attached_in_time(everyone)
             added += new
             if not names:
                 break
@@ -79,7 +88,7 @@ def reembed(
             progress(min(start + _EMBED_AT_ONCE, len(left)), len(left))
     if default:
         try:
-            use_space(store, into)
+            use_space(everyone, into)
         except UnknownSpace as error:
             raise InvalidArgument(
                 f"default: no record was there to be embedded, so there is no space {into!r} to ask",

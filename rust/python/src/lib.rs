@@ -13,6 +13,7 @@ mod object;
 mod page;
 mod record;
 mod report;
+mod scope;
 mod search;
 mod select;
 mod shape;

@@ -119,7 +119,16 @@ impl Engine {
     #[pyo3(signature = (*, space=None))]
     #[allow(clippy::type_complexity)]
     fn matrix(&self, py: Python<'_>, space: Option<&str>) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
-        let found = self.read(py, |store| store.matrix(space))?;
+        let found = self.read(py, |store| {
+            let mut found = store.matrix(space)?;
+            if !store.sees_all(&self.viewer) {
+                let is_seen = |id: &String| store.get_seen(&self.viewer, id).is_some();
+                for id in &mut found.ids {
+                    *id = id.take().filter(is_seen);
+                }
+            }
+            Ok(found)
+        })?;
         Ok((
             found.path.to_string_lossy().into_owned(),
             found.rows,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chronomemory::{Query, Viewer};
 use pyo3::prelude::*;
 
-use crate::engine::digits_of;
 use crate::enter::enter;
+use crate::scope::digits_of;
 use crate::search;
 use crate::told::{Copied, Single};
 

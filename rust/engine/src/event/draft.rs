@@ -263,6 +263,8 @@ impl RecordWriter<'_> {
         let Draft { text, writer, .. } = &mut *self.draft;
         match &**writer {
             Viewer::Everyone => scope::check(&text[start..]),
+            // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
+            Viewer::Named { .. } if scope::is_own(writer, &text[start..]) => Ok(()),
             Viewer::Named { scope, .. } => scope::stamp(text, start, scope),
         }
     }

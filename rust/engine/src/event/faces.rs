@@ -51,6 +51,15 @@ pub const SEARCH: &str = "search";
 /// The face that says which embeddings there are.
 pub const VECTORS: &str = "vectors";
 
+/// The kind of its records that name rows.
+const ROWS_KIND: &[u8] = b"vector";
+
+/// Whether records of a kind name rows of embeddings. These speak of records of any scope, by their ids: they are for who sees
+/// all of them.
+pub fn is_of_rows(kind: &[u8], is_of_face: bool) -> bool {
+    is_of_face && kind == ROWS_KIND
+}
+
 /// All faces.
 static FACES: [Face; 6] = [
     Face {

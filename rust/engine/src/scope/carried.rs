@@ -40,7 +40,12 @@ impl Carried {
 /// The value of `data["@scope"]` in a canonical record.
 #[inline]
 pub fn carried(record: &[u8]) -> Option<&[u8]> {
-    let data = data_of(record)?;
+    given(data_of(record)?)
+}
+
+/// The value of `@scope` in an object.
+#[inline]
+pub fn given(data: &[u8]) -> Option<&[u8]> {
     members(data)
         .take_while(|(key, _)| *key <= KEY.as_bytes())
         .find(|(key, _)| *key == KEY.as_bytes())

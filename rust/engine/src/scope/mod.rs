@@ -17,4 +17,4 @@ mod viewer;
 
 pub use carried::{Carried, carried, check, replace, stamp};
 pub use names::Scope;
-pub use viewer::{Seen, Viewer};
+pub use viewer::{Seen, Viewer, is_own};

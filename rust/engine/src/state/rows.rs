@@ -91,8 +91,7 @@ impl State {
     /// The record of an id with its moments, if somebody sees it.
     pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
         let slot = self.slot_of(id)?;
-        self.scopes.seen_in(viewer, self.slots[slot as usize].scope)?;
-        Some(self.dated_in(slot))
+        self.is_seen(viewer, slot).then(|| self.dated_in(slot))
     }
 
     /// The record in a slot with its moments.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::catalog::Tally;
 use super::records::State;
 use super::scopes::{Directory, Sight};
+use crate::event::faces::is_of_rows;
 use crate::scope::{Seen, Viewer};
 
 impl State {
@@ -33,8 +34,14 @@ impl State {
     /// The canonical record of an id, if somebody sees it.
     pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
         let slot = self.slot_of(id)?;
-        let seen = self.scopes.seen_in(viewer, self.scope_in(slot));
-        seen.map(|_| self.record_in(slot))
+        self.is_seen(viewer, slot).then(|| self.record_in(slot))
+    }
+
+    /// Whether somebody sees the record in a slot.
+    pub(super) fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
+        let class = self.catalog.class_of(self.slots[slot as usize].class);
+        self.scopes.seen_in(viewer, self.scope_in(slot)).is_some()
+            && (!is_of_rows(&class.kind, class.face) || self.sight(viewer).is_all())
     }
 
     /// How many records of each kind and status somebody sees.
@@ -43,7 +50,11 @@ impl State {
             return self.catalog.tally();
         };
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-        for slot in seen {
+        let is_counted = |slot: &u32| {
+            let class = self.catalog.class_of(self.slots[*slot as usize].class);
+            !is_of_rows(&class.kind, class.face)
+        };
+        for slot in seen.into_iter().filter(is_counted) {
             *counts.entry(self.slots[slot as usize].class).or_default() += 1;
         }
         let tally = counts.into_iter().map(|(class, records)| {

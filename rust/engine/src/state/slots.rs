@@ -7,7 +7,7 @@ use super::query::{Query, wanted};
 use super::records::{NO_CLASS, State};
 use super::scopes::Sight;
 use super::spelling::spelled;
-use crate::event::faces::face_of;
+use crate::event::faces::{face_of, is_of_rows};
 
 /// Which slots a query asks for, to be asked one by one.
 #[derive(Clone, Debug)]
@@ -109,10 +109,15 @@ impl State {
 
     /// A query, ready to be asked of single slots. It is good until the state changes.
     pub fn sieve(&self, query: &Query) -> Sieve {
+        let (wanted, sight) = (wanted(query), self.sight(&query.viewer));
+        let sees_all = sight.is_all();
+        let is_wanted = |kind: &[u8], status: &[u8], face: bool| {
+            wanted(kind, status, face) && (sees_all || !is_of_rows(kind, face))
+        };
         Sieve {
-            classes: self.catalog.accepted(wanted(query)),
+            classes: self.catalog.accepted(is_wanted),
             least: query.min_confidence,
-            sight: self.sight(&query.viewer),
+            sight,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::blocks::{Answer, Ask, Columns, Reach};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
+use crate::event::faces::{VECTORS, face_of};
 use crate::event::line::{Event, Trust};
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
@@ -59,7 +60,14 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn history(&self, viewer: &Viewer, id: &str) -> Result<Vec<Vec<u8>>> {
-        self.read_past(|store| Ok(seen_lines(viewer, store.get(id), store.history(id)?)))
+        self.read_past(|store| {
+            let lines = store.history(id)?;
+            // What names rows of embeddings speaks of records of any scope.
+            if face_of(id.as_bytes()) == Some(VECTORS) && !store.sees_all(viewer) {
+                return Ok(Vec::new());
+            }
+            Ok(seen_lines(viewer, store.get(id), lines))
+        })
     }
 
     /// What was known then.

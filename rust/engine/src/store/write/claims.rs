@@ -34,7 +34,7 @@ pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]
             return Err(moved(id));
         }
         match state.seen_by(writer, id) {
-            None => check_new(writer, change, id)?,
+            None => check_new(writer, change, id, here)?,
             Some(Some(Seen::Own)) => {
                 let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
                 if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
@@ -112,7 +112,7 @@ pub(in crate::store) fn keep_scopes(state: &State, draft: &mut Draft) -> Result<
     Ok(())
 }
 
-fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8]) -> Result<()> {
+fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8], here: Option<&[u8]>) -> Result<()> {
     let Viewer::Named { scope, .. } = &**writer else {
         return Ok(());
     };
@@ -122,6 +122,14 @@ fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8]) -> Result<()> {
             true => Ok(()),
             false => Err(Error::UnknownRecord { id: unspelled(id) }),
         };
+    }
+    if here.is_some_and(|here| here != scope.spelled()) {
+        let (own, given) = (scope.spelled(), here.unwrap_or_default());
+        let (own, given) = (String::from_utf8_lossy(&own), String::from_utf8_lossy(given));
+        return Err(Error::invalid(
+            "data.@scope",
+            format!("must be that of the handle, {own}, got {given}"),
+        ));
     }
     // Ids of this form belong to the scope whose digits they end with, so that nobody can occupy them.
     match marked_digits(id) {
