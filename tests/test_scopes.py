@@ -9,6 +9,7 @@ import pytest
 from chronomemory import (
     ChronoRecord,
     ChronoStore,
+    DepGraph,
     IdTaken,
     InvalidArgument,
     InvalidRecord,
@@ -16,6 +17,7 @@ from chronomemory import (
     Scope,
     UnknownRecord,
     UnknownScope,
+    invalidate,
 )
 from chronomemory.scoped import ScopedStore
 from recovering import chained
@@ -154,9 +156,9 @@ def test_a_name_that_is_none_is_refused(store: ChronoStore, level: str) -> None:
         assert str(refused.value) == (
             f"{level}: non-empty text expected, got {shown}; leave it out for what is shared"
         )
-    for wrong in ("a\nb", "a\u0085b", "a\u2028b", "x" * 257):
+    for wrong in ("a\nb", "a\u0085b", "a\u2028b", "a\ud800", "x" * 257):
         with pytest.raises(InvalidArgument, match=level):
-            store.scoped(**{level: wrong}).query()
+            store.scoped(**{level: wrong})
 
 
 def test_without_names_only_own_is_nothing(store: ChronoStore) -> None:
@@ -170,6 +172,8 @@ def test_what_is_made_carries_the_scope(store: ChronoStore) -> None:
     ann.upsert_many([{"id": f"B-{n}", "data": {"0": n, "z": n}} for n in range(700)])
     record = store.everyone().get("A")
     assert record is not None and record.data == {"@scope": {"session": "s1", "user": "ann"}, "a": 1}
+    assert record.scope == ann.scope == Scope(user="ann", session="s1")
+    assert ChronoRecord(id="x").scope == Scope() and ChronoRecord(id="x", data={"@scope": 1}).scope is None
     many = [store.everyone().get(f"B-{n}") for n in range(700)]
     assert all(one is not None and one.data["@scope"] == {"session": "s1", "user": "ann"} for one in many)
     assert store.chain_valid()
@@ -288,7 +292,7 @@ def test_embeddings_are_of_their_records_scope(store: ChronoStore) -> None:
     assert [hit.record.id for hit in bob.search(vector=[1.0, 0.0])] == ["B", "S"]
     assert [near.record_id for near in store.nearest([1.0, 0.0], k=5)] == ["S"]
     assert bob.embedding("A") is None and ann.embedding("A") is not None
-    for name, refusal in (("B", UnknownRecord), ("S", OutOfScope), ("NOBODY", InvalidRecord)):
+    for name, refusal in (("B", UnknownRecord), ("S", OutOfScope), ("NOBODY", UnknownRecord)):
         with pytest.raises(refusal):
             ann.attach(name, [0.5, 0.5])
     with pytest.raises(OutOfScope):
@@ -366,3 +370,18 @@ def test_all_are_embedded_again(store: ChronoStore) -> None:
     )
     assert embedded == 2
     assert {near.record_id for near in ann.nearest([0.5, 0.5], k=5)} == {"S", "A"}
+
+
+def test_ids_that_the_library_makes_are_of_the_scope(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    store.upsert_many([{"id": "S1"}, {"id": "S2"}])
+    for handle in (ann, bob, store):
+        edge = DepGraph(handle).add_edge("S1", "S2", "depends_on")  # type: ignore[arg-type]
+        assert [one.edge_type for one in [edge]] == ["depends_on"]
+        own = [record.id for record in handle.query(kind="edge") if handle.engine.are_own([record.id])[0]]
+        assert len(own) == 1
+    ann.upsert({"id": "A"})
+    report = invalidate("A", "it was false", ann)  # type: ignore[arg-type]
+    assert report.affected_ids == ["A"]
+    assert store.invalidate("S2", "it was false").affected_ids == ["S2", "S1"]
+    assert {record.kind for record in bob.query(status="")} >= {"rollback_event"}

@@ -36,7 +36,8 @@ from chronomemory.errors import (
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport, invalidate
-from chronomemory.scoped import Scope, ScopedStore
+from chronomemory.scope import Scope
+from chronomemory.scoped import ScopedStore
 from chronomemory.search import Hit
 from chronomemory.store import ChronoStore, open_store
 from chronomemory.types import VerifyReport

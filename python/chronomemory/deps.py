@@ -216,7 +216,7 @@ def _place(edge: DependencyEdge, look: Look) -> tuple[str, bool]:
     The first to come has it; the next one takes it with ``-2``, and so on, never overwriting.
     """
     free: str | None = None
-    for candidate in _ids_for(edge):
+    for candidate in map(look.own_id, _ids_for(edge)):
         record = look.get(candidate)
         if record is None:
             break

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from chronomemory.scope import Scope
+
 __all__ = ["INFRASTRUCTURE_KINDS", "RAG_CONFIDENCE", "ChronoRecord", "words"]
 
 #: A belief below this never reaches a prompt.
@@ -124,6 +126,11 @@ class ChronoRecord(_Told):
     def from_dict(cls, fields: Mapping[str, Any]) -> ChronoRecord:
         """Make a record of a mapping: unknown keys are ignored, missing ones defaulted."""
         return cls(**{name: _fresh(fields[name]) for name in _FIELDS if name in fields})
+
+    @property
+    def scope(self) -> Scope | None:
+        """Whose it is: the names that it carries, none for what all share, None for what is no scope."""
+        return Scope.carried_by(self.data)
 
     def passes_rag_filter(self) -> bool:
         """Say whether this may be put into a prompt: active, and believed enough."""

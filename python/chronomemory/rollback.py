@@ -110,7 +110,7 @@ def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatu
 def _free_id(look: Look, target_id: str, taken: set[str]) -> str:
     """Return where the report goes: over an earlier one, never over a record that is none."""
     first = f"ROLLBACK-{target_id}"
-    for name in chain([first], (f"{first}-{number}" for number in count(2))):
+    for name in map(look.own_id, chain([first], (f"{first}-{number}" for number in count(2)))):
         known = look.get(name)
         if name not in taken and (known is None or known.kind == _REPORT):
             return name

@@ -7,51 +7,16 @@ names given to a handle may read what is written under them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn, Protocol
+from dataclasses import dataclass
+from typing import Final, NoReturn, Protocol
 
 from chronomemory._core import Engine
 from chronomemory.errors import InvalidArgument
-from chronomemory.face.arguments import flag, string, word
+from chronomemory.face.arguments import flag, string
 from chronomemory.records import Records
+from chronomemory.scope import Scope
 
-__all__ = ["NOT_GIVEN", "Everyone", "Scope", "ScopeCount", "ScopedStore"]
-
-_LEVELS = ("user", "agent", "session")
-
-#: Stands for a name that was left out: ``None`` and ``""`` are mistakes that would widen what is seen.
-NOT_GIVEN: Final[Any] = type("NotGiven", (), {"__repr__": lambda _: "<not given>"})()
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Some of three names; without any of them it is what all share."""
-
-    user: str | None = None
-    agent: str | None = None
-    session: str | None = None
-
-    @classmethod
-    def of(cls, *, user: str = NOT_GIVEN, agent: str = NOT_GIVEN, session: str = NOT_GIVEN) -> Scope:
-        """Return the scope of the names that were given."""
-        given = zip(_LEVELS, (user, agent, session), strict=True)
-        return cls(**{level: _name(level, name) for level, name in given if name is not NOT_GIVEN})
-
-    @property
-    def names(self) -> tuple[str | None, str | None, str | None]:
-        """Its user, agent and session."""
-        return self.user, self.agent, self.session
-
-    def to_dict(self) -> dict[str, str]:
-        """Return what a record carries as ``data["@scope"]``."""
-        return {level: name for level, name in zip(_LEVELS, self.names, strict=True) if name is not None}
-
-    def without(self, level: str) -> Scope:
-        """Return the scope without one of its names."""
-        return replace(self, **{word("level", level, _LEVELS): None})
-
-    def __str__(self) -> str:
-        return ", ".join(f"{level}={name}" for level, name in self.to_dict().items()) or "what is shared"
+__all__ = ["Everyone", "ScopeCount", "ScopedStore"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +77,18 @@ class ScopedStore(_Handle):
 
     def __init__(self, store: Opener, scope: Scope, *, shared: bool = True) -> None:
         super().__init__(store)
-        self.scope: Final = scope
+        self._scope = scope
         self.shared: Final = flag("shared", shared)
         if not self.shared and scope == Scope():
             raise InvalidArgument("shared: must be True without names: nothing would be seen", field="shared")
 
     def _view(self, engine: Engine) -> Engine:
         return engine.scoped(*self.scope.names, shared=self.shared)
+
+    @property
+    def scope(self) -> Scope:
+        """The names that were given."""
+        return self._scope
 
     @property
     def known(self) -> bool:
@@ -146,13 +116,3 @@ class Everyone(_Handle):
 
     def __repr__(self) -> str:
         return "<Everyone>"
-
-
-def _name(level: str, name: object) -> str:
-    """Return a name if it can be one; what is wrong with its letters the engine says."""
-    if not isinstance(name, str) or not name:
-        given = repr(name) if name is None or isinstance(name, str) else type(name).__name__
-        raise InvalidArgument(
-            f"{level}: non-empty text expected, got {given}; leave it out for what is shared", field=level
-        )
-    return name

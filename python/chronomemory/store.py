@@ -23,6 +23,7 @@ from chronomemory.face.arguments import (
     finite,
     flag,
     function_or_none,
+    must,
     path,
     word,
 )
@@ -32,7 +33,8 @@ from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
 from chronomemory.rollback import RollbackReport, invalidate
-from chronomemory.scoped import NOT_GIVEN, Everyone, Scope, ScopeCount, ScopedStore
+from chronomemory.scope import NOT_GIVEN, Scope
+from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
@@ -183,7 +185,7 @@ class ChronoStore(Records):
         only own records are seen, and they must carry every name given.
         """
         handle = ScopedStore(self, Scope.of(user=user, agent=agent, session=session), shared=shared)
-        if must_exist and not handle.known:
+        if flag("must_exist", must_exist) and not handle.known:
             raise UnknownScope(f"nothing was ever written for {handle.scope}")
         return handle
 
@@ -197,6 +199,8 @@ class ChronoStore(Records):
 
     def scopes(self, *, after: Scope | None = None, limit: int = 1000) -> list[ScopeCount]:
         """Return the scopes that records carry, in their order, each with the number of its records."""
+        if after is not None and not isinstance(after, Scope):
+            raise must("after", "be a Scope", after)
         names = None if after is None else after.names
         listed = self.engine.scopes(names, limit=count("limit", limit))
         return [ScopeCount(Scope(*each), records) for *each, records in listed]

@@ -44,6 +44,11 @@ class Look:
         self._since = self._engine.bookmark()
         self._read: set[str] = set()
 
+    def own_id(self, name: str) -> str:
+        """Return an id that no other scope can take; without a scope it is the name."""
+        digits = self._engine.scope_digits()
+        return f"{name}@{digits}" if digits else name
+
     def get(self, record_id: str) -> ChronoRecord | None:
         """Return a record, a tombstoned one too, or None; it must stay so until the change is written."""
         found = self._engine.get(record_id)

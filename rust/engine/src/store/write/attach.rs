@@ -100,9 +100,10 @@ impl Store {
                 .vectors
                 .bound_for(&self.state, is_log_damaged, attachment, depth, &mut space)?;
             let is_there = |id: &[u8]| coming.get(id).copied();
-            attachment.ids.check(&self.state, is_there, self.options.threads)?;
+            // First whose they are: of what somebody does not see nothing is told, not even that it is deleted.
             let ids = attachment.ids.spelled(0..attachment.ids.len());
             check_owned(&self.state, changes.writer(), ids.filter(|id| !coming.contains_key(id)))?;
+            attachment.ids.check(&self.state, is_there, self.options.threads)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
                 let what = format!(
                     "the space {:?} would have 2^32 rows, and a space holds fewer",
