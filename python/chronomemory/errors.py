@@ -140,11 +140,20 @@ class InvalidArgument(ChronoError, ValueError):
     usual_recovery = "Correct the argument and call again."
 
     def __init__(
-        self, message: str = "", *, field: str | None = None, path: str | None = None, recovery: str = ""
+        self,
+        message: str = "",
+        *,
+        field: str | None = None,
+        path: str | None = None,
+        id: str | None = None,
+        recovery: str = "",
     ) -> None:
         super().__init__(message, recovery=recovery)
         self.field = field
         self.path = field if path is None else path
+        #: Which record it is about, and which row of a batch, if that is known.
+        self.id = id
+        self.row: int | None = None
 
 
 class InvalidRecord(InvalidArgument):
@@ -155,44 +164,17 @@ class InvalidRecord(InvalidArgument):
 
     usual_recovery = "Correct the value and write it again."
 
-    row: int | None = None
-    id: str | None = None
-
 
 class IdTaken(InvalidRecord):
     """The id belongs to a record that this handle does not see; nothing was written."""
 
-    usual_recovery = "Use handle.id(name), or leave the id out."
-
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        id: str | None = None,
-        field: str | None = "id",
-        path: str | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, field=field, path=path, recovery=recovery)
-        self.id = id
+    usual_recovery = "Use handle.id(name): no other scope can take such an id."
 
 
 class OutOfScope(InvalidArgument):
     """The record is wider than this handle: it is read, and not changed; nothing was written."""
 
     usual_recovery = "Change it through a handle of the scope that it carries."
-
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        id: str | None = None,
-        field: str | None = "id",
-        path: str | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, field=field, path=path, recovery=recovery)
-        self.id = id
 
 
 class Conflict(ChronoError):

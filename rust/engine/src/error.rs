@@ -111,7 +111,7 @@ pub enum Error {
         reason: String,
     },
     /// The id belongs to a record that the caller does not see; nothing was written.
-    #[error("id {id:?}: taken in this store; use handle.id({id:?}), or leave the id out")]
+    #[error("id {id:?}: taken in this store; use handle.id({id:?})")]
     IdTaken {
         /// The id.
         id: String,

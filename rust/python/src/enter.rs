@@ -125,12 +125,12 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             details.set_item("recovery", instead)
         }),
         Error::Unsupported { recovery, .. } => plain(py, "FormatUnsupported", &message, recovery),
-        Error::IdTaken { id } => of_record(
+        Error::IdTaken { id } => of_id(
             py,
             "IdTaken",
             &id,
             &message,
-            "Use handle.id(name), or leave the id out.",
+            "Use handle.id(name): no other scope can take such an id.",
         ),
         Error::UnknownRecord { id } => of_record(
             py,
@@ -139,7 +139,7 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             &message,
             "Look the id up with query() or search(), or write the record first.",
         ),
-        Error::OutOfScope { id } => of_record(
+        Error::OutOfScope { id } => of_id(
             py,
             "OutOfScope",
             &id,
@@ -256,6 +256,14 @@ pub fn as_argument(py: Python<'_>, fault: PyErr) -> PyErr {
         Ok(Some(argument)) => to_python(py, argument),
         _ => fault,
     }
+}
+
+fn of_id(py: Python<'_>, name: &str, id: &str, message: &str, recovery: &str) -> PyResult<PyErr> {
+    raise(py, name, message, |details| {
+        details.set_item("field", "id")?;
+        details.set_item("id", id)?;
+        details.set_item("recovery", recovery)
+    })
 }
 
 fn of_record(py: Python<'_>, name: &str, id: &str, message: &str, recovery: &str) -> PyResult<PyErr> {

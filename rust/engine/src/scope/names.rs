@@ -190,14 +190,6 @@ impl Scope {
         let names = one.names();
         (Self::of(names) == one && Self::new(names).is_ok()).then_some(one)
     }
-
-    /// The same without a name.
-    #[must_use]
-    pub fn without(&self, level: usize) -> Self {
-        let mut names = self.names();
-        names[level] = None;
-        Self::of(names)
-    }
 }
 
 #[cfg(test)]

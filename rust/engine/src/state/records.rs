@@ -190,19 +190,12 @@ impl State {
     }
 
     fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
-        self.changed(number);
+        self.changes.note(number, self.slots.len());
         self.moments.speak(number, stamp);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self
             .timeline
             .push(known.offset, known.seq, Some((number, slot.last_event)));
-    }
-
-    /// Notes that what a slot holds has changed.
-    pub(super) fn changed(&mut self, number: u32) {
-        self.changes.note(number, self.slots.len());
-        self.scopes
-            .touch(self.slots[number as usize].scope, self.changes.count());
     }
 
     fn hash(&self, id: &[u8]) -> u32 {
@@ -281,7 +274,6 @@ impl State {
         }
         // Nobody here gives a record another scope; a line of another tool may.
         if old.scope != new.scope {
-            self.scopes.touch(old.scope, self.changes.count() + 1);
             self.scopes.remove(old.scope, number);
             self.scopes.add(new.scope, number);
         }

@@ -32,8 +32,6 @@ struct Members {
     scope: Carried,
     /// The slots that carry it, ascending.
     slots: Vec<u32>,
-    /// How many changes there were when one of them changed last.
-    changed: usize,
 }
 
 impl Members {
@@ -41,7 +39,6 @@ impl Members {
         Self {
             scope,
             slots: Vec::new(),
-            changed: 0,
         }
     }
 }
@@ -127,12 +124,6 @@ impl Directory {
         }
     }
 
-    /// Notes that something in a scope changed, and how many changes there were by then.
-    #[inline]
-    pub(super) fn touch(&mut self, scope: u32, changes: usize) {
-        self.members[scope as usize].changed = changes;
-    }
-
     /// Asks for memory for so many records more, whosever they are.
     pub(super) fn make_room(&mut self, records: usize) -> Result<(), Refused> {
         Ok(self.members[SHARED as usize].slots.try_reserve(records)?)
@@ -141,18 +132,6 @@ impl Directory {
     /// The slots of the records of a scope, ascending.
     pub fn slots(&self, scope: u32) -> &[u32] {
         self.members.get(scope as usize).map_or(&[], |members| &members.slots)
-    }
-
-    /// How many changes there were when something changed that is seen.
-    pub fn changed(&self, sight: &Sight) -> usize {
-        let of = |members: &Members| members.changed;
-        match sight.scopes() {
-            None => self.members.iter().map(of).max().unwrap_or(0),
-            Some(scopes) => {
-                let members = scopes.filter_map(|scope| self.members.get(scope as usize));
-                members.map(of).max().unwrap_or(0)
-            }
-        }
     }
 
     /// The slots of all scopes that are seen, ascending; `None` if everything is.

@@ -171,13 +171,6 @@ impl Question<'_> {
         self.index.slot_of(doc)
     }
 
-    /// Whether the asker sees a document, whatever else is asked for.
-    pub fn sees(&self, doc: u32) -> bool {
-        let (_, own) = self.index.part_of(doc);
-        let part = usize::from(doc >= self.index.sealed.len() as u32);
-        self.sieves[part].sections.contains(own)
-    }
-
     /// How many documents are seen, the dead included; `None` if all are.
     pub fn seen_count(&self) -> Option<usize> {
         let parts = self.index.parts();

@@ -1,5 +1,6 @@
 //! Which words are left in a line that cannot be read any more?
 
+use crate::event::parts::end_of_object;
 use crate::json::{self, Value};
 use crate::state::unspelled;
 
@@ -76,22 +77,7 @@ fn behind_spaces(line: &[u8], from: usize) -> usize {
 
 /// The object that begins at a place, if it ends.
 pub(super) fn object_at(line: &[u8], at: usize) -> Option<&[u8]> {
-    let (mut depth, mut end) = (0, at);
-    loop {
-        match line.get(end)? {
-            b'"' => {
-                end = json::end_of_string(line, end)?;
-                continue;
-            }
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            _ => {}
-        }
-        end += 1;
-        if depth <= 0 {
-            return Some(&line[at..end]);
-        }
-    }
+    end_of_object(line, at).map(|end| &line[at..end])
 }
 
 /// How many containers are open at each key, counted from the beginning and from the end: before the damage the one is

@@ -51,7 +51,7 @@ impl RowFilter {
 }
 
 /// Whoever sees less than this share of the rows is asked by what is seen.
-const FEW_SEEN: usize = 16;
+pub(in crate::store) const FEW_SEEN: usize = 16;
 
 /// What was asked: who asks, the file of the rows, kind, status, confidence.
 type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64);

@@ -16,7 +16,7 @@ use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::index::BLOCK_ROWS;
 use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
-use crate::store::vectors::rows::filter::RowFilter;
+use crate::store::vectors::rows::filter::{FEW_SEEN, RowFilter};
 use crate::text;
 use crate::vector::score::Scorer;
 use crate::vector::{Cpu, Rows};
@@ -25,8 +25,6 @@ use crate::vector::{Cpu, Rows};
 const MOST_NARROWED: usize = 8;
 /// So many changes are followed.
 const MOST_CHANGES: usize = 4096;
-/// Whoever sees less than this share of the rows is asked by what is seen.
-const FEW_SEEN: usize = 16;
 
 /// All living rows of a space, taken along for one search.
 pub(in crate::store) struct Nearby {
