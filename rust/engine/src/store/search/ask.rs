@@ -32,7 +32,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, life, nearby, prepared) = shared.read(|store| {
+        let (filter, life, seen, nearby, prepared) = shared.read(|store| {
             let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
             let changes = store.state.changes();
@@ -48,7 +48,13 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             };
             let condition = search.condition.as_ref();
             let prepared = condition.map(|condition| prepare(&store.state, &store.field_indexes, condition));
-            Ok((filter, changes.life().same(), nearby, prepared.transpose()?))
+            Ok((
+                filter,
+                changes.life().same(),
+                changes.count(),
+                nearby,
+                prepared.transpose()?,
+            ))
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
@@ -75,7 +81,8 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         let asker = Asker {
             ask: &ask,
             verdicts: verdicts.as_ref(),
-            known_changes: kept.changes,
+            // Others may have brought the index further since the first record was judged.
+            known_changes: kept.changes.min(seen),
             begins_anew: tries < MOST_TRIES,
         };
         if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &asker) {
