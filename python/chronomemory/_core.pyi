@@ -221,7 +221,7 @@ class Engine:
         since: tuple[str, int],
         read: list[str],
         attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
-    ) -> WalEvent | None:
+    ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
 
         Attachments are ids, their rows, space and model: embeddings of records that are there or come with
@@ -294,16 +294,27 @@ class Engine:
         """For each of these blocks, those that it is becoming linked with."""
     def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]:
         """The unresolved contradictions of these blocks."""
-    def block_records(self, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
+    def block_records(
+        self, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
-    def block_count(self, kind: str, status: str) -> int:
+    def block_count(self, kind: str, status: str, *, own: bool = False) -> int:
         """How many of them there are."""
     def block_record(self, record_id: str) -> ChronoRecord | None:
         """A record, unless it has an id of this face and the face would not have written it."""
-    def records_at_once(self, ids: list[str]) -> tuple[str, list[ChronoRecord | None]]:
-        """The head of the log and these records as of it, without what no verb of their face can use."""
+    def records_at_once(self, ids: list[str]) -> tuple[Edition, list[ChronoRecord | None]]:
+        """What is seen now, and these records of it, without what no verb of their face can use."""
+    def edition(self) -> Edition:
+        """What is seen now."""
     def block_misfits(self) -> list[tuple[str, str, str]]:
         """What the face would not have written: id, field, reason."""
+
+@final
+class Edition:
+    """What somebody saw at a moment: two of these are equal if none of it changed in between."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
 
 @final
 class Told:

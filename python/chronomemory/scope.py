@@ -5,21 +5,26 @@ A *scope* is some of three names: user, agent, session. Who sees what is decided
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Final
 
+from chronomemory._core import canonical_json
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
 
-__all__ = ["NOT_GIVEN", "Scope"]
+__all__ = ["NOT_GIVEN", "Scope", "carrying"]
 
 #: How long a name may be, and what may not stand in it.
 _MOST_BYTES = 256
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
 
 _LEVELS = ("user", "agent", "session")
+#: How many digits stand for a scope in ids.
+_DIGITS = 16
 
 #: Stands for a name that was left out: ``None`` and ``""`` are mistakes that would widen what is seen.
 NOT_GIVEN: Final[Any] = type("NotGiven", (), {"__repr__": lambda _: "<not given>"})()
@@ -63,8 +68,57 @@ class Scope:
         """Return the scope without one of its names."""
         return replace(self, **{word("level", level, _LEVELS): None})
 
+    @property
+    def spelled(self) -> bytes:
+        """What a record carries, as canonical JSON."""
+        return canonical_json(self.to_dict())
+
+    @property
+    def digits(self) -> str:
+        """The digits that stand for it in ids; nothing for what is shared.
+
+        >>> Scope(user="ann").digits, Scope().digits
+        ('574747fc19acac80', '')
+        """
+        return hashlib.sha256(self.spelled).hexdigest()[:_DIGITS] if self.to_dict() else ""
+
+    @property
+    def of_owner(self) -> Scope:
+        """Only the name that owns: the user, else the agent, else the session."""
+        return Scope(**dict(list(self.to_dict().items())[:1]))
+
+    @property
+    def of_clock(self) -> Scope:
+        """The scope whose clock runs for it: without its session, unless that is all it has."""
+        return self if (self.user, self.agent) == (None, None) else replace(self, session=None)
+
+    def joined(self, other: Scope) -> Scope:
+        """Return what joins things of two scopes: the names of both, without a level on which they differ.
+
+        >>> Scope(user="ann", session="s1").joined(Scope(user="ann", agent="a", session="s2"))
+        Scope(user='ann', agent='a', session=None)
+        """
+        named = ({one, another} - {None} for one, another in zip(self.names, other.names, strict=True))
+        return Scope(*(names.pop() if len(names) == 1 else None for names in named))
+
+    def narrowest_first(self) -> list[Scope]:
+        """Return the scopes that are made of some of its names: itself first, what is shared last.
+
+        >>> [str(scope) for scope in Scope(user="ann", session="s1").narrowest_first()]
+        ['user=ann, session=s1', 'user=ann', 'session=s1', 'what is shared']
+        """
+        names = list(self.to_dict().items())
+        return [
+            Scope(**dict(some)) for size in range(len(names), -1, -1) for some in combinations(names, size)
+        ]
+
     def __str__(self) -> str:
         return ", ".join(f"{level}={name}" for level, name in self.to_dict().items()) or "what is shared"
+
+
+def carrying(scope: Scope, data: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record says, with its scope if it has names."""
+    return {"@scope": scope.to_dict(), **data} if scope.to_dict() else data
 
 
 def _name(level: str, name: object) -> str:

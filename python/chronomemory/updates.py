@@ -57,13 +57,13 @@ class Look:
 
     def write(self, *changes: tuple[str, Any], face: str | None = None) -> WalEvent:
         """Write changes as one atomic batch, each a verb and what it takes; return the last event."""
-        event = self._engine.write_unless_changed(changes, face, self._since, list(self._read))
-        if event is None:
+        written = self._engine.write_unless_changed(changes, face, self._since, list(self._read))
+        if written is None:
             raise WriteConflict(
                 "another writer changed what this change was made from; nothing was written",
                 recovery="Do it again: it will see what the other one wrote.",
             )
-        return event
+        return written[0]
 
     def upsert(self, records: Sequence[ChronoRecord | Mapping[str, Any]]) -> WalEvent:
         """Write records as one atomic batch; return the last event."""

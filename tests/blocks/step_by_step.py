@@ -17,6 +17,7 @@ from chronomemory.blocks.storage.forming import FORMING, _names, _promise, formi
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
 
 MOST_OF_A_BLOCK = 20
 LINKED_BLOCKS = 20
@@ -76,7 +77,7 @@ def join(conn: Connection, one: str, other: str, weight: float, *, hours: float)
     pair = Edge.canonical(one, other)
     known = conn.record(edge_key(*pair))
     if known is None or known.status == FORMING:
-        conn.put(new_edge(*pair, weight, last_active_hours=hours))
+        conn.put(new_edge(*pair, weight, scope=Scope(), last_active_hours=hours))
         return
     held = known.data["weight"]
     data = {
@@ -111,13 +112,13 @@ def _form(
     if session_id in sessions:
         return
     if known is not None and len(sessions) + 1 >= CO_RETRIEVAL_SESSIONS:
-        conn.put(new_edge(*pair, CO_RETRIEVAL_WEIGHT, last_active_hours=hours))
+        conn.put(new_edge(*pair, CO_RETRIEVAL_WEIGHT, scope=Scope(), last_active_hours=hours))
         room.left(known)
     elif known is not None:
         conn.patch(known.id, {"data": {"sessions": {session_id: True}, "last_active_hours": hours}})
         room.taken(conn.record(known.id) or known)
     elif room.make(pair):
-        forming = new_edge(*pair, 0.0, last_active_hours=hours)
+        forming = new_edge(*pair, 0.0, scope=Scope(), last_active_hours=hours)
         forming.status = FORMING
         forming.data["sessions"] = {session_id: True}
         conn.put(forming)

@@ -26,6 +26,7 @@ VERBS: dict[str, Callable[[Memory], Any]] = {
     "ConnectResult": lambda m: m.connect(*two(m), "supports", note="why"),
     "DisconnectResult": lambda m: m.disconnect(*two(m)),
     "ForgetResult": lambda m: m.forget(two(m)[0]),
+    "KeepResult": lambda m: m.keep(two(m)),
     "ScoredBlock": lambda m: (two(m), m.recall("about 0"))[1][0],
     "FrameResult": lambda m: (two(m), m.frame("attention", "about 0", token_budget=1))[1],
     "Dropped": lambda m: (two(m), m.frame("attention", "about 0", token_budget=1))[1].dropped[0],

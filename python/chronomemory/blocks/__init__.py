@@ -14,6 +14,7 @@ from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.life.consolidation import ConsolidateResult, DreamResult
 from chronomemory.blocks.life.curation import CurateResult
 from chronomemory.blocks.life.documents import LearnDocumentResult
+from chronomemory.blocks.life.keeping import KeepResult
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult
 from chronomemory.blocks.life.outcomes import OutcomeResult
 from chronomemory.blocks.memory import Memory, MemoryStatus
@@ -91,6 +92,7 @@ __all__ = [
     "FrameFilters",
     "FrameResult",
     "IntegrityError",
+    "KeepResult",
     "LearnDocumentResult",
     "LearnResult",
     "Memory",

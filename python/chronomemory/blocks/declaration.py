@@ -19,13 +19,15 @@ class _Reader:
         """Return a record, a tombstoned one too, or None."""
         return engine.block_record(record_id)
 
-    def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
-        """Return the records of a kind and of a status, or of any, in insertion order."""
-        return engine.block_records(kind, status, limit)
+    def records(
+        self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order; own ones, or all."""
+        return engine.block_records(kind, status, limit, own=own)
 
-    def count(self, engine: Engine, kind: str, status: str) -> int:
+    def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
         """Return how many there are."""
-        return engine.block_count(kind, status)
+        return engine.block_count(kind, status, own=own)
 
 
 BLOCKS = Face(

@@ -7,6 +7,7 @@ from typing import Any
 
 from chronomemory.blocks.declaration import BLOCKS
 from chronomemory.face.handle import Handle, open_handle, open_test_handle
+from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 
 __all__ = ["Blocks", "create_engine", "create_test_engine", "open_blocks", "open_test_blocks"]
@@ -27,9 +28,23 @@ class Blocks(Handle):
     face = BLOCKS
 
 
-def open_blocks(place: str | os.PathLike[str] | ChronoStore, *, echo: bool = False, **options: Any) -> Blocks:
-    """Open the blocks of a project folder or of a store; the options are those of ``ChronoStore``."""
-    return open_handle(Blocks, place, echo=echo, **options)
+def open_blocks(
+    place: str | os.PathLike[str] | ChronoStore,
+    *,
+    echo: bool = False,
+    user: str = NOT_GIVEN,
+    agent: str = NOT_GIVEN,
+    session: str = NOT_GIVEN,
+    shared: bool = True,
+    **options: Any,
+) -> Blocks:
+    """Open the blocks of a project folder or of a store; the options are those of ``ChronoStore``.
+
+    Names are those of ``ChronoStore.scoped``: what is theirs is seen and what is wider, and what is made is
+    theirs.
+    """
+    scope = Scope.of(user=user, agent=agent, session=session)
+    return open_handle(Blocks, place, echo=echo, scope=scope, shared=shared, **options)
 
 
 def open_test_blocks() -> Blocks:

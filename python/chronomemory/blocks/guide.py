@@ -143,6 +143,15 @@ _CARDS = {
         "to learn the same again brings it back as new",
         "memory.forget(block_id)",
     ),
+    "keep": _Card(
+        "takes blocks of a session over into what outlives it",
+        "something that was learned under a session should be known in the next one",
+        "without a session in the memory's name: nothing ends there",
+        "one batch of events; no model is asked",
+        "KeepResult: kept, each old id with the new one",
+        "nothing",
+        "memory.keep([block_id])",
+    ),
     "curate": _Card(
         "archives what has faded, weakens old links, and drops those that never came to be",
         "once in a while; dream() does it too",

@@ -6,8 +6,12 @@ Every id of this face begins with one of its prefixes, and the kind of a record 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from chronomemory.blocks.types import Edge
+from chronomemory.scope import Scope
 
 __all__ = [
     "BLOCK",
@@ -18,11 +22,13 @@ __all__ = [
     "FRAME",
     "SESSION",
     "block_key",
+    "called",
     "config_key",
     "content_hash",
     "contradiction_key",
     "edge_key",
     "frame_key",
+    "looks_scoped",
     "plain_id",
     "session_key",
 ]
@@ -36,16 +42,24 @@ FRAME = "frame"
 SESSION = "session"
 CONFIG = "config"
 
-_HASH_DIGITS = 16
+_HASH_DIGITS, _SCOPED_DIGITS = 16, 32
+_SCOPED_NAME = re.compile("[0-9a-f]{16}:")
+#: Of no scope.
+_SHARED = Scope()
 
 
-def content_hash(content: str) -> str:
-    """Return the id of a content: regardless of case and of white space around it.
+def content_hash(content: str, scope: Scope = _SHARED) -> str:
+    """Return the id of a content in a scope: regardless of case and of white space around it.
 
     >>> content_hash("  Water is wet\\n") == content_hash("water is WET")
     True
+    >>> content_hash("Water is wet", Scope(user="ann")) == content_hash("Water is wet", Scope(user="bob"))
+    False
     """
-    return hashlib.sha256(content.strip().lower().encode("utf-8")).hexdigest()[:_HASH_DIGITS]
+    text = content.strip().lower().encode("utf-8")
+    if scope == _SHARED:
+        return hashlib.sha256(text).hexdigest()[:_HASH_DIGITS]
+    return hashlib.sha256(scope.spelled + b"\n" + text).hexdigest()[:_SCOPED_DIGITS]
 
 
 def block_key(block_id: str) -> str:
@@ -63,9 +77,9 @@ def contradiction_key(block_a_id: str, block_b_id: str) -> str:
     return _pair_key(CONTRADICTION, block_a_id, block_b_id)
 
 
-def frame_key(name: str) -> str:
-    """Return the record id of a frame."""
-    return f"{FRAME}:{name}"
+def frame_key(name: str, scope: Scope = _SHARED) -> str:
+    """Return the record id of a frame of a scope."""
+    return _scoped_key(FRAME, name, scope)
 
 
 def session_key(session_id: str) -> str:
@@ -73,9 +87,24 @@ def session_key(session_id: str) -> str:
     return f"{SESSION}:{session_id}"
 
 
-def config_key(key: str) -> str:
-    """Return the record id of a setting."""
-    return f"{CONFIG}:{key}"
+def config_key(key: str, scope: Scope = _SHARED) -> str:
+    """Return the record id of a setting of a scope."""
+    return _scoped_key(CONFIG, key, scope)
+
+
+def called(record_id: str, data: Mapping[str, Any]) -> str:
+    """Return what a frame or a setting is called in its scope."""
+    name, scope = plain_id(record_id), Scope.carried_by(data)
+    return name.removeprefix(f"{scope.digits}:") if scope else name
+
+
+def looks_scoped(name: str) -> bool:
+    """Say whether a name looks like one of a scope: nobody else may take it."""
+    return _SCOPED_NAME.match(name) is not None
+
+
+def _scoped_key(kind: str, name: str, scope: Scope) -> str:
+    return f"{kind}:{scope.digits}:{name}" if scope != _SHARED else f"{kind}:{name}"
 
 
 def plain_id(record_id: str) -> str:

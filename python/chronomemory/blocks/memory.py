@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from chronomemory.blocks.configuration import Config, Place, configured
-from chronomemory.blocks.engine import Blocks, open_blocks
+from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.guide import guide
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, TokenCounter
 from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult
 from chronomemory.blocks.life.curation import CurateResult, curate
 from chronomemory.blocks.life.documents import CHUNK_WORDS, Chunker, LearnDocumentResult, chunks
+from chronomemory.blocks.life.keeping import KeepResult, chosen_to_keep, keep
 from chronomemory.blocks.life.learning import DUPLICATE, EDITED, drafted, edit, forget, learn
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
 from chronomemory.blocks.life.outcomes import OutcomeResult, heard_of, tell_outcome
@@ -22,19 +23,39 @@ from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.survey import MemoryStatus, listed, survey
 from chronomemory.blocks.types import BlockStatus, ForgetResult, LearnResult
 from chronomemory.embedders import Embedder
+from chronomemory.errors import InvalidArgument
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import count, flag, string
 from chronomemory.face.batch import Connection
+from chronomemory.face.handle import open_handle
 from chronomemory.face.models import KeptAnswers
 from chronomemory.face.moments import Seconds
+from chronomemory.scope import NOT_GIVEN, Scope
+from chronomemory.where import Where
 
 __all__ = ["Memory", "MemoryStatus"]
 
 Own = TypeVar("Own", bound="Memory")
 
 
+def _opened(place: Place, scope: Scope, *, shared: bool) -> Blocks:
+    """Return blocks for some names; those that are open already have theirs."""
+    if not isinstance(place, Blocks):
+        return open_handle(Blocks, place, scope=scope, shared=shared)
+    if scope.to_dict() or not shared:
+        raise InvalidArgument(
+            f"user: these blocks are open for {place.scope} already",
+            field="user",
+            recovery="Give the folder, or the store, instead of blocks that are open.",
+        )
+    return place
+
+
 class Memory(Finding):
     """A memory that works without any model or network; the asynchronous twin is ``MemorySystem``.
+
+    With names it is the memory of a user, an agent, a session, or of several together: it sees what is theirs
+    and what is wider, and what it learns is theirs. Without names it is what all share.
 
     >>> import tempfile
     >>> with Memory(tempfile.mkdtemp()) as memory:
@@ -47,6 +68,10 @@ class Memory(Finding):
         self,
         place: Place,
         *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        shared: bool = True,
         embedder: Embedder | None = None,
         analyser: Analyser | None = None,
         judge: Judge | None = None,
@@ -57,7 +82,7 @@ class Memory(Finding):
         prune_threshold: float | None = None,
         seconds: Seconds = time.monotonic,
     ) -> None:
-        blocks = place if isinstance(place, Blocks) else open_blocks(place)
+        blocks = _opened(place, Scope.of(user=user, agent=agent, session=session), shared=shared)
         try:
             super().__init__(
                 blocks,
@@ -84,6 +109,10 @@ class Memory(Finding):
         place: Place | Config | None = None,
         config: Config | None = None,
         *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        shared: bool = True,
         embedder: Embedder | None = None,
         analyser: Analyser | None = None,
         judge: Judge | None = None,
@@ -96,6 +125,10 @@ class Memory(Finding):
         told = configured(place, config)
         return cls(
             told.place,
+            user=user,
+            agent=agent,
+            session=session,
+            shared=shared,
             embedder=told.embedder if embedder is None else embedder,
             analyser=analyser,
             judge=judge,
@@ -119,7 +152,8 @@ class Memory(Finding):
         source: str = "api",
     ) -> LearnResult:
         """Put something into the inbox: one small event, no embedding, no model."""
-        record = drafted(content, tags, category, source, hours=self.active_hours(), session_id=self._session)
+        hours, scope = self.active_hours(), self.blocks.scope
+        record = drafted(content, tags, category, source, hours=hours, session_id=self._session, scope=scope)
         learned = learn(self.blocks, record)
         if learned.status != DUPLICATE:
             self._last_learned = learned.block_id
@@ -193,7 +227,7 @@ class Memory(Finding):
     def should_dream(self) -> bool:
         """Whether so many blocks wait in the inbox that it is time to dream."""
         with self.blocks.connect() as conn:
-            return conn.count(BLOCK, "inbox") >= self._setting(conn, "inbox_threshold")
+            return conn.count(BLOCK, "inbox", own=True) >= self._setting(conn, "inbox_threshold")
 
     def dream(self, *, skip_llm: bool = False) -> DreamResult:
         """Consolidate and curate: what to do when nothing else is to be done."""
@@ -213,13 +247,22 @@ class Memory(Finding):
         if old is None or old.status != BlockStatus.ACTIVE or "self/constitutional" not in tags_of(old):
             return self._write(lambda conn: change(conn, self._clock.tick(conn)))
         category, source = old.data["category"], old.data["source"]
-        new = drafted(content, tags_of(old), category, source, hours=0.0, session_id=None)
+        scope = old.scope or Scope()
+        new = drafted(content, tags_of(old), category, source, hours=0.0, session_id=None, scope=scope)
         self._consolidation().take_at_once(new, change)
         return LearnResult(plain_id(new.id), EDITED)
 
     def forget(self, block_id: str) -> ForgetResult:
         """Put a block away."""
         return self._write(lambda conn: forget(conn, block_id))
+
+    def keep(self, block_ids: Sequence[str] | None = None, *, where: Where | None = None) -> KeepResult:
+        """Take blocks of a session over into what outlives it: own ones, by their ids or by what they say.
+
+        Each is written anew without the name of its session, and the old one put away, all in one batch.
+        """
+        chosen = chosen_to_keep(self.blocks, block_ids, where)
+        return self._write(lambda conn: keep(conn, chosen, hours=self._clock.tick(conn)))
 
     # What comes back.
 

@@ -58,6 +58,8 @@ def survey(
     The session is the memory's own, however long it lasts, or else the one that others have open.
     """
     inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
+    if conn.scope.to_dict():
+        inbox = conn.count(BLOCK, BlockStatus.INBOX.value, own=True)
     gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
     engine = conn.store.engine
     if session_id is None and (others := get_active_session(conn)) is not None:

@@ -17,6 +17,7 @@ from chronomemory.blocks.memory import Memory
 from chronomemory.embedders import Embedder
 from chronomemory.face.awaited import Awaited, awaited_verb, entered
 from chronomemory.face.moments import Seconds
+from chronomemory.scope import NOT_GIVEN
 
 __all__ = ["MemorySystem"]
 
@@ -40,6 +41,10 @@ class MemorySystem(Awaited[Memory]):
         self,
         place: Place,
         *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        shared: bool = True,
         embedder: Embedder | None = None,
         analyser: Analyser | None = None,
         judge: Judge | None = None,
@@ -53,6 +58,10 @@ class MemorySystem(Awaited[Memory]):
         super().__init__(
             Memory(
                 place,
+                user=user,
+                agent=agent,
+                session=session,
+                shared=shared,
                 embedder=embedder,
                 analyser=analyser,
                 judge=judge,
@@ -71,6 +80,10 @@ class MemorySystem(Awaited[Memory]):
         place: Place | Config | None = None,
         config: Config | None = None,
         *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        shared: bool = True,
         embedder: Embedder | None = None,
         analyser: Analyser | None = None,
         judge: Judge | None = None,
@@ -80,6 +93,10 @@ class MemorySystem(Awaited[Memory]):
         told = configured(place, config)
         return cls(
             told.place,
+            user=user,
+            agent=agent,
+            session=session,
+            shared=shared,
             embedder=told.embedder if embedder is None else embedder,
             analyser=analyser,
             judge=judge,
@@ -114,6 +131,7 @@ class MemorySystem(Awaited[Memory]):
     dream = awaited_verb(Memory.dream)
     edit = awaited_verb(Memory.edit)
     forget = awaited_verb(Memory.forget)
+    keep = awaited_verb(Memory.keep)
 
     @property
     def last_learned_block_id(self) -> str | None:

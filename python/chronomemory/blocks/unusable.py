@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from chronomemory.blocks.errors import FrameError
-from chronomemory.blocks.ids import CONFIG, FRAME, config_key, frame_key, plain_id
+from chronomemory.blocks.ids import CONFIG, FRAME, called, config_key, frame_key
 from chronomemory.blocks.recall.frames import frame_of
 from chronomemory.blocks.storage.config import check_setting
 from chronomemory.errors import InvalidArgument, InvalidRecord
@@ -40,13 +40,13 @@ def unusable(store: HasEngine) -> list[tuple[str, str, str]]:
 def check_saying(name: str, data: Mapping[str, Any]) -> None:
     """Refuse a frame or a setting of a sound shape that makes no sense; of shapes the engine knows."""
     if name.startswith(config_key("")) and isinstance(data.get("value"), str):
-        check_setting(plain_id(name), data["value"])
+        check_setting(called(name, data), data["value"])
     if name.startswith(frame_key("")):
         texts = [data.get("cache_json", ""), *(data.get(part) for part in _FRAME_TEXTS)]
         if not all(isinstance(text, str) for text in texts):
             return
         try:
-            frame_of(plain_id(name), {"token_budget": 0, "template": "", **data})
+            frame_of(called(name, data), {"token_budget": 0, "template": "", **data})
         except (FrameError, ValidationError) as error:
             reason = " ".join(str(error).split())
             raise InvalidRecord(

@@ -15,12 +15,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
-from chronomemory._core import WalEvent
+from chronomemory._core import Edition, WalEvent
 from chronomemory.errors import ChronoError, StoreLocked
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
 from chronomemory.face.declaration import Face
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
 from chronomemory.vectors import HasEngine
 
 __all__ = ["Batch", "Connection", "merged"]
@@ -28,6 +29,8 @@ __all__ = ["Batch", "Connection", "merged"]
 #: How long a batch waits for another one of this process, and how often a task looks, in seconds.
 _PATIENCE_SECONDS = 5.0
 _LOOK_SECONDS = 0.001
+#: No names: what all share.
+_SHARED = Scope()
 
 
 def merged(value: Any, patch: Any) -> Any:
@@ -46,8 +49,12 @@ def merged(value: Any, patch: Any) -> Any:
 class Connection:
     """What the storage functions of a face take as their first argument."""
 
-    def __init__(self, face: Face, store: HasEngine, *, writable: bool, echo: bool = False) -> None:
+    def __init__(
+        self, face: Face, store: HasEngine, *, writable: bool, echo: bool = False, scope: Scope = _SHARED
+    ) -> None:
         self.store = store
+        #: Whose records are made here.
+        self.scope = scope
         self._face = face
         self._writable = writable
         self._echo = echo
@@ -59,8 +66,10 @@ class Connection:
         self._since: tuple[str, int] | None = None
         self._watched: set[str] = set()
         self._attachments = Attachments()
-        #: The last event of what was written.
+        #: The last event of what was written, and what was seen before and after it.
         self.last_event: WalEvent | None = None
+        self.seen_before: Edition | None = None
+        self.seen_after: Edition | None = None
 
     # Reading.
 
@@ -69,16 +78,16 @@ class Connection:
         self._watched.add(record_id)
         return self.glimpse(record_id)
 
-    def fetch(self, record_ids: Iterable[str]) -> str:
-        """Look at several records in one go, and return the head of the log that they are as of.
+    def fetch(self, record_ids: Iterable[str]) -> Edition:
+        """Look at several records in one go, and return what they are as of.
 
         Asked for later, they are what they were at this look.
         """
         self._begin()
         ids = list(record_ids)
-        head, found = self.store.engine.records_at_once(ids)
+        edition, found = self.store.engine.records_at_once(ids)
         self._fetched.update(zip(ids, found, strict=True))
-        return head
+        return edition
 
     def glimpse(self, record_id: str) -> ChronoRecord | None:
         """Return a record that the batch can do without: others may change it meanwhile."""
@@ -90,7 +99,9 @@ class Connection:
             found = self._face.reader.record(self.store.engine, record_id)
         return None if found is None or found.status == "tombstone" else found
 
-    def records(self, kind: str, *statuses: str, limit: int | None = None) -> list[ChronoRecord]:
+    def records(
+        self, kind: str, *statuses: str, limit: int | None = None, own: bool = False
+    ) -> list[ChronoRecord]:
         """Return the records of a kind and of these statuses, or of all, in insertion order.
 
         Of one status, no more than ``limit`` are fetched if nothing of the batch could come in between.
@@ -99,7 +110,7 @@ class Connection:
         engine, read = self.store.engine, self._face.reader.records
         asked: tuple[str | None, ...] = statuses or (None,)
         most = limit if len(statuses) == 1 and not self._seen else None
-        found = [record for status in asked for record in read(engine, kind, status, most)]
+        found = [record for status in asked for record in read(engine, kind, status, most, own=own)]
         if self._seen:
             found = [record for record in found if record.id not in self._seen]
             found += [record for record in self._seen.values() if record.kind == kind]
@@ -109,12 +120,12 @@ class Connection:
             if record.status != "tombstone" and record.status in (statuses or (record.status,))
         ][:limit]
 
-    def count(self, kind: str, status: str) -> int:
-        """Return how many records of a kind have a status."""
+    def count(self, kind: str, status: str, *, own: bool = False) -> int:
+        """Return how many records of a kind have a status, own ones or all that are seen."""
         if any(record.kind == kind for record in self._seen.values()):
-            return len(self.records(kind, status))
+            return len(self.records(kind, status, own=own))
         self._begin()
-        return self._face.reader.count(self.store.engine, kind, status)
+        return self._face.reader.count(self.store.engine, kind, status, own=own)
 
     def events(self) -> int:
         """Return how many events the batch will be; several are announced by one more."""
@@ -128,9 +139,11 @@ class Connection:
     # Writing.
 
     def put(self, record: ChronoRecord) -> None:
-        """Write a whole record."""
+        """Write a whole record; one that names no scope is given that of the connection."""
         self._check_writable()
         self._begin()
+        if self.scope != _SHARED and "@scope" not in record.data:
+            record = replace(record, data={"@scope": self.scope.to_dict(), **record.data})
         self._watched.add(record.id)
         self._changes.append(("upsert", record))
         self._seen[record.id] = record
@@ -190,12 +203,13 @@ class Connection:
             self._attachments.check(self.store)
         watched, attachments = list(self._watched), self._attachments.by_space()
         engine, since = self.store.engine, self._since or ("", 0)
-        self.last_event = engine.write_unless_changed(changes, face.name, since, watched, attachments)
-        if self.last_event is None:
+        written = engine.write_unless_changed(changes, face.name, since, watched, attachments)
+        if written is None:
             raise face.conflict(
                 "another writer changed what this batch has read; nothing was written",
                 recovery="Run the batch again: it will see what the other one wrote.",
             )
+        self.last_event, self.seen_before, self.seen_after = written
         if self._echo:
             log = logging.getLogger(f"chronomemory.{face.name}")
             for verb, what in changes:
@@ -217,9 +231,17 @@ class Batch:
     """``with`` or ``async with``: one atomic batch, or one look at the store."""
 
     def __init__(
-        self, face: Face, store: HasEngine, turn: threading.Lock, *, writable: bool, echo: bool = False
+        self,
+        face: Face,
+        store: HasEngine,
+        turn: threading.Lock,
+        *,
+        writable: bool,
+        echo: bool = False,
+        scope: Scope = _SHARED,
     ) -> None:
         self._face = face
+        self._scope = scope
         self._store = store
         self._turn = turn
         self._writable = writable
@@ -265,7 +287,9 @@ class Batch:
 
     def _begin(self) -> Connection:
         try:
-            connection = Connection(self._face, self._store, writable=self._writable, echo=self._echo)
+            connection = Connection(
+                self._face, self._store, writable=self._writable, echo=self._echo, scope=self._scope
+            )
         except BaseException:
             if self._writable:
                 self._turn.release()

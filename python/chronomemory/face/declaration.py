@@ -18,10 +18,12 @@ class Reader(Protocol):
     def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
         """Return a record, a tombstoned one too, or None."""
 
-    def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
-        """Return the records of a kind and of a status, or of any, in insertion order."""
+    def records(
+        self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order; own ones, or all."""
 
-    def count(self, engine: Engine, kind: str, status: str) -> int:
+    def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
         """Return how many there are."""
 
 
@@ -32,17 +34,24 @@ class PrefixReader:
         """Return a record, a tombstoned one too, or None."""
         return engine.get(record_id)
 
-    def records(self, engine: Engine, kind: str, status: str | None, limit: int | None) -> list[ChronoRecord]:
-        """Return the records of a kind and of a status, or of any, in insertion order."""
+    def records(
+        self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order; own ones, or all."""
         found = engine.query(kind=kind, status=status, limit=limit)
-        own = [record for record in found if record.id.startswith(f"{kind}:")]
-        if limit is not None and len(own) < len(found):
-            # Plain records took some of the places.
-            return self.records(engine, kind, status, None)[:limit]
-        return own
+        of_face = [record for record in found if record.id.startswith(f"{kind}:")]
+        if own:
+            are_own = engine.are_own([record.id for record in of_face])
+            of_face = [record for record, is_own in zip(of_face, are_own, strict=True) if is_own]
+        if limit is not None and len(of_face) < len(found):
+            # Plain records, or those of others, took some of the places.
+            return self.records(engine, kind, status, None, own=own)[:limit]
+        return of_face
 
-    def count(self, engine: Engine, kind: str, status: str) -> int:
+    def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
         """Return how many there are."""
+        if own:
+            return len(self.records(engine, kind, status, None, own=True))
         return sum(
             number
             for its_kind, its_status, of_face, number in engine.tally()

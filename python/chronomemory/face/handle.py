@@ -12,6 +12,8 @@ from typing import Any, ClassVar, TypeVar
 
 from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
+from chronomemory.scope import Scope
+from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
 from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
 
@@ -19,6 +21,9 @@ __all__ = ["Handle", "open_handle", "open_test_handle"]
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
+
+#: No names: what all share.
+_SHARED = Scope()
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Handle")
@@ -32,8 +37,21 @@ class Handle:
 
     face: ClassVar[Face]
 
-    def __init__(self, store: ChronoStore, *, owned: bool, echo: bool = False) -> None:
-        self.store = store
+    def __init__(
+        self,
+        store: ChronoStore,
+        *,
+        owned: bool,
+        echo: bool = False,
+        scope: Scope = _SHARED,
+        shared: bool = True,
+    ) -> None:
+        #: The project, and what of it is seen and written here.
+        self.project = store
+        self.scope = scope
+        self.store: ChronoStore | ScopedStore = (
+            store if scope == _SHARED and shared else ScopedStore(store, scope, shared=shared)
+        )
         self._owned = owned
         self._echo = echo
         self._turn = threading.Lock()
@@ -41,15 +59,15 @@ class Handle:
 
     def begin(self) -> Batch:
         """Return one atomic batch: all of it is written when its block ends, or nothing if it raises."""
-        return Batch(self.face, self.store, self._turn, writable=True, echo=self._echo)
+        return Batch(self.face, self.store, self._turn, writable=True, echo=self._echo, scope=self.scope)
 
     def connect(self) -> Batch:
         """Return a look at the store."""
-        return Batch(self.face, self.store, self._turn, writable=False)
+        return Batch(self.face, self.store, self._turn, writable=False, scope=self.scope)
 
     def look(self) -> Connection:
         """Return a look at the store that needs no block around it."""
-        return Connection(self.face, self.store, writable=False)
+        return Connection(self.face, self.store, writable=False, scope=self.scope)
 
     def run(self, work: Callable[[Connection], T], *, patience: float = CONFLICT_SECONDS) -> T:
         """Run a batch, again if another writer came in between, and return what it returned."""
@@ -62,12 +80,12 @@ class Handle:
 
     def rehearse(self, work: Callable[[Connection], T]) -> T:
         """Run a batch that is never written, and return what it returned; no lock is held meanwhile."""
-        return work(Connection(self.face, self.store, writable=True))
+        return work(Connection(self.face, self.store, writable=True, scope=self.scope))
 
     def close(self) -> None:
         """Let go of the store, if it was opened here; closing twice is fine."""
         if self._owned:
-            self.store.close()
+            self.project.close()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -89,16 +107,22 @@ class Handle:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.store!r}>"
+        return f"<{type(self).__name__} of {self.project!r}, {self.scope}>"
 
 
 def open_handle(
-    kind: type[Own], place: str | os.PathLike[str] | ChronoStore, *, echo: bool = False, **options: Any
+    kind: type[Own],
+    place: str | os.PathLike[str] | ChronoStore,
+    *,
+    echo: bool = False,
+    scope: Scope = _SHARED,
+    shared: bool = True,
+    **options: Any,
 ) -> Own:
     """Open a project folder, with options of ``ChronoStore``, or stand on a store that is there."""
     if isinstance(place, ChronoStore):
-        return kind(place, owned=False, echo=echo)
-    return kind(ChronoStore(place, **options), owned=True, echo=echo)
+        return kind(place, owned=False, echo=echo, scope=scope, shared=shared)
+    return kind(ChronoStore(place, **options), owned=True, echo=echo, scope=scope, shared=shared)
 
 
 def open_test_handle(kind: type[Own]) -> Own:
@@ -109,5 +133,5 @@ def open_test_handle(kind: type[Own]) -> Own:
     handle = kind(ChronoStore(folder.name, durability="off", head_file=head_file), owned=True)
     handle._folder = folder
     # At exit the latest comes first: the store is let go before its folder is taken away.
-    weakref.finalize(handle, handle.store.close)
+    weakref.finalize(handle, handle.project.close)
     return handle

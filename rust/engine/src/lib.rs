@@ -57,7 +57,7 @@ mod store;
 pub mod testing;
 
 // The export list: all that is promised to a program.
-pub use blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Reach, fit, misfit};
+pub use blocks::{Answer, Ask, Columns, Dropped, Found, Misfit, Outlook, Reach, fit, misfit};
 pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;
@@ -73,13 +73,13 @@ pub use json::{
 pub use layout::Layout;
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
 pub use options::{Checking, Durability, Options};
-pub use scope::{Scope, Seen, Viewer};
+pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};
-pub use state::{By, Dated, Frozen, Listing, PageEnd, Query, Tally, unspelled};
+pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Kept, Matrix, Moment, Neighbour,
     Page, Progress, Question, Repaired, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE,
-    layout_of,
+    Written, layout_of,
 };
 pub use text::{Filter, Words, asked};
 pub use verify::Report;

@@ -1,9 +1,15 @@
 //! How do recalls of blocks look from Python?
 
-use chronomemory::{Answer, Ask, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Store, fit, gathered, misfit};
+use std::sync::Arc;
+
+use chronomemory::{
+    Answer, Ask, Carried, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, Viewer, fit, gathered,
+    misfit,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::edition::Edition;
 use crate::engine::Engine;
 use crate::enter::bad_choice;
 use crate::object;
@@ -34,9 +40,10 @@ struct Question {
 }
 
 impl Question {
-    fn into_ask(self, py: Python<'_>) -> PyResult<Ask> {
+    fn into_ask(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<Ask> {
         let query = self.query.as_deref().map(|bytes| floats(py, bytes)).transpose()?;
         Ok(Ask {
+            viewer: Arc::clone(viewer),
             hours: self.hours,
             k: self.k,
             weights: self.weights,
@@ -105,8 +112,10 @@ fn told<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
 }
 
 impl Engine {
-    fn blocks<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Columns) -> T + Send) -> PyResult<T> {
-        self.run(py, |engine| engine.blocks(ask))
+    fn blocks<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Columns, &Sight) -> T + Send) -> PyResult<T> {
+        self.run(py, |engine| {
+            engine.blocks(&self.viewer, |columns, outlook| ask(columns, &outlook.sight))
+        })
     }
 }
 
@@ -114,7 +123,7 @@ impl Engine {
 impl Engine {
     /// Answers a question about blocks.
     fn recall_blocks<'py>(&self, py: Python<'py>, question: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
-        let ask = question.extract::<Question>()?.into_ask(py)?;
+        let ask = question.extract::<Question>()?.into_ask(py, &self.viewer)?;
         let answer = self.run(py, |engine| engine.recall(&ask))?;
         told(py, &answer)
     }
@@ -131,50 +140,59 @@ impl Engine {
     ) -> PyResult<Vec<Vec<(String, f32)>>> {
         let vectors = floats(py, vectors)?;
         self.run(py, |engine| {
-            engine.nearest_blocks(space, &vectors, dim, Reach { number, least })
+            engine.nearest_blocks(&self.viewer, space, &vectors, dim, Reach { number, least })
         })
     }
 
     /// The ids of inbox and active blocks that have a tag like the pattern.
     fn blocks_tagged(&self, py: Python<'_>, pattern: &str) -> PyResult<Vec<String>> {
-        self.blocks(py, |columns| columns.tagged(pattern))
+        self.blocks(py, |columns, sight| columns.tagged(pattern, sight))
     }
 
     /// The links of these blocks.
     fn block_links(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
-        self.blocks(py, |columns| columns.links_of(&ids))
+        self.blocks(py, |columns, sight| columns.links_of(&ids, sight))
     }
 
     /// The blocks that each of these is becoming linked with.
     fn blocks_forming(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Vec<String>>> {
-        self.blocks(py, |columns| columns.forming_with(&ids))
+        self.blocks(py, |columns, sight| columns.forming_with(&ids, sight))
     }
 
     /// The unresolved contradictions of these blocks.
     fn block_contradictions(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
-        self.blocks(py, |columns| columns.contradictions_of(&ids))
+        self.blocks(py, |columns, sight| columns.contradictions_of(&ids, sight))
     }
 
-    /// The records of a kind of this face, of one status or of all, in insertion order.
-    #[pyo3(signature = (kind, status, limit))]
+    /// The records of a kind of this face, of one status or of all, in insertion order; those that may be changed, or all that
+    /// are seen.
+    #[pyo3(signature = (kind, status, limit, *, own=false))]
     fn block_records<'py>(
         &self,
         py: Python<'py>,
         kind: &str,
         status: Option<&str>,
         limit: Option<usize>,
+        own: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let viewer = &self.viewer;
         let found = self.read(py, |store| {
-            let found = store.blocks_of(kind, status).take(limit.unwrap_or(usize::MAX));
+            let found = store.blocks_of(viewer, kind, status);
+            let found = found.filter(|one| !own || is_own(viewer, one.record));
+            let found = found.take(limit.unwrap_or(usize::MAX));
             Copied::of(&gathered(found)?)
         })?;
         found.records(py)
     }
 
     /// How many there are.
-    fn block_count(&self, py: Python<'_>, kind: &str, status: &str) -> PyResult<usize> {
-        let count = |store: &Store| Ok(store.blocks_of(kind, Some(status)).count());
-        self.read(py, count)
+    #[pyo3(signature = (kind, status, *, own=false))]
+    fn block_count(&self, py: Python<'_>, kind: &str, status: &str, own: bool) -> PyResult<usize> {
+        let viewer = &self.viewer;
+        self.read(py, |store| {
+            let found = store.blocks_of(viewer, kind, Some(status));
+            Ok(found.filter(|one| !own || is_own(viewer, one.record)).count())
+        })
     }
 
     /// One record, unless it is none of this face.
@@ -186,33 +204,40 @@ impl Engine {
         found.map(|one| one.record(py)).transpose()
     }
 
-    /// The head of the log and records as of it, without those that no verb of their face can use.
+    /// What is seen now, and records of it, without those that no verb of their face can use.
     #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
     fn records_at_once<'py>(
         &self,
         py: Python<'py>,
         ids: Vec<String>,
-    ) -> PyResult<(String, Vec<Option<Bound<'py, PyAny>>>)> {
+    ) -> PyResult<(Edition, Vec<Option<Bound<'py, PyAny>>>)> {
         let sound = |one: &Dated<'_>| misfit(one.record).is_none();
-        let (head, found) = self.read(py, |store| {
+        let (edition, found) = self.read(py, |store| {
             let found: Vec<_> = ids
                 .iter()
                 .map(|id| store.dated(&self.viewer, id).filter(sound).map(Single::of))
                 .collect();
-            Ok((store.head(), found))
+            Ok((Edition(store.edition(&self.viewer)), found))
         })?;
         let records = found
             .into_iter()
             .map(|one| one.map(|one| one.record(py)).transpose())
             .collect::<PyResult<_>>()?;
-        Ok((head, records))
+        Ok((edition, records))
     }
 
     /// The records that have an id of this face and that no verb of it can use: id, field, reason.
     fn block_misfits(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
         let told = |(id, Misfit { field, reason })| (id, field, reason);
-        self.blocks(py, |columns| columns.misfits().into_iter().map(told).collect())
+        self.blocks(py, |columns, sight| {
+            columns.misfits(sight).into_iter().map(told).collect()
+        })
     }
+}
+
+/// Whether a record is somebody's to change.
+fn is_own(viewer: &Viewer, record: &[u8]) -> bool {
+    viewer.sees(&Carried::of(record)) == Some(Seen::Own)
 }
 
 /// Which results fit a budget, in their order.

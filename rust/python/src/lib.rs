@@ -4,6 +4,7 @@ mod blocks;
 mod change;
 mod door;
 mod draft_buffer;
+mod edition;
 mod engine;
 mod enter;
 mod event;
@@ -39,6 +40,8 @@ mod _core {
     use crate::blocks::fit_budget;
     #[pymodule_export]
     use crate::door::Door;
+    #[pymodule_export]
+    use crate::edition::Edition;
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]

@@ -5,6 +5,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::edition::Edition;
 use crate::engine::Engine;
 use crate::event::WalEvent;
 use crate::vectors::{floats, ids_in};
@@ -26,7 +27,7 @@ impl Engine {
     }
 
     /// Writes changes, and embeddings with them, as one batch unless one of the ids that were read changed behind the
-    /// bookmark, or nobody can tell: the last event, or nothing.
+    /// bookmark, or nobody can tell: the last event with what was seen before and after it, or nothing.
     #[pyo3(signature = (changes, face, since, read, attachments=None))]
     #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
     fn write_unless_changed<'py>(
@@ -37,7 +38,7 @@ impl Engine {
         since: (String, u64),
         read: Vec<String>,
         attachments: Option<Vec<Given<'py>>>,
-    ) -> PyResult<Option<WalEvent>> {
+    ) -> PyResult<Option<(WalEvent, Edition, Edition)>> {
         let mut desk = self.draft_of(changes, face)?;
         self.run(py, |engine| engine.keep_scopes(&mut desk.draft))?;
         let since = Bookmark {
@@ -65,8 +66,11 @@ impl Engine {
             attachments: &attachments,
             unless_changed: Some((&since, &read)),
         };
-        let committed = self.run(py, |engine| engine.commit_change(&change))?;
+        let written = self.run(py, |engine| engine.commit_change(&change))?;
         self.keep(desk);
-        Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
+        Ok(written.map(|written| {
+            let last = WalEvent::of_line(written.committed.last_line);
+            (last, Edition(written.before), Edition(written.after))
+        }))
     }
 }

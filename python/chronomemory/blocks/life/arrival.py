@@ -21,8 +21,9 @@ from chronomemory.blocks.life.learning import archive
 from chronomemory.blocks.life.negation import one_denies
 from chronomemory.blocks.life.neighbours import Near, leave_mark, unit_rows
 from chronomemory.blocks.storage.blocks import learned_at, tags_of
+from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.contradictions import new_contradiction
-from chronomemory.blocks.storage.edges import new_edge
+from chronomemory.blocks.storage.edges import new_edge, scope_of_pair
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.embedders import Matrix
@@ -30,6 +31,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer
 from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
 
 __all__ = ["Arrival", "ConsolidateResult", "least_cosine"]
 
@@ -125,7 +127,10 @@ class Arrival:
             and other != block_id
         }
         ranked = sorted(active, key=lambda other: (-active[other][0], other))
-        alike = (other for other in ranked if active[other][0] >= BETTER)
+        # Nothing that one says is given up for what another may take away, or what is not always seen.
+        alike = (
+            other for other in ranked if active[other][0] >= BETTER and active[other][1].scope == record.scope
+        )
         old = next((other for other in alike if self._agree(record, active[other][1])), None)
         if old is not None:
             self.conn.record(block_key(old))  # what takes over, or is taken over, must be there in the end
@@ -157,6 +162,9 @@ class Arrival:
         self._judge(record, {other: active[other] for other in ranked})
         return True
 
+    def _hour(self, record: ChronoRecord) -> float:
+        return hours_for(self.conn, record, self.hours)
+
     def _agree(self, record: ChronoRecord, other: ChronoRecord) -> bool:
         """Texts that are nearly the same say the same, unless one denies the other or a judge says no."""
         one, two = record.data["content"], other.data["content"]
@@ -179,7 +187,7 @@ class Arrival:
         content = record.data["content"]
         data: dict[str, Any] = {
             "reinforcement_count": record.data.get("reinforcement_count", 0) + 1,
-            "last_reinforced_at": max(self.hours, record.data.get("last_reinforced_at", 0.0)),
+            "last_reinforced_at": max(self._hour(record), record.data.get("last_reinforced_at", 0.0)),
             "decay_lambda": _fading(record, tags),
             "token_count": self.answers.tokens(content),
         }
@@ -208,13 +216,18 @@ class Arrival:
             pair = Edge.canonical(block_id, other)
             known = self.conn.record(edge_key(*pair))
             if known is None or known.status == FORMING:
-                self.conn.put(new_edge(*pair, strengths[other], last_active_hours=self.hours))
+                link = new_edge(*pair, strengths[other], scope=scope_of_pair(self.conn, *pair))
+                link.data["last_active_hours"] = self._hour(link)
+                self.conn.put(link)
                 self.result.edges += 1
 
     def _strength(self, record: ChronoRecord, tags: set[str], cosine: float, other: ChronoRecord) -> float:
         theirs = set(tags_of(other))
         shared = len(tags & theirs) / len(tags | theirs) if tags | theirs else 0.0
         kindred = 1.0 if record.data["category"] == other.data["category"] else _OTHER_CATEGORY
+        # Hours of two clocks cannot be compared.
+        if (record.scope or Scope()).of_clock != (other.scope or Scope()).of_clock:
+            return _BY_MEANING * cosine + _BY_TAGS * shared + _BY_CATEGORY * kindred
         apart = learned_at(record) - learned_at(other)
         # A product, not a power: far apart it is infinite, which is no error, and so near is 0.
         near = math.exp(-(apart * apart) / (2.0 * _TIME_HOURS**2))
@@ -229,7 +242,8 @@ class Arrival:
                 continue
             score = self.answers.contradiction(record.data["content"], known.data["content"])
             if score > _CONTRADICTS_ABOVE:
-                self.conn.put(new_contradiction(*pair, score))
+                scope = scope_of_pair(self.conn, *pair)
+                self.conn.put(new_contradiction(*pair, score, scope=scope))
                 self.result.contradictions += 1
 
 

@@ -59,7 +59,9 @@ class Consolidation:
         """Take in what waits, or so much of it; what went wrong with some of it is told at the end."""
         while limit is None or self.result.processed < limit:
             most = _EMBEDDED_BLOCKS if limit is None else min(_EMBEDDED_BLOCKS, limit - self.result.processed)
-            waiting = self.blocks.store.engine.block_records(BLOCK, "inbox", most + len(self.failed))
+            waiting = self.blocks.store.engine.block_records(
+                BLOCK, "inbox", most + len(self.failed), own=True
+            )
             records = [record for record in waiting if record.id not in self.failed][:most]
             if not records:
                 break

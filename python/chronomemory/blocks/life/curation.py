@@ -14,6 +14,7 @@ from chronomemory.blocks.ids import BLOCK, EDGE, block_key, plain_id
 from chronomemory.blocks.life.bridges import bridges
 from chronomemory.blocks.life.learning import archive
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, tags_of
+from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.edges import is_shown
 from chronomemory.blocks.storage.forming import FORMING, letting_go
 from chronomemory.blocks.types import BlockStatus, DecayTier
@@ -69,13 +70,16 @@ def curate(look: Connection, write: Write, *, hours: float, threshold: float) ->
     ``write`` runs a batch.
     """
     links = [record for record in look.records(EDGE, "active") if is_shown(look, record)]
+    own = {record.id for record in look.records(EDGE, "active", own=True)}
     faded = [
         plain_id(record.id)
-        for record in look.records(BLOCK, "active")
-        if _has_faded(record, hours, threshold)
+        for record in look.records(BLOCK, "active", own=True)
+        if _has_faded(record, hours_for(look, record, hours), threshold)
     ]
     kept = bridges((link.data["from_id"], link.data["to_id"]) for link in links) if faded else set()
-    fading = [link.id for link in links if _worth_writing(link, _faded_weight(look, link, hours))]
+    fading = [
+        link.id for link in links if link.id in own and _worth_writing(link, _faded_weight(look, link, hours))
+    ]
     done = CurateResult()
     for some in _some(fading):
         done += write(partial(_fade, keys=some, hours=hours))
@@ -100,7 +104,8 @@ def _fade(conn: Connection, keys: Sequence[str], hours: float) -> CurateResult:
             conn.delete(key)
             pruned += 1
         else:
-            conn.patch(key, {"data": {"weight": weight, "last_active_hours": hours}})
+            now = hours_for(conn, link, hours)
+            conn.patch(key, {"data": {"weight": weight, "last_active_hours": now}})
             decayed += 1
     return CurateResult((), pruned, decayed)
 
@@ -119,7 +124,7 @@ def _archive(conn: Connection, block_ids: Sequence[str], hours: float, threshold
     archived = []
     for block_id in block_ids:
         record = conn.record(block_key(block_id))
-        if record is not None and _has_faded(record, hours, threshold):
+        if record is not None and _has_faded(record, hours_for(conn, record, hours), threshold):
             archive(conn, block_id, "decayed")
             archived.append(block_id)
     return CurateResult(tuple(archived))
@@ -157,4 +162,4 @@ def _faded_weight(conn: Connection, link: ChronoRecord, hours: float) -> float:
     used = link.data.get("last_active_hours")
     if used is None:
         used = max(item.get("last_reinforced_at", 0.0) for item in data)
-    return float(link.data["weight"] * math.exp(-fading * max(0.0, hours - used)))
+    return float(link.data["weight"] * math.exp(-fading * max(0.0, hours_for(conn, link, hours) - used)))

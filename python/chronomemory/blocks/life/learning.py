@@ -9,13 +9,15 @@ from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
 from chronomemory.blocks.storage.blocks import known_block, new_block, tags_of, update_block_status
+from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.contradictions import new_contradiction, open_contradictions
-from chronomemory.blocks.storage.edges import SAID, new_edge, shown_edges
+from chronomemory.blocks.storage.edges import SAID, new_edge, scope_of_pair, shown_edges
 from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier, Edge, ForgetResult, LearnResult
 from chronomemory.face.arguments import contents, must, string, string_list
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
 
 __all__ = ["EDITED", "drafted", "edit", "forget", "learn", "return_to_inbox"]
 
@@ -45,6 +47,7 @@ def drafted(
     *,
     hours: float,
     session_id: str | None,
+    scope: Scope,
 ) -> ChronoRecord:
     """Return the inbox block of something new."""
     if not isinstance(content, str) or not content.strip():
@@ -52,7 +55,7 @@ def drafted(
     string("content", content)
     tags = [] if tags is None else string_list("tags", tags)
     return new_block(
-        content_hash(content),
+        content_hash(content, scope),
         content,
         category,
         source,
@@ -60,6 +63,7 @@ def drafted(
         last_reinforced_at=hours,
         tags=tags,
         session_id=session_id,
+        scope=scope,
     )
 
 
@@ -126,8 +130,15 @@ def edit(
     if old.status == BlockStatus.ARCHIVED:
         raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn the new content instead.")
     tags = tags_of(old)
+    scope = old.scope or Scope()
     record = drafted(
-        content, tags, old.data["category"], old.data["source"], hours=hours, session_id=session_id
+        content,
+        tags,
+        old.data["category"],
+        old.data["source"],
+        hours=hours_for(conn, old, hours),
+        session_id=session_id,
+        scope=scope,
     )
     new_id = plain_id(record.id)
     if new_id == block_id:
@@ -147,13 +158,17 @@ def edit(
     conn.patch(record.id, {"confidence": old.confidence, "data": {**standing, "supersedes": block_id}})
     for link in links:
         pair = Edge.canonical(new_id, _other_end(link, block_id, ("from_id", "to_id")))
-        moved = new_edge(*pair, link.data["weight"], last_active_hours=hours)
+        whose = scope_of_pair(conn, *pair)
+        moved = new_edge(
+            *pair, link.data["weight"], scope=whose, last_active_hours=hours_for(conn, link, hours)
+        )
         moved.data["reinforcement_count"] = link.data.get("reinforcement_count", 0)
         moved.data |= {name: link.data[name] for name in SAID if name in link.data}
         conn.put(moved)
     for contradiction in contradictions:
         pair = Edge.canonical(new_id, _other_end(contradiction, block_id, ("block_a_id", "block_b_id")))
-        conn.put(new_contradiction(*pair, contradiction.data["score"]))
+        whose = scope_of_pair(conn, *pair)
+        conn.put(new_contradiction(*pair, contradiction.data["score"], scope=whose))
     archive(conn, block_id, "superseded", superseded_by=new_id)
     return LearnResult(new_id, EDITED)
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import edge_key
 from chronomemory.blocks.storage.blocks import known_block
-from chronomemory.blocks.storage.edges import new_edge, reinforce_edges
+from chronomemory.blocks.storage.config import hours_for
+from chronomemory.blocks.storage.edges import check_joinable, new_edge, reinforce_edges, scope_of_pair
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.errors import InvalidRecord
@@ -111,9 +112,12 @@ def connect(
     for block_id in pair:
         if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
             raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
+    check_joinable(conn, *pair)
     known = conn.record(edge_key(*pair))
     if known is None or known.status == FORMING:
-        link = new_edge(*pair, _LINK_WEIGHT if weight is None else weight, last_active_hours=hours)
+        scope = scope_of_pair(conn, *pair)
+        link = new_edge(*pair, _LINK_WEIGHT if weight is None else weight, scope=scope)
+        link.data["last_active_hours"] = hours_for(conn, link, hours)
         link.data |= said
         conn.put(link)
         return _told(link, "created")
@@ -124,6 +128,7 @@ def connect(
             f"{source!r} and {target!r} are linked already",
             recovery='Give if_exists="reinforce", "update" or "skip".',
         )
+    hours = hours_for(conn, known, hours)
     if mode is _IfExists.UPDATE:
         changed = said if weight is None else {**said, "weight": weight}
         conn.patch(known.id, {"data": {**changed, "last_active_hours": hours}})

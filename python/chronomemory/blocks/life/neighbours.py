@@ -20,6 +20,7 @@ from chronomemory.errors import HistoryUnavailable, LogCorrupted
 from chronomemory.face.batch import Connection
 from chronomemory.face.spaces import bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import carrying
 from chronomemory.vectors import HasEngine
 
 __all__ = ["Near", "Neighbours", "leave_mark", "unit_rows"]
@@ -29,16 +30,18 @@ Near = list[list[tuple[str, float]]]
 
 #: How many neighbours of a newcomer are looked at.
 _NEIGHBOURS = 64
-_MARK = config_key("last_arrival")
+_MARK = "last_arrival"
 
 
 def leave_mark(conn: Connection) -> None:
     """Let others know, as part of a batch, that blocks have become active."""
-    conn.put(ChronoRecord(id=_MARK, kind=CONFIG, data={"value": uuid.uuid4().hex}))
+    owner = conn.scope.of_owner
+    data = carrying(owner, {"value": uuid.uuid4().hex})
+    conn.put(ChronoRecord(id=config_key(_MARK, owner), kind=CONFIG, data=data))
 
 
 def _mark(conn: Connection) -> str | None:
-    found = conn.record(_MARK)
+    found = conn.record(config_key(_MARK, conn.scope.of_owner))
     return None if found is None else str(found.data["value"])
 
 
@@ -56,7 +59,7 @@ class Neighbours:
         self._space = SPACES.of(model)
         self._vectors = vectors
         self._least = least
-        self._seq = blocks.store.wal_seq()
+        self._seq = blocks.project.wal_seq()
         self._known = _mark(blocks.look())
         self._near = self._looked(blocks.store)
 

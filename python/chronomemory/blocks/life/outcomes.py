@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from chronomemory.blocks.ids import block_key
 from chronomemory.blocks.storage.acts import note_outcome
+from chronomemory.blocks.storage.blocks import own_of
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, string, unique_strings, within
@@ -25,12 +26,15 @@ class OutcomeResult(Result):
 
     confidence: dict[str, float]
     unknown: tuple[str, ...] = ()
+    #: What is wider than the handle: it is read here, and learns from those whose it is.
+    wider: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
         """How many heard of it."""
         missing = f", {len(self.unknown)} not active" if self.unknown else ""
-        return f"{counted(len(self.confidence), 'block')} heard of the outcome{missing}."
+        wider = f", {len(self.wider)} not yours to change" if self.wider else ""
+        return f"{counted(len(self.confidence), 'block')} heard of the outcome{missing}{wider}."
 
 
 def tell_outcome(
@@ -57,7 +61,8 @@ def tell_outcome(
             recovery="Leave the blocks out that it says nothing about.",
         )
     asked = list(unique_strings("ids", block_ids))
-    heard = [block_id for block_id in asked if active_confidence(conn, block_id) is not None]
+    active = [block_id for block_id in asked if active_confidence(conn, block_id) is not None]
+    heard = own_of(conn, active)
     if heard:
         note_outcome(conn, heard, signal, weight, source=source, passed=passing(conn))
     return asked
@@ -66,8 +71,13 @@ def tell_outcome(
 def heard_of(conn: Connection, block_ids: Sequence[str]) -> OutcomeResult:
     """Return what these blocks believe now that they have heard of an outcome."""
     now = {block_id: active_confidence(conn, block_id) for block_id in block_ids}
+    own = set(own_of(conn, list(now)))
     known = {block_id: confidence for block_id, confidence in now.items() if confidence is not None}
-    return OutcomeResult(known, tuple(block_id for block_id in now if block_id not in known))
+    return OutcomeResult(
+        {block_id: confidence for block_id, confidence in known.items() if block_id in own},
+        tuple(block_id for block_id in now if block_id not in known),
+        tuple(block_id for block_id in known if block_id not in own),
+    )
 
 
 def active_confidence(conn: Connection, block_id: str) -> float | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
+from chronomemory._core import Edition
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
-from chronomemory.blocks.ids import config_key, frame_key
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.recall.explain import explained
 from chronomemory.blocks.recall.frames import Frame, define_frame, load_frame
@@ -17,8 +18,9 @@ from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
 from chronomemory.blocks.storage.acts import note_shown
-from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS
-from chronomemory.blocks.storage.frames import checked_budget
+from chronomemory.blocks.storage.blocks import own_of
+from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys
+from chronomemory.blocks.storage.frames import checked_budget, frame_keys
 from chronomemory.blocks.types import FrameResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
 from chronomemory.face.arguments import (
@@ -31,15 +33,16 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
+from chronomemory.scope import Scope
 from chronomemory.where import Where, where_json
 
 __all__ = ["Finding"]
 
 
-def _looked_at(frame: str) -> list[str]:
+def _looked_at(frame: str, scope: Scope) -> list[str]:
     """Return the records that a question depends on, beside blocks: its frame, the settings, the clock."""
-    name = string("frame", frame)
-    return [frame_key(name), *(config_key(key) for key in ("top_k", TOTAL_ACTIVE_HOURS))]
+    settings = (config_keys(key, scope) for key in ("top_k", TOTAL_ACTIVE_HOURS))
+    return [*frame_keys(string("frame", frame), scope), *chain.from_iterable(settings)]
 
 
 class Finding(Settled):
@@ -102,7 +105,7 @@ class Finding(Settled):
             narrowed["search_window"] = finite("window", window, least=0.0)
         vector = self._vector(query)
         with self.blocks.connect() as conn:
-            conn.fetch(_looked_at(frame))
+            conn.fetch(_looked_at(frame, conn.scope))
             asked = load_frame(conn, frame)
             asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
             question = replace(
@@ -132,32 +135,31 @@ class Finding(Settled):
         if query is not None:
             string("query", query)
         with self.blocks.connect() as conn:
-            head = conn.fetch(_looked_at(name))
+            seen = conn.fetch(_looked_at(name, conn.scope))
             asked = load_frame(conn, name)
             budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
             counter = self._counter if token_counter is None else token_counter
             key = (name, query, top_k, budget, self._kept.name_of(token_counter), condition)
-            known = self._kept.get(key, head)
+            known = self._kept.get(key, seen)
             if known is not None:
                 return self._told(replace(known, cached=True), explain)
             question = self._question(conn, self._vector(query), query, top_k)
             question = replace(question, budget=budget, counter=counter, condition=condition)
             result = frame_of(conn, asked, question)
-        shown = [block.id for block in result.blocks]
+            shown = own_of(conn, [block.id for block in result.blocks])
         written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None
-        after = self._head_after(head, written)
+        after = self._seen_after(seen, written)
         if after is not None:
-            self._kept.follow(head, after)
+            self._kept.follow(seen, after)
             if asked.cache is not None:
                 self._kept.keep(key, result, after, asked.cache.ttl_seconds)
         return self._told(result, explain)
 
-    def _head_after(self, head: str, written: Connection | None) -> str | None:
-        """Return the head if nothing followed the former one but the event of a showing, or None."""
+    def _seen_after(self, seen: Edition, written: Connection | None) -> Edition | None:
+        """Return what is seen now if nothing changed of it but by a showing, or None."""
         if written is None:
-            return head if self.blocks.store.head() == head else None
-        last = written.last_event
-        return last.hash if last is not None and last.prev_hash == head else None
+            return seen if self.blocks.store.engine.edition() == seen else None
+        return written.seen_after if written.seen_before == seen else None
 
     def define_frame(self, frame: Frame) -> None:
         """Write a frame of one's own: it works like a built-in one."""

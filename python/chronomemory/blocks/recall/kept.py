@@ -1,10 +1,11 @@
-"""Rendered frames that can be given out again, since nothing was written meanwhile."""
+"""Rendered frames that can be given out again, since nothing that is seen changed meanwhile."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
 
+from chronomemory._core import Edition
 from chronomemory.blocks.types import FrameResult
 from chronomemory.face.moments import Seconds
 
@@ -15,15 +16,15 @@ _MOST_FRAMES = 256
 
 
 class KeptFrames:
-    """Frames by what was asked, as of one head of the log: any event by anyone makes them worthless.
+    """Frames by what was asked, as of what was seen: any change of it, by anyone, makes them worthless.
 
-    The head, since a restore sets the seq back, and other events may then take the log to the same one.
-    What showing a frame writes down is the exception: if nothing else came in between, ``follow`` says so.
+    What is not seen here may change as it likes. What showing a frame writes down is the exception: if
+    nothing else came in between, ``follow`` says so.
     """
 
     def __init__(self, seconds: Seconds) -> None:
         self._seconds = seconds
-        self._head: str | None = None
+        self._seen: Edition | None = None
         self._frames: dict[Hashable, tuple[float, FrameResult]] = {}
         self._look = threading.Lock()
 
@@ -36,21 +37,21 @@ class KeptFrames:
             return object()
         return counter
 
-    def get(self, asked: Hashable, head: str) -> FrameResult | None:
-        """Return a frame that is still right at this head, and not too old."""
+    def get(self, asked: Hashable, seen: Edition) -> FrameResult | None:
+        """Return a frame that is still right for what is seen, and not too old."""
         with self._look:
             until, frame = self._frames.get(asked, (0.0, None))
-            return frame if head == self._head and self._seconds() < until else None
+            return frame if seen == self._seen and self._seconds() < until else None
 
-    def follow(self, before: str, after: str) -> None:
-        """Take note that nothing was written between two heads but that a frame was shown."""
+    def follow(self, before: Edition, after: Edition) -> None:
+        """Take note that nothing changed between the two but that a frame was shown."""
         with self._look:
-            if self._head != before or len(self._frames) >= _MOST_FRAMES:
+            if self._seen != before or len(self._frames) >= _MOST_FRAMES:
                 self._frames.clear()
-            self._head = after
+            self._seen = after
 
-    def keep(self, asked: Hashable, frame: FrameResult, head: str, seconds: float) -> None:
-        """Keep a frame as of a head, for a time."""
+    def keep(self, asked: Hashable, frame: FrameResult, seen: Edition, seconds: float) -> None:
+        """Keep a frame as of what was seen, for a time."""
         with self._look:
-            if self._head == head:
+            if self._seen == seen:
                 self._frames[asked] = (self._seconds() + seconds, frame)

@@ -15,16 +15,17 @@ from chronomemory.face.moments import now
 
 __all__ = ["in_words", "note_outcome", "note_shown"]
 
-#: The number behind the name is the version of the rule.
-_SHOWN = "shown/1"
-_OUTCOME = "outcome/1"
+#: The number behind the name is the version of the rule: the second is that of a scope.
+_SHOWN, _SHOWN_IN_SCOPE = "shown/1", "shown/2"
+_OUTCOME, _OUTCOME_IN_SCOPE = "outcome/1", "outcome/2"
 
 
 def note_shown(
     conn: Connection, block_ids: Sequence[str], *, frame: str, session_id: str | None, passed: float
 ) -> None:
     """Take note that blocks were shown together, the first of them first."""
-    said: dict[str, Any] = {"act": _SHOWN, "at": now(), "ids": list(block_ids)}
+    act = _SHOWN_IN_SCOPE if conn.scope.to_dict() else _SHOWN
+    said: dict[str, Any] = {"act": act, "at": now(), "ids": list(block_ids)}
     if session_id:
         said["session"] = session_id
     _act(conn, said, passed, frame=frame)
@@ -34,13 +35,16 @@ def note_outcome(
     conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, source: str, passed: float
 ) -> None:
     """Take note that blocks heard how it went."""
-    said = {"act": _OUTCOME, "at": now(), "ids": list(block_ids), "signal": signal, "weight": weight}
+    act = _OUTCOME_IN_SCOPE if conn.scope.to_dict() else _OUTCOME
+    said = {"act": act, "at": now(), "ids": list(block_ids), "signal": signal, "weight": weight}
     _act(conn, said, passed, source=source)
 
 
 def _act(conn: Connection, said: dict[str, Any], passed: float, **words: str) -> None:
     if passed > 0.0:
         said["passed"] = passed
+    if names := conn.scope.to_dict():
+        said["scope"] = names
     conn.act({**said, **{name: word for name, word in words.items() if word}})
 
 
@@ -55,9 +59,9 @@ def in_words(said: Mapping[str, Any], record_id: str) -> str:
     act, kind = said.get("act"), record_id.partition(":")[0]
     if kind == CONFIG:
         return f"{said.get('passed', 0.0)} hours passed"
-    if act == _SHOWN:
+    if act in (_SHOWN, _SHOWN_IN_SCOPE):
         words = _where("shown", " in frame ", said.get("frame"))
-    elif act == _OUTCOME:
+    elif act in (_OUTCOME, _OUTCOME_IN_SCOPE):
         words = _where(f"outcome {said.get('signal')}", " from ", said.get("source"))
         if said.get("weight", 1.0) != 1.0:
             words += f", weight {said['weight']}"

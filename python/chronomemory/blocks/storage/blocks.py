@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope, carrying
 
 __all__ = [
     "block_exists",
@@ -36,6 +37,7 @@ __all__ = [
     "get_inbox_count",
     "insert_block",
     "new_block",
+    "own_of",
     "reinforce_blocks",
     "tags_of",
     "update_block_scoring",
@@ -59,8 +61,9 @@ def new_block(
     last_reinforced_at: float = 0.0,
     tags: Iterable[str] = (),
     session_id: str | None = None,
+    scope: Scope | None = None,
 ) -> ChronoRecord:
-    """Return the record of a block that was never used."""
+    """Return the record of a block that was never used; without a scope it is whoever's writes it."""
     for name, value in (
         ("block_id", block_id),
         ("content", content),
@@ -87,7 +90,7 @@ def new_block(
         kind=BLOCK,
         status=one_of("status", status, BlockStatus).value,
         confidence=within("confidence", confidence),
-        data=data,
+        data=data if scope is None else carrying(scope, data),
     )
 
 
@@ -162,6 +165,14 @@ def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     return record
 
 
+def own_of(conn: Connection, block_ids: Sequence[str]) -> list[str]:
+    """Return those of some blocks that may be changed here."""
+    if not conn.scope.to_dict():
+        return list(block_ids)
+    are_own = conn.store.engine.are_own([block_key(block_id) for block_id in block_ids])
+    return [block_id for block_id, is_own in zip(block_ids, are_own, strict=True) if is_own]
+
+
 def get_block(conn: Connection, block_id: str) -> dict[str, Any] | None:
     """Return a block with all its columns, or None."""
     record = conn.record(block_key(block_id))
@@ -198,12 +209,12 @@ def _active(conn: Connection, cut_off: float | None) -> list[ChronoRecord]:
 
 def get_inbox_blocks(conn: Connection) -> list[dict[str, Any]]:
     """Return the blocks that wait for consolidation, oldest first."""
-    return [block_dict(record, conn) for record in conn.records(BLOCK, "inbox")]
+    return [block_dict(record, conn) for record in conn.records(BLOCK, "inbox", own=True)]
 
 
 def get_inbox_count(conn: Connection) -> int:
     """Return how many blocks wait for consolidation."""
-    return conn.count(BLOCK, "inbox")
+    return conn.count(BLOCK, "inbox", own=True)
 
 
 def update_block_status(

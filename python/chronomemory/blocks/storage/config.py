@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chronomemory.blocks.ids import CONFIG, config_key
+from chronomemory.blocks.ids import CONFIG, config_key, looks_scoped
 from chronomemory.blocks.storage.secrets import looks_secret
 from chronomemory.errors import InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import contents, count, finite, must, string, within
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope, carrying
 
 __all__ = [
     "DEFAULT_CONFIG",
     "MOST_RESULTS",
     "check_setting",
+    "config_keys",
     "get_config",
     "get_number",
     "get_total_active_hours",
     "glimpse_total_active_hours",
+    "hours_for",
     "set_config",
     "set_total_active_hours",
 ]
 
+_SHARED = Scope()
 TOTAL_ACTIVE_HOURS = "total_active_hours"
 #: What every store begins with, and what holds until someone sets it.
 DEFAULT_CONFIG = {TOTAL_ACTIVE_HOURS: "0.0", "prune_threshold": "0.05", "top_k": "5"}
@@ -40,9 +44,17 @@ _NUMBERS: dict[str, Callable[[str], float]] = {
 }
 
 
+def config_keys(key: str, scope: Scope) -> list[str]:
+    """Return the ids under which a setting may stand, one's own first; a clock is nobody else's."""
+    if key == TOTAL_ACTIVE_HOURS:
+        return [config_key(key, scope.of_clock)]
+    return [config_key(key, wider) for wider in scope.narrowest_first()]
+
+
 def get_config(conn: Connection, key: str) -> str | None:
-    """Return a setting, or None; a value that it must not have, of another hand, is none."""
-    return _usable(key, conn.record(config_key(key)))
+    """Return a setting, one's own before what is wider, or None; a value that it must not have is none."""
+    found = (_usable(key, conn.record(name)) for name in config_keys(key, conn.scope))
+    return next((value for value in found if value is not None), None)
 
 
 def _usable(key: str, record: ChronoRecord | None) -> str | None:
@@ -73,7 +85,8 @@ def _number(key: str, value: str) -> float:
 def set_config(conn: Connection, key: str, value: str) -> None:
     """Write a setting. Keys of services are refused: they belong into the environment."""
     check_setting(key, value)
-    conn.put(ChronoRecord(id=config_key(key), kind=CONFIG, data={"value": value}))
+    scope = conn.scope.of_clock if key == TOTAL_ACTIVE_HOURS else conn.scope
+    conn.put(ChronoRecord(id=config_key(key, scope), kind=CONFIG, data=carrying(scope, {"value": value})))
 
 
 @contents
@@ -81,6 +94,8 @@ def check_setting(key: str, value: str) -> None:
     """Refuse a setting that must not be written."""
     string("key", key, empty=False)
     string("value", value)
+    if looks_scoped(key):
+        raise must("key", "not begin with the digits of a scope", key)
     if looks_secret(key, value):
         raise InvalidRecord(
             f"key: {key!r} looks like a secret, and the log keeps everything",
@@ -96,9 +111,13 @@ def get_total_active_hours(conn: Connection) -> float:
     return get_number(conn, TOTAL_ACTIVE_HOURS)
 
 
-def glimpse_total_active_hours(conn: Connection) -> float:
-    """Return the same for a batch that others may go on beside; to set the clock is to mind it again."""
-    known = _usable(TOTAL_ACTIVE_HOURS, conn.glimpse(config_key(TOTAL_ACTIVE_HOURS)))
+def glimpse_total_active_hours(conn: Connection, scope: Scope | None = None) -> float:
+    """Return the same for a batch that others may go on beside; to set the clock is to mind it again.
+
+    Of another scope than the connection's it is what its clock shows.
+    """
+    clock = (conn.scope if scope is None else scope).of_clock
+    known = _usable(TOTAL_ACTIVE_HOURS, conn.glimpse(config_key(TOTAL_ACTIVE_HOURS, clock)))
     return _number(TOTAL_ACTIVE_HOURS, known or _DEFAULTS[TOTAL_ACTIVE_HOURS])
 
 
@@ -106,3 +125,9 @@ def glimpse_total_active_hours(conn: Connection) -> float:
 def set_total_active_hours(conn: Connection, hours: float) -> None:
     """Set the clock of active hours."""
     set_config(conn, TOTAL_ACTIVE_HOURS, repr(finite("hours", hours, least=0.0)))
+
+
+def hours_for(conn: Connection, record: ChronoRecord, hours: float) -> float:
+    """Return how late it is for a record, on the clock of its scope; ``hours`` is what one's own shows."""
+    scope = record.scope or _SHARED
+    return hours if scope.of_clock == conn.scope.of_clock else glimpse_total_active_hours(conn, scope)

@@ -6,12 +6,13 @@ from typing import Any
 
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import CONTRADICTION, block_key, contradiction_key
-from chronomemory.blocks.storage.edges import check_pair
+from chronomemory.blocks.storage.edges import check_pair, scope_of_pair
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.face.arguments import contents, string, unique_strings, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope, carrying
 
 __all__ = ["get_contradictions_for_blocks", "insert_contradiction", "resolve_contradiction"]
 
@@ -29,11 +30,12 @@ def insert_contradiction(conn: Connection, *, block_a_id: str, block_b_id: str, 
             f"{block_a_id!r} and {block_b_id!r} are known to contradict each other",
             recovery="Resolve the contradiction, or leave it.",
         )
-    conn.put(new_contradiction(block_a_id, block_b_id, score))
+    scope = scope_of_pair(conn, block_a_id, block_b_id)
+    conn.put(new_contradiction(block_a_id, block_b_id, score, scope=scope))
 
 
 @contents
-def new_contradiction(block_a_id: str, block_b_id: str, score: float) -> ChronoRecord:
+def new_contradiction(block_a_id: str, block_b_id: str, score: float, *, scope: Scope) -> ChronoRecord:
     """Return the record of a contradiction that nobody has settled."""
     data = {
         "block_a_id": block_a_id,
@@ -41,7 +43,8 @@ def new_contradiction(block_a_id: str, block_b_id: str, score: float) -> ChronoR
         "score": within("score", score),
         "created_at": now(),
     }
-    return ChronoRecord(id=contradiction_key(block_a_id, block_b_id), kind=CONTRADICTION, data=data)
+    key = contradiction_key(block_a_id, block_b_id)
+    return ChronoRecord(id=key, kind=CONTRADICTION, data=carrying(scope, data))
 
 
 def contradiction_dict(record: ChronoRecord) -> dict[str, Any]:

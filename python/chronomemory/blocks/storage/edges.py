@@ -15,11 +15,12 @@ from chronomemory.blocks.ids import EDGE, block_key, edge_key
 from chronomemory.blocks.storage.blocks import known_block
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidRecord, OutOfScope
 from chronomemory.face.arguments import contents, finite, must, string, string_list, unique_strings, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope, carrying
 
 __all__ = [
     "get_edges_for_block",
@@ -35,6 +36,22 @@ USE_BONUS = 0.10
 SAID = ("relation", "note")
 
 
+def scope_of_pair(conn: Connection, one: str, other: str) -> Scope:
+    """Return whose the link of two blocks is: it carries the names of both."""
+    ends = (conn.glimpse(block_key(block_id)) for block_id in (one, other))
+    first, second = (Scope() if end is None else end.scope or Scope() for end in ends)
+    return first.joined(second)
+
+
+def check_joinable(conn: Connection, one: str, other: str) -> None:
+    """Refuse to join two blocks of which neither is one's own."""
+    if conn.scope.to_dict() and not any(conn.store.engine.are_own([block_key(one), block_key(other)])):
+        raise OutOfScope(
+            f"{one!r} and {other!r} are wider than {conn.scope}: what joins them is not yours to say",
+            recovery="Ask for it with the handle whose blocks they are.",
+        )
+
+
 @contents
 def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -> None:
     """Refuse a pair in the wrong order, or of blocks that are not there."""
@@ -46,6 +63,7 @@ def check_pair(conn: Connection, one: str, other: str, names: tuple[str, str]) -
         )
     known_block(conn, one)
     known_block(conn, other)
+    check_joinable(conn, one, other)
 
 
 def insert_edge(conn: Connection, *, from_id: str, to_id: str, weight: float) -> None:
@@ -54,16 +72,17 @@ def insert_edge(conn: Connection, *, from_id: str, to_id: str, weight: float) ->
     known = conn.record(edge_key(from_id, to_id))
     if known is not None and known.status != FORMING:
         raise IntegrityError(f"{from_id!r} and {to_id!r} are linked already", recovery="Reinforce the link.")
-    conn.put(new_edge(from_id, to_id, weight))
+    conn.put(new_edge(from_id, to_id, weight, scope=scope_of_pair(conn, from_id, to_id)))
 
 
 @contents
 def new_edge(
-    from_id: str, to_id: str, weight: float, *, last_active_hours: float | None = None
+    from_id: str, to_id: str, weight: float, *, scope: Scope, last_active_hours: float | None = None
 ) -> ChronoRecord:
     """Return the record of a link that was never used; a weight beyond one could outweigh all others."""
     weight = within("weight", weight)
     data: dict[str, Any] = {"from_id": from_id, "to_id": to_id, "weight": weight, "created_at": now()}
+    data = carrying(scope, data)
     if last_active_hours is not None:
         data["last_active_hours"] = last_active_hours
     return ChronoRecord(id=edge_key(from_id, to_id), kind=EDGE, data=data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, edge_key
+from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
@@ -43,13 +44,14 @@ def drop_forming(conn: Connection, block_id: str) -> None:
 def letting_go(conn: Connection, hours: float) -> Iterator[str]:
     """Yield the keys of those not worth waiting for: of blocks that left, long unseen, or too many."""
     kept = []
-    for link in conn.records(EDGE, FORMING):
-        if _ends_are_active(conn, link) and hours - _last_seen(conn, link) <= _SEEN_WITHIN_HOURS:
+    for link in conn.records(EDGE, FORMING, own=True):
+        since = hours_for(conn, link, hours) - _last_seen(conn, link)
+        if _ends_are_active(conn, link) and since <= _SEEN_WITHIN_HOURS:
             kept.append(link)
         else:
             yield link.id
     kept.sort(key=lambda link: _promise(conn, link), reverse=True)
-    most = max(_MOST, conn.count(BLOCK, BlockStatus.ACTIVE.value))
+    most = max(_MOST, conn.count(BLOCK, BlockStatus.ACTIVE.value, own=True))
     yield from (link.id for link in kept[most:])
 
 

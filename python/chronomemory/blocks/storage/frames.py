@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory.blocks.ids import FRAME, frame_key, plain_id
-from chronomemory.face.arguments import contents, count, string
+from chronomemory.blocks.ids import FRAME, called, frame_key, looks_scoped
+from chronomemory.face.arguments import contents, count, must, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
 
-__all__ = ["checked_budget", "get_frame", "list_frames", "upsert_frame"]
+__all__ = ["checked_budget", "frame_keys", "get_frame", "list_frames", "upsert_frame"]
 
 #: More than any model reads; the engine counts no further than this without losing ones.
 _MOST_TOKENS = 2**53
@@ -33,13 +34,21 @@ def checked_budget(tokens: int) -> int:
 
 
 def get_frame(conn: Connection, name: str) -> dict[str, Any] | None:
-    """Return a frame, its JSON fields as raw strings, or None."""
-    record = conn.record(frame_key(name))
-    return None if record is None else _frame_dict(record)
+    """Return a frame, one's own before what is wider, its JSON fields as raw strings, or None."""
+    found = (conn.record(key) for key in frame_keys(name, conn.scope))
+    return next((_frame_dict(record) for record in found if record is not None), None)
+
+
+def frame_keys(name: str, scope: Scope) -> list[str]:
+    """Return the ids under which a frame may stand, one's own first."""
+    return [frame_key(name, wider) for wider in scope.narrowest_first()]
 
 
 def _frame_dict(record: ChronoRecord) -> dict[str, Any]:
-    return {"name": plain_id(record.id), **{column: record.data.get(column) for column in _COLUMNS}}
+    return {
+        "name": called(record.id, record.data),
+        **{column: record.data.get(column) for column in _COLUMNS},
+    }
 
 
 @contents
@@ -57,7 +66,9 @@ def upsert_frame(
 ) -> None:
     """Write a frame, in place of one with its name; when it was first written is kept."""
     string("name", name, empty=False)
-    known = conn.record(frame_key(name))
+    if looks_scoped(name):
+        raise must("name", "not begin with the digits of a scope", name)
+    known = conn.record(frame_key(name, conn.scope))
     data: dict[str, Any] = {
         "weights_json": string("weights_json", weights_json),
         "filters_json": string("filters_json", filters_json),
@@ -69,11 +80,10 @@ def upsert_frame(
     }
     if cache_json is not None:
         data["cache_json"] = string("cache_json", cache_json)
-    conn.put(ChronoRecord(id=frame_key(name), kind=FRAME, data=data))
+    conn.put(ChronoRecord(id=frame_key(name, conn.scope), kind=FRAME, data=data))
 
 
 def list_frames(conn: Connection) -> list[dict[str, Any]]:
-    """Return all frames, by name."""
-    return sorted(
-        (_frame_dict(record) for record in conn.records(FRAME)), key=lambda frame: str(frame["name"])
-    )
+    """Return all frames, by name; one's own stands for what is wider."""
+    names = sorted({called(record.id, record.data) for record in conn.records(FRAME)})
+    return [frame for frame in (get_frame(conn, name) for name in names) if frame is not None]

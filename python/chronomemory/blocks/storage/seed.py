@@ -81,7 +81,12 @@ def seed_builtin_data(conn: Connection) -> None:
 
 
 def seed_memory(conn: Connection) -> None:
-    """Write down all that a memory begins with, so that others who read the store know it too."""
+    """Write down all that a memory begins with, so that others who read the store know it too.
+
+    What is shared begins with it, and nothing else does.
+    """
+    if conn.scope.to_dict():
+        return
     keys = [*map(frame_key, KNOWN_FRAMES), *map(config_key, DEFAULT_CONFIG)]
     # A batch that finds all of it has not looked at it: the clock is among it, which others set all the time.
     if any(conn.glimpse(key) is None for key in keys):

@@ -48,7 +48,7 @@ def get_active_session(conn: Connection) -> dict[str, Any] | None:
 
     One that began more than a day ago was abandoned, by a process that was killed, and is not returned.
     """
-    found = conn.records(SESSION, OPEN)
+    found = conn.records(SESSION, OPEN, own=True)
     if not found or _is_abandoned(found[-1]):
         return None
     record = found[-1]

@@ -1,16 +1,21 @@
 //! What is asked of blocks, and what comes back?
 
+use std::sync::Arc;
+
 use roaring::RoaringBitmap;
 
 use super::columns::BLOCK_PREFIX;
 use super::shape::misfit;
 use crate::condition::Condition;
+use crate::scope::Viewer;
 use crate::state::State;
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// How many active hours it is.
+    /// Who asks.
+    pub viewer: Arc<Viewer>,
+    /// How many active hours it is on the clock of whoever asks.
     pub hours: f64,
     /// How many results are wanted.
     pub k: usize,
@@ -93,9 +98,9 @@ pub struct Answer {
 
 impl Answer {
     /// Looks up the records of what was found; one that this face would not have written stays unknown.
-    pub fn look_up(&mut self, state: &State) {
+    pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
         for found in &mut self.results {
-            let record = state.get(&format!("{BLOCK_PREFIX}{}", found.id));
+            let record = state.get_seen(viewer, &format!("{BLOCK_PREFIX}{}", found.id));
             found.record = record.filter(|record| misfit(record).is_none()).map(<[u8]>::to_vec);
         }
     }

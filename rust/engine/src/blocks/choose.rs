@@ -65,6 +65,7 @@ pub struct Shown {
 /// Fills the places of a frame: the guaranteed ones, then the others in their order; of two that contradict each other
 /// one goes and the next moves up.
 pub fn settle(columns: &Columns, measure: &Measure<'_>, sure: Vec<Rated>, order: Vec<Rated>, k: usize) -> Shown {
+    let sight = measure.sight();
     let guaranteed = sure.len();
     let mut clashes = Vec::new();
     let mut results = sure;
@@ -74,7 +75,7 @@ pub fn settle(columns: &Columns, measure: &Measure<'_>, sure: Vec<Rated>, order:
     if !columns.contradictions.is_empty() {
         for (place, one) in results[..guaranteed].iter().enumerate() {
             for other in &results[place + 1..guaranteed] {
-                if columns.contradictions.joins(one.row, other.row) {
+                if columns.contradictions.joins(one.row, other.row, sight) {
                     clashes.push((one.row, other.row));
                 }
             }
@@ -94,7 +95,10 @@ pub fn settle(columns: &Columns, measure: &Measure<'_>, sure: Vec<Rated>, order:
 /// Who has to go in the first pair of results that contradict each other.
 fn first_loser(columns: &Columns, measure: &Measure<'_>, results: &[Rated], guaranteed: usize) -> Option<usize> {
     let contradict = |&(one, other): &(usize, usize)| {
-        other >= guaranteed && columns.contradictions.joins(results[one].row, results[other].row)
+        other >= guaranteed
+            && columns
+                .contradictions
+                .joins(results[one].row, results[other].row, measure.sight())
     };
     let places = results.len();
     let (one, other) = (0..places)

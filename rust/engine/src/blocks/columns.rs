@@ -1,18 +1,20 @@
 //! What is a score made of? Numbers of all blocks, side by side, kept up with the state.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use roaring::RoaringBitmap;
 
+use super::clocks::Clocks;
 use super::fields::{characters, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::Meaning;
+use super::members::Members;
 use super::names::Names;
 use super::shape::{Head, Misfit};
 use crate::json::members;
-use crate::state::{State, StateId, Watermark};
+use crate::state::{Sight, State, StateId, Watermark};
 
 /// What stands before the id of a block in the id of its record.
 pub(super) const BLOCK_PREFIX: &str = "block:";
@@ -76,7 +78,13 @@ pub struct Columns {
     pub(super) uses: Vec<f64>,
     pub(super) tokens: Vec<u32>,
     pub(super) evidence: Vec<f64>,
+    /// How strongly it is linked, for who sees everything.
     pub(super) degree: Vec<f64>,
+    /// Whose it is, by the number that the state gives the scope.
+    pub(super) members: Members,
+    /// The clock that it ages on.
+    pub(super) clock: Vec<u32>,
+    pub(super) clocks: Clocks,
     pub(super) categories: Names,
     tags: Vec<Box<[u32]>>,
     tag_names: Names,
@@ -84,13 +92,13 @@ pub struct Columns {
     tagged: Vec<RoaringBitmap>,
     pub(super) edges: Links,
     /// Links that were seen in too few sessions to count.
-    forming: Pairs,
+    pub(super) forming: Pairs,
     pub(super) contradictions: Links,
     pub(super) meaning: Meaning,
     /// Rows whose links or whose neighbours' standing changed.
     unweighed: Vec<u32>,
     /// What has an id of this face and is nothing that it would write, by slot.
-    misfits: BTreeMap<u32, (String, Misfit)>,
+    pub(super) misfits: BTreeMap<u32, (u32, String, Misfit)>,
 }
 
 impl Columns {
@@ -126,7 +134,7 @@ impl Columns {
     fn take_all(&mut self, state: &State, slots: impl Iterator<Item = u32>) {
         let rows = slots.filter_map(|slot| state.row(slot));
         for row in rows.filter(|row| row.class.face) {
-            self.take(row.slot, row.record);
+            self.take(row.slot, state.scope_in(row.slot), row.record);
         }
     }
 
@@ -157,11 +165,6 @@ impl Columns {
         self.seen_embeddings += more;
         self.lacks_embeddings |= lacks;
         self.meaning.settle(threads);
-    }
-
-    /// The records that have an id of this face and that no verb of it can use, each with the reason.
-    pub fn misfits(&self) -> Vec<(String, Misfit)> {
-        self.misfits.values().cloned().collect()
     }
 
     /// How many rows there are.
@@ -201,49 +204,24 @@ impl Columns {
             .then_with(|| self.ids.name(one).cmp(self.ids.name(other)))
     }
 
-    /// The rows that have a tag like one of the patterns.
-    pub(super) fn tagged_like(&self, patterns: &[String]) -> RoaringBitmap {
+    /// The rows that have a tag like one of the patterns, of these or of all.
+    pub(super) fn tagged_like(&self, patterns: &[String], among: Option<&[u32]>) -> RoaringBitmap {
         let fits = |tag: &str| patterns.iter().any(|pattern| like(pattern, tag));
         let mut rows = RoaringBitmap::new();
+        if let Some(among) = among {
+            let mut known: HashMap<u32, bool> = HashMap::new();
+            let mut is_wanted = |tag: u32| *known.entry(tag).or_insert_with(|| fits(self.tag_names.name(tag)));
+            rows.extend(
+                among
+                    .iter()
+                    .filter(|&&row| self.tags[row as usize].iter().any(|&tag| is_wanted(tag))),
+            );
+            return rows;
+        }
         for (number, _) in self.tag_names.iter().filter(|(_, tag)| fits(tag)) {
             rows |= &self.tagged[number as usize];
         }
         rows
-    }
-
-    /// The ids of shown blocks that have a tag like the pattern.
-    pub fn tagged(&self, pattern: &str) -> Vec<String> {
-        let rows = self.tagged_like(&[pattern.to_owned()]);
-        let shown = rows.iter().filter(|&row| self.standing[row as usize].is_shown());
-        shown.map(|row| self.ids.name(row).to_owned()).collect()
-    }
-
-    /// The links of these blocks, as pairs of ids; those of archived blocks too.
-    pub fn links_of(&self, ids: &[String]) -> Vec<(String, String)> {
-        self.pairs(&self.edges, ids)
-    }
-
-    /// The blocks that these are becoming linked with: for each of them the others.
-    pub fn forming_with(&self, ids: &[String]) -> Vec<Vec<String>> {
-        let others = |id: &String| {
-            let row = self.ids.find(id);
-            let rows = row.into_iter().flat_map(|row| self.forming.of(row));
-            rows.map(|other| self.ids.name(other).to_owned()).collect()
-        };
-        ids.iter().map(others).collect()
-    }
-
-    /// The unresolved contradictions of these blocks, likewise.
-    pub fn contradictions_of(&self, ids: &[String]) -> Vec<(String, String)> {
-        self.pairs(&self.contradictions, ids)
-    }
-
-    fn pairs(&self, links: &Links, ids: &[String]) -> Vec<(String, String)> {
-        let name = |row: u32| self.ids.name(row).to_owned();
-        let rows = ids.iter().filter_map(|id| self.ids.find(id));
-        rows.flat_map(|row| links.of(row))
-            .map(|(link, _)| (name(link.a), name(link.b)))
-            .collect()
     }
 
     fn row(&mut self, id: &str) -> u32 {
@@ -263,18 +241,19 @@ impl Columns {
             self.tokens.push(0);
             self.evidence.push(0.0);
             self.degree.push(0.0);
+            self.clock.push(0);
             self.tags.push(Box::default());
         }
         row
     }
 
     /// Takes in a record as it is now; those of other faces are passed over, and what is none of this one counts as gone.
-    fn take(&mut self, slot: u32, record: &[u8]) {
+    fn take(&mut self, slot: u32, scope: u32, record: &[u8]) {
         let mut head = Head::of(record);
         let Some((prefix, _)) = head.place() else { return };
         match head.misfit() {
             Some(found) => {
-                self.misfits.insert(slot, (plain(head.id), found));
+                self.misfits.insert(slot, (scope, plain(head.id), found));
                 head.status = b"tombstone";
                 head.data = b"";
             }
@@ -284,19 +263,21 @@ impl Columns {
             None => {}
         }
         match prefix {
-            b"block" => self.take_block(slot, &head),
-            b"bedge" => self.take_edge(&head),
-            b"contradiction" => self.take_contradiction(&head),
+            b"block" => self.take_block(slot, scope, &head),
+            b"bedge" => self.take_edge(scope, &head),
+            b"contradiction" => self.take_contradiction(scope, &head),
+            b"config" => self.clocks.set(&head),
             _ => {}
         }
     }
 
-    fn take_block(&mut self, slot: u32, head: &Head<'_>) {
+    fn take_block(&mut self, slot: u32, scope: u32, head: &Head<'_>) {
         let Some(id) = block_in(head.id) else {
             return;
         };
         let row = self.row(&plain(id));
         self.settle(row, slot);
+        self.members.set(row, scope);
         let at = row as usize;
         let mut tags = Vec::new();
         let mut category: &[u8] = b"";
@@ -322,7 +303,7 @@ impl Columns {
             _ => Standing::Absent,
         };
         if self.standing[at].is_shown() != standing.is_shown() {
-            let neighbours = self.edges.of(row).map(|(link, _)| link.across(row));
+            let neighbours = self.edges.of(row, &Sight::ALL).map(|(link, _)| link.across(row));
             self.unweighed.extend(neighbours);
         }
         self.standing[at] = standing;
@@ -333,6 +314,7 @@ impl Columns {
         self.uses[at] = f64::ln_1p(count);
         self.tokens[at] = tokens.map_or((length / TOKEN_CHARACTERS) as u32, |tokens| tokens as u32);
         self.evidence[at] = evidence;
+        self.clock[at] = self.clocks.of_scope(scope, head.data);
         self.set_tags(row, &tags);
     }
 
@@ -349,7 +331,7 @@ impl Columns {
         }
     }
 
-    fn take_edge(&mut self, head: &Head<'_>) {
+    fn take_edge(&mut self, scope: u32, head: &Head<'_>) {
         let Some((from, to)) = head.ends() else { return };
         let (mut weight, mut count) = (0.0, 0.0);
         for (key, value) in members(head.data) {
@@ -362,15 +344,16 @@ impl Columns {
         let (a, b) = (self.row(&from), self.row(&to));
         let counts = head.status == b"active";
         let strength = weight + USE_BONUS * f64::ln_1p(count);
-        self.edges.set(a, b, counts.then_some(strength));
+        self.edges.set(a, b, scope, counts.then_some(strength));
         self.forming.set(a, b, head.status == b"forming");
         self.unweighed.extend([a, b]);
     }
 
-    fn take_contradiction(&mut self, head: &Head<'_>) {
+    fn take_contradiction(&mut self, scope: u32, head: &Head<'_>) {
         let Some((a, b)) = head.ends() else { return };
         let (a, b) = (self.row(&a), self.row(&b));
-        self.contradictions.set(a, b, (head.status == b"active").then_some(1.0));
+        let is_open = head.status == b"active";
+        self.contradictions.set(a, b, scope, is_open.then_some(1.0));
     }
 
     /// Sums up the links of rows where something changed.
@@ -379,9 +362,22 @@ impl Columns {
         rows.sort_unstable();
         rows.dedup();
         for row in rows {
-            let shown = |other: u32| self.standing[other as usize].is_shown();
-            let links = self.edges.of(row).filter(|(link, _)| shown(link.across(row)));
-            self.degree[row as usize] = links.map(|(_, strength)| strength).sum();
+            self.degree[row as usize] = self.degree_in(row, &Sight::ALL);
         }
+    }
+
+    /// How strongly a block is linked, for one who sees this. The sum is of numbers in their order, so that nothing but they
+    /// decides what it comes to.
+    pub(super) fn degree_in(&self, row: u32, sight: &Sight) -> f64 {
+        let counts = |other: u32| self.standing[other as usize].is_shown() && self.is_in(other, sight);
+        let links = self.edges.of(row, sight).filter(|(link, _)| counts(link.across(row)));
+        let mut strengths: Vec<f64> = links.map(|(_, strength)| strength).collect();
+        strengths.sort_unstable_by(f64::total_cmp);
+        strengths.iter().sum()
+    }
+
+    /// Whether somebody sees a block.
+    pub(super) fn is_in(&self, row: u32, sight: &Sight) -> bool {
+        sight.is_all() || self.members.of(row).is_some_and(|scope| sight.sees(scope))
     }
 }

@@ -4,10 +4,18 @@ use roaring::RoaringBitmap;
 
 use super::ask::Ask;
 use super::columns::{Columns, Standing};
+use super::outlook::Outlook;
+use crate::state::Sight;
 
 /// What a question lets through.
 pub struct Filter<'a> {
     columns: &'a Columns,
+    sight: &'a Sight,
+    /// The rows that are seen, if they are few.
+    few: Option<Vec<u32>>,
+    /// The clock of whoever asks, and what it shows.
+    clock: Option<u32>,
+    hours: f64,
     /// Rows that have one of the tags; all if none is asked for.
     tagged: Option<RoaringBitmap>,
     /// For each category whether it is wanted; all if none is asked for.
@@ -15,23 +23,29 @@ pub struct Filter<'a> {
     min_confidence: f64,
     /// The slots that may be found; all if nobody looked into the records.
     slots: Option<&'a RoaringBitmap>,
-    /// Blocks that were last used later than this are within the window.
-    after: f64,
+    /// How long ago a block may have been used last, on its own clock.
+    window: Option<f64>,
 }
 
 impl<'a> Filter<'a> {
     /// The filter of a question.
-    pub fn new(columns: &'a Columns, ask: &'a Ask) -> Self {
-        let tagged = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns));
+    pub fn new(columns: &'a Columns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
+        let few = columns.members.few(&outlook.sight);
+        let tagged = |patterns: &[String]| columns.tagged_like(patterns, few.as_deref());
+        let tagged = (!ask.tag_patterns.is_empty()).then(|| tagged(&ask.tag_patterns));
         let is_wanted = |name: &str| ask.categories.iter().any(|category| category == name);
         let categories = || columns.categories.iter().map(|(_, name)| is_wanted(name)).collect();
         Self {
             columns,
+            sight: &outlook.sight,
+            few,
+            clock: columns.clocks.find(&outlook.clock),
+            hours: ask.hours,
             tagged,
             categories: (!ask.categories.is_empty()).then(categories),
             min_confidence: ask.min_confidence,
             slots: ask.slots.as_ref(),
-            after: ask.window.map_or(f64::NEG_INFINITY, |window| ask.hours - window),
+            window: ask.window,
         }
     }
 
@@ -40,6 +54,7 @@ impl<'a> Filter<'a> {
         let at = row as usize;
         let columns = self.columns;
         columns.standing[at] == Standing::Active
+            && columns.is_in(row, self.sight)
             && columns.confidence[at] >= self.min_confidence
             && self
                 .categories
@@ -53,24 +68,40 @@ impl<'a> Filter<'a> {
 
     /// Whether a block passes.
     pub fn passes(&self, row: u32) -> bool {
-        self.columns.last[row as usize] > self.after && self.passes_at_any_age(row)
+        let at = row as usize;
+        let (columns, clock) = (self.columns, self.columns.clock[at]);
+        let hours = || columns.clocks.hours(clock, self.clock, self.hours);
+        let is_within = |window: f64| columns.last[at] > hours() - window;
+        self.window.is_none_or(is_within) && self.passes_at_any_age(row)
     }
 
     /// All blocks that pass, in the order of their rows.
     pub fn rows(&self) -> Vec<u32> {
-        match &self.tagged {
-            Some(tagged) => tagged.iter().filter(|&row| self.passes(row)).collect(),
-            None => (0..self.columns.len() as u32).filter(|&row| self.passes(row)).collect(),
+        match (&self.tagged, &self.few) {
+            (Some(tagged), _) => tagged.iter().filter(|&row| self.passes(row)).collect(),
+            (None, Some(few)) => few.iter().copied().filter(|&row| self.passes(row)).collect(),
+            (None, None) => (0..self.columns.len() as u32).filter(|&row| self.passes(row)).collect(),
         }
+    }
+
+    /// Whether so few blocks are seen that each of them is looked at.
+    pub fn is_of_few(&self) -> bool {
+        self.few.is_some()
+    }
+
+    /// What is seen.
+    pub fn sight(&self) -> &'a Sight {
+        self.sight
     }
 }
 
 /// The blocks that are always there, in the order of their rows.
-pub fn guaranteed(columns: &Columns, ask: &Ask) -> Vec<u32> {
+pub fn guaranteed(columns: &Columns, sight: &Sight, ask: &Ask) -> Vec<u32> {
     if ask.guarantees.is_empty() {
         return Vec::new();
     }
-    let tagged = columns.tagged_like(&ask.guarantees);
-    let is_active = |row: &u32| columns.standing[*row as usize] == Standing::Active;
-    tagged.iter().filter(is_active).collect()
+    let few = columns.members.few(sight);
+    let tagged = columns.tagged_like(&ask.guarantees, few.as_deref());
+    let is_there = |row: &u32| columns.standing[*row as usize] == Standing::Active && columns.is_in(*row, sight);
+    tagged.iter().filter(is_there).collect()
 }

@@ -39,13 +39,13 @@ pub fn gather(
     let best_words = wording.best(number, filter);
     let has_words = !best_words.is_empty();
     let pool = if has_words { number.max(POOL_RECORDS) } else { number };
-    let nearest = columns
-        .meaning
-        .nearest(&ask.space, query, pool, |row| filter.passes(row), ask.threads);
-    let mut nearest: Vec<(u32, f64)> = nearest
-        .into_iter()
-        .map(|(row, cosine)| (row, f64::from(cosine)))
-        .collect();
+    let meaning = &columns.meaning;
+    let nearest = match filter.is_of_few() {
+        true => meaning.compared(&ask.space, query, &filter.rows()),
+        false => meaning.nearest(&ask.space, query, pool, |row| filter.passes(row), ask.threads),
+    };
+    let exactly = |(row, cosine): (u32, f32)| (row, f64::from(cosine));
+    let mut nearest: Vec<(u32, f64)> = nearest.into_iter().map(exactly).collect();
     cut(columns, &mut nearest, pool);
     let has_meaning = !nearest.is_empty();
     let scale = Scale {
@@ -100,8 +100,8 @@ fn add_those_without_vector(
 ) {
     let enough = nearest.len() >= number && nearest[number - 1].1 > 0.0;
     if !enough {
-        let rows = 0..columns.len() as u32;
-        let without = rows.filter(|&row| filter.passes(row) && !columns.meaning.reaches(&ask.space, query, row));
+        let rows = filter.rows().into_iter();
+        let without = rows.filter(|&row| !columns.meaning.reaches(&ask.space, query, row));
         nearest.extend(without.map(|row| (row, 0.0)));
     }
 }
@@ -116,7 +116,7 @@ fn cut(columns: &Columns, scores: &mut Vec<(u32, f64)>, number: usize) {
 fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &Rows, sure: &Rows) -> Rows {
     let mut strengths = Similarities::default();
     for &seed in seeds {
-        for (link, strength) in columns.edges.of(seed) {
+        for (link, strength) in columns.edges.of(seed, filter.sight()) {
             let there = link.across(seed);
             if !seeds.contains(&there) && !sure.contains(&there) && filter.passes_at_any_age(there) {
                 let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);

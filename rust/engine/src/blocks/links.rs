@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 
+use crate::state::Sight;
+
 /// Two rows and what joins them. A link that was taken away stays in its place, without strength.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
@@ -11,6 +13,8 @@ pub struct Link {
     pub a: u32,
     /// The other.
     pub b: u32,
+    /// Whose it is.
+    scope: u32,
     /// How much it adds to the degree of its ends; nothing if it does not count.
     pub strength: Option<f64>,
 }
@@ -27,47 +31,82 @@ impl Link {
 pub struct Links {
     links: Vec<Link>,
     by_pair: HashMap<(u32, u32), u32, RandomState>,
-    by_end: HashMap<u32, Vec<u32>, RandomState>,
+    /// The links of a row with their scopes, in order of these: what somebody sees of a block that all are linked with costs
+    /// what that one sees.
+    by_end: HashMap<u32, Vec<(u32, u32)>, RandomState>,
 }
 
 impl Links {
-    /// Says what joins two rows now.
-    pub fn set(&mut self, a: u32, b: u32, strength: Option<f64>) {
+    /// Says what joins two rows now, and whose that is.
+    pub fn set(&mut self, a: u32, b: u32, scope: u32, strength: Option<f64>) {
         if strength.is_none() && !self.by_pair.contains_key(&(a, b)) {
             return;
         }
         let next = self.links.len() as u32;
         let number = *self.by_pair.entry((a, b)).or_insert(next);
         if number == next {
-            self.links.push(Link { a, b, strength });
-            for end in [a, b] {
-                self.by_end.entry(end).or_default().push(number);
-            }
+            self.links.push(Link { a, b, scope, strength });
+            self.list(number, scope);
         }
-        self.links[number as usize].strength = strength;
+        let link = &mut self.links[number as usize];
+        link.strength = strength;
+        let before = std::mem::replace(&mut link.scope, scope);
+        if before != scope {
+            // Another tool changed whose it is.
+            for end in [a, b] {
+                let known = self.by_end.entry(end).or_default();
+                known.retain(|entry| *entry != (before, number));
+            }
+            self.list(number, scope);
+        }
     }
 
-    /// The links of a row that count.
-    pub fn of(&self, row: u32) -> impl Iterator<Item = (Link, f64)> {
-        let numbers = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
-        numbers.iter().filter_map(|&number| {
+    fn list(&mut self, number: u32, scope: u32) {
+        let Link { a, b, .. } = self.links[number as usize];
+        for end in [a, b] {
+            let known = self.by_end.entry(end).or_default();
+            let place = known.partition_point(|entry| *entry < (scope, number));
+            known.insert(place, (scope, number));
+        }
+    }
+
+    /// The links of a row that count, of those that are seen.
+    pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (Link, f64)> + 'a {
+        let known = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
+        let runs: Vec<&[(u32, u32)]> = match sight.scopes() {
+            None => vec![known],
+            // A block mostly has fewer links than there are scopes of one's own, or far more than one sees.
+            Some(scopes) if scopes.len() < known.len() => scopes.map(|scope| run_of(known, scope)).collect(),
+            Some(_) => known
+                .chunk_by(|one, other| one.0 == other.0)
+                .filter(|run| sight.sees(run[0].0))
+                .collect(),
+        };
+        runs.into_iter().flatten().filter_map(|&(_, number)| {
             let link = self.links[number as usize];
             link.strength.map(|strength| (link, strength))
         })
     }
 
-    /// Whether two rows are joined.
-    pub fn joins(&self, one: u32, other: u32) -> bool {
+    /// Whether two rows are joined, for one who sees this.
+    pub fn joins(&self, one: u32, other: u32, sight: &Sight) -> bool {
         [(one, other), (other, one)]
             .iter()
             .filter_map(|pair| self.by_pair.get(pair))
-            .any(|&number| self.links[number as usize].strength.is_some())
+            .map(|&number| self.links[number as usize])
+            .any(|link| link.strength.is_some() && sight.sees(link.scope))
     }
 
     /// Whether there are none at all.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
+}
+
+fn run_of(known: &[(u32, u32)], scope: u32) -> &[(u32, u32)] {
+    let start = known.partition_point(|entry| entry.0 < scope);
+    let length = known[start..].partition_point(|entry| entry.0 == scope);
+    &known[start..start + length]
 }
 
 /// Pairs of rows that may be joined one day. Most of them never are, so those that went away leave nothing behind.
@@ -116,10 +155,29 @@ mod tests {
     #[test]
     fn what_never_counted_takes_no_place() {
         let mut links = Links::default();
-        links.set(1, 2, None);
+        links.set(1, 2, 0, None);
         assert!(links.is_empty());
-        links.set(1, 2, Some(0.5));
-        links.set(1, 2, None);
-        assert!(!links.joins(1, 2));
+        links.set(1, 2, 0, Some(0.5));
+        links.set(1, 2, 0, None);
+        assert!(!links.joins(1, 2, &Sight::ALL));
+    }
+
+    #[test]
+    fn links_are_found_by_who_sees_them() {
+        let mut links = Links::default();
+        for (other, scope) in [(2, 7), (3, 0), (4, 7), (5, 9)] {
+            links.set(1, other, scope, Some(0.5));
+        }
+        let seen = |links: &Links, scopes: &[u32]| {
+            let sight = Sight::of(scopes.to_vec());
+            links.of(1, &sight).map(|(link, _)| link.b).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&links, &[0, 7]), [3, 2, 4]);
+        assert_eq!(seen(&links, &[0, 1, 2, 3, 4, 5, 6, 7]), [3, 2, 4]);
+        assert_eq!(links.of(1, &Sight::ALL).count(), 4);
+        assert!(links.joins(2, 1, &Sight::of(vec![7])) && !links.joins(1, 2, &Sight::of(vec![0])));
+        links.set(1, 2, 0, Some(0.5));
+        assert_eq!(seen(&links, &[0]), [2, 3]);
+        assert_eq!(seen(&links, &[7]), [4]);
     }
 }

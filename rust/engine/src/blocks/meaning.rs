@@ -169,6 +169,38 @@ impl Meaning {
             .collect()
     }
 
+    /// The same of these blocks, all of them that can be compared, in their order.
+    pub fn compared(&self, name: &str, query: &[f32], rows: &[u32]) -> Vec<(u32, f32)> {
+        let Some(space) = self.space(name, query) else {
+            return Vec::new();
+        };
+        let scorer = Scorer::new(query, Cpu::best());
+        let cosine = |&row: &u32| Some((row, clamped(scorer.score(space.vector(row)?))));
+        rows.iter().filter_map(cosine).collect()
+    }
+
+    /// For each of several queries, end to end, those of these blocks that are within reach, the nearest first.
+    pub fn near_each_of(
+        &self,
+        name: &str,
+        queries: &[f32],
+        dim: usize,
+        reach: Reach,
+        rows: &[u32],
+    ) -> Vec<Vec<(u32, f32)>> {
+        let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
+        let age = |row: u32| space.and_then(|space| space.vector_of.get(row as usize));
+        let near = |query: &[f32]| {
+            let mut found = self.compared(name, query, rows);
+            found.retain(|(_, cosine)| *cosine >= reach.least);
+            // As a search of all does: the nearest first, of those that are alike the one that was embedded first.
+            found.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| age(one.0).cmp(&age(other.0))));
+            found.truncate(reach.number);
+            found
+        };
+        queries.chunks(dim.max(1)).map(near).collect()
+    }
+
     /// For each of several queries, end to end, the blocks within reach, the nearest first.
     pub fn near_each(
         &self,

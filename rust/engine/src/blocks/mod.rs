@@ -14,18 +14,25 @@
 //! 3. [`rate`]: five components for each, with maxima taken over exactly this set.
 //! 4. [`choose`]: the best, unlike each other, without contradictions, within a budget.
 //!
+//! Whoever asks is answered from what it sees and nothing else: which scopes these are, and on which clock its own blocks age,
+//! is an [`Outlook`].
+//!
 //! The score is float64 throughout; cosines and what words say come as float32. Ties are broken by id, everywhere.
 
 mod ask;
 mod choose;
+mod clocks;
 mod columns;
 mod fields;
 mod filter;
 mod gather;
 mod like;
 mod links;
+mod lookups;
 mod meaning;
+mod members;
 mod names;
+mod outlook;
 mod rate;
 mod recall;
 mod shape;
@@ -35,4 +42,5 @@ pub use ask::{Answer, Ask, Dropped, Found};
 pub use choose::fit;
 pub use columns::{Columns, block_in};
 pub use meaning::Reach;
+pub use outlook::Outlook;
 pub use shape::{Misfit, is_one_of, misfit};

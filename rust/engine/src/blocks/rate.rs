@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use super::ask::Ask;
 use super::columns::Columns;
+use super::outlook::Outlook;
+use crate::state::Sight;
 
 /// A hub of few links is lifted while it is fresh.
 const FLOOR_BELOW: f64 = 0.10;
@@ -26,6 +28,9 @@ pub struct Rated {
 /// What the candidates of one question have in common.
 pub struct Measure<'a> {
     columns: &'a Columns,
+    sight: &'a Sight,
+    /// The clock of whoever asks, and what it shows.
+    clock: Option<u32>,
     hours: f64,
     weights: [f64; 5],
     exploration: f64,
@@ -35,14 +40,17 @@ pub struct Measure<'a> {
 
 impl<'a> Measure<'a> {
     /// Takes the maxima over the candidates, once.
-    pub fn new(columns: &'a Columns, ask: &Ask, candidates: impl Iterator<Item = u32>) -> Self {
+    pub fn new(columns: &'a Columns, outlook: &'a Outlook, ask: &Ask, candidates: impl Iterator<Item = u32>) -> Self {
+        let sight = &outlook.sight;
         let (mut largest_degree, mut most_uses) = (0.0f64, 0.0f64);
         for row in candidates {
-            largest_degree = largest_degree.max(columns.degree[row as usize]);
+            largest_degree = largest_degree.max(degree(columns, sight, row));
             most_uses = most_uses.max(columns.uses[row as usize]);
         }
         Self {
             columns,
+            sight,
+            clock: columns.clocks.find(&outlook.clock),
             hours: ask.hours,
             weights: match ask.query {
                 Some(_) => ask.weights,
@@ -54,10 +62,19 @@ impl<'a> Measure<'a> {
         }
     }
 
+    /// What is seen.
+    pub fn sight(&self) -> &'a Sight {
+        self.sight
+    }
+
     /// How fresh a block is: 1 when it was just used, never more.
     pub fn recency(&self, row: u32) -> f64 {
         let at = row as usize;
-        let since = (self.hours - self.columns.last[at]).max(0.0);
+        let hours = self
+            .columns
+            .clocks
+            .hours(self.columns.clock[at], self.clock, self.hours);
+        let since = (hours - self.columns.last[at]).max(0.0);
         (-self.columns.lambda[at] * since).exp()
     }
 
@@ -74,7 +91,7 @@ impl<'a> Measure<'a> {
             similarity,
             self.columns.confidence[at],
             recency,
-            self.centrality(at, recency),
+            self.centrality(row, recency),
             reinforcement,
         ];
         let mut score = 0.0;
@@ -87,9 +104,9 @@ impl<'a> Measure<'a> {
         Rated { row, score, components }
     }
 
-    fn centrality(&self, at: usize, recency: f64) -> f64 {
+    fn centrality(&self, row: u32, recency: f64) -> f64 {
         let share = if self.largest_degree > 0.0 {
-            self.columns.degree[at] / self.largest_degree
+            degree(self.columns, self.sight, row) / self.largest_degree
         } else {
             0.0
         };
@@ -107,6 +124,15 @@ impl<'a> Measure<'a> {
         let (alpha, beta) = (confidence * strength, (1.0 - confidence) * strength);
         let total = alpha + beta;
         (alpha * beta / (total * total * (total + 1.0))).sqrt()
+    }
+}
+
+/// How strongly a block is linked with what is seen: known for who sees everything, and summed up for others.
+fn degree(columns: &Columns, sight: &Sight, row: u32) -> f64 {
+    if sight.is_all() {
+        columns.degree[row as usize]
+    } else {
+        columns.degree_in(row, sight)
     }
 }
 

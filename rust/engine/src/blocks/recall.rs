@@ -6,6 +6,7 @@ use super::columns::{Columns, Standing};
 use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::meaning::Reach;
+use super::outlook::Outlook;
 use super::rate::{Best, Measure, Rated, better_first};
 use super::wording::Wording;
 use crate::text;
@@ -17,14 +18,14 @@ const ROWS_PER_THREAD: usize = 50_000;
 
 impl Columns {
     /// Answers a question; `words` is its text, made ready for an index of the state that this follows.
-    pub fn recall(&self, ask: &Ask, words: Option<&text::Question<'_>>) -> Answer {
-        let filter = Filter::new(self, ask);
-        let mut sure = guaranteed(self, ask);
+    pub fn recall(&self, ask: &Ask, outlook: &Outlook, words: Option<&text::Question<'_>>) -> Answer {
+        let filter = Filter::new(self, outlook, ask);
+        let mut sure = guaranteed(self, &outlook.sight, ask);
         let gathered = match &ask.query {
             Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure),
             None => self.everything(&filter, &sure),
         };
-        let measure = Measure::new(self, ask, gathered.candidates.iter().copied());
+        let measure = Measure::new(self, outlook, ask, gathered.candidates.iter().copied());
         sure.sort_unstable();
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
         let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure);
@@ -121,17 +122,25 @@ impl Columns {
         })
     }
 
-    /// For each of several vectors of a dimension, end to end, the active blocks within reach, the nearest first.
+    /// For each of several vectors of a dimension, end to end, the active blocks within reach that are seen, the nearest first.
     pub fn nearest(
         &self,
         space: &str,
         vectors: &[f32],
         dim: usize,
         reach: Reach,
+        outlook: &Outlook,
         threads: usize,
     ) -> Vec<Vec<(String, f32)>> {
-        let is_active = |row: u32| self.standing[row as usize] == Standing::Active;
-        let found = self.meaning.near_each(space, vectors, dim, reach, is_active, threads);
+        let sight = &outlook.sight;
+        let is_there = |row: u32| self.standing[row as usize] == Standing::Active && self.is_in(row, sight);
+        let found = match self.members.few(sight) {
+            Some(mut few) => {
+                few.retain(|&row| is_there(row));
+                self.meaning.near_each_of(space, vectors, dim, reach, &few)
+            }
+            None => self.meaning.near_each(space, vectors, dim, reach, is_there, threads),
+        };
         let name = |&(row, cosine): &(u32, f32)| (self.ids.name(row).to_owned(), cosine);
         found.iter().map(|hits| hits.iter().map(name).collect()).collect()
     }

@@ -224,7 +224,7 @@ impl<'a> Head<'a> {
         None
     }
 
-    fn part(&self, name: &str) -> Option<&'a [u8]> {
+    pub(super) fn part(&self, name: &str) -> Option<&'a [u8]> {
         members(self.data)
             .find(|(key, _)| *key == name.as_bytes())
             .map(|(_, value)| value)

@@ -15,6 +15,6 @@ mod carried;
 
 mod viewer;
 
-pub use carried::{Carried, carried, check, replace, stamp};
+pub use carried::{Carried, KEY, carried, check, given, replace, stamp};
 pub use names::Scope;
 pub use viewer::{Seen, Viewer, is_own};

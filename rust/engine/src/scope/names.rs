@@ -182,6 +182,27 @@ impl Scope {
         (0..1 << levels.len()).map(some).collect()
     }
 
+    /// The scope whose clock runs for it: without its session, unless that is all it has.
+    pub fn of_clock(&self) -> Self {
+        match self.names() {
+            [None, None, _] => self.clone(),
+            [user, agent, _] => Self::of([user, agent, None]),
+        }
+    }
+
+    /// What joins things of two scopes carries: the names of both together, without a level on which they differ.
+    pub fn joined(&self, other: &Self) -> Self {
+        let (ours, theirs) = (self.names(), other.names());
+        let mut names = [None; 3];
+        for (at, name) in names.iter_mut().enumerate() {
+            *name = match (ours[at], theirs[at]) {
+                (Some(one), Some(another)) if one != another => None,
+                (one, another) => one.or(another),
+            };
+        }
+        Self::of(names)
+    }
+
     /// The scope of such a text; `None` if none has it.
     pub fn of_key(key: &[u8]) -> Option<Self> {
         let one = Self(key.into());

@@ -21,7 +21,7 @@ impl State {
         for (id, record) in act.effects(&|id| self.get(id)) {
             let id = spelled(&id);
             let slot = self.put_value(self.find(&id), &id, record, stamp);
-            self.changes.note(slot, self.slots.len());
+            self.note_change(slot);
             touched.push(slot);
         }
         self.speak_of(&act, touched, known, stamp);

@@ -38,6 +38,29 @@ impl StateId {
     }
 }
 
+/// What somebody sees, at one moment of one state: two of these differ if any of it changed in between.
+#[derive(Debug)]
+pub struct Edition {
+    life: StateId,
+    changes: usize,
+}
+
+impl Edition {
+    /// What was last changed by the change of this number.
+    pub fn of(life: &StateId, changes: usize) -> Self {
+        Self {
+            life: life.same(),
+            changes,
+        }
+    }
+}
+
+impl PartialEq for Edition {
+    fn eq(&self, other: &Self) -> bool {
+        self.life.is(&other.life) && self.changes == other.changes
+    }
+}
+
 /// How far someone knows a state; at first not at all.
 #[derive(Debug, Default)]
 pub struct Watermark(Option<(StateId, usize)>);

@@ -23,7 +23,7 @@ mod spelling;
 mod timeline;
 
 pub use catalog::{Class, Tally};
-pub use changes::{Changes, StateId, Watermark};
+pub use changes::{Changes, Edition, StateId, Watermark};
 pub use frozen::Frozen;
 pub use listing::{By, Listing, PageEnd};
 pub use query::Query;

@@ -190,7 +190,7 @@ impl State {
     }
 
     fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
-        self.changes.note(number, self.slots.len());
+        self.note_change(number);
         self.moments.speak(number, stamp);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self

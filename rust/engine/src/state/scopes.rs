@@ -32,6 +32,8 @@ struct Members {
     scope: Carried,
     /// The slots that carry it, ascending.
     slots: Vec<u32>,
+    /// The number of the last change of one of them.
+    changed: usize,
 }
 
 impl Members {
@@ -39,6 +41,7 @@ impl Members {
         Self {
             scope,
             slots: Vec::new(),
+            changed: 0,
         }
     }
 }
@@ -61,6 +64,11 @@ impl Sight {
     /// Everything.
     pub const ALL: Self = Self(None);
 
+    /// These scopes, ascending.
+    pub fn of(scopes: Vec<u32>) -> Self {
+        Self(Some(scopes))
+    }
+
     /// Whether there is nothing that is not seen.
     pub fn is_all(&self) -> bool {
         self.0.is_none()
@@ -73,7 +81,7 @@ impl Sight {
     }
 
     /// The scopes that are seen; `None` if all are.
-    pub fn scopes(&self) -> Option<impl Iterator<Item = u32> + '_> {
+    pub fn scopes(&self) -> Option<impl ExactSizeIterator<Item = u32> + '_> {
         self.0.as_ref().map(|some| some.iter().copied())
     }
 }
@@ -122,6 +130,18 @@ impl Directory {
         if let Ok(place) = slots.binary_search(&slot) {
             slots.remove(place);
         }
+    }
+
+    /// Notes that a change, of this number, is of a record that belongs to it.
+    #[inline]
+    pub(super) fn touch(&mut self, scope: u32, change: usize) {
+        self.members[scope as usize].changed = change;
+    }
+
+    /// The number of the last change of what is seen; `None` if everything is.
+    pub fn last_change(&self, sight: &Sight) -> Option<usize> {
+        let seen = sight.scopes()?.map(|scope| self.members[scope as usize].changed);
+        Some(seen.max().unwrap_or(0))
     }
 
     /// Asks for memory for so many records more, whosever they are.

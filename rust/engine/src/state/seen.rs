@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::catalog::Tally;
-use super::records::State;
+use super::changes::Edition;
+use super::records::{NO_CLASS, Slot, State};
 use super::scopes::{Directory, Sight};
 use crate::event::faces::is_of_rows;
 use crate::scope::{Seen, Viewer};
@@ -17,6 +18,25 @@ impl State {
     /// What somebody sees.
     pub fn sight(&self, viewer: &Viewer) -> Sight {
         self.scopes.sight(viewer)
+    }
+
+    /// Which edition of what somebody sees this is. What the log says of rows of embeddings belongs to nobody: whoever gives a
+    /// record one says so in the record.
+    pub fn edition(&self, viewer: &Viewer) -> Edition {
+        let changes = self.scopes.last_change(&self.sight(viewer));
+        Edition::of(self.changes.life(), changes.unwrap_or_else(|| self.changes.count()))
+    }
+
+    /// Notes that the record in a slot was changed.
+    pub(super) fn note_change(&mut self, slot: u32) {
+        self.changes.note(slot, self.slots.len());
+        let Slot { class, scope, .. } = self.slots[slot as usize];
+        if class != NO_CLASS {
+            let class = self.catalog.class_of(class);
+            if !is_of_rows(&class.kind, class.face) {
+                self.scopes.touch(scope, self.changes.count());
+            }
+        }
     }
 
     /// The scope of the record in a slot.

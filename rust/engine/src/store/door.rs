@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::{Columns, is_one_of};
+use crate::blocks::{Columns, Outlook, is_one_of};
 use crate::damage::Damage;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::log;
 use crate::options::Durability;
 use crate::remembered::Standing;
 use crate::scope::{Seen, Viewer};
-use crate::state::{Dated, Directory, Query, Tally, spelled};
+use crate::state::{Dated, Directory, Edition, Query, Tally, spelled};
 use crate::verify::Report;
 
 use super::care::Alone;
@@ -301,13 +301,18 @@ impl Store {
         find(&self.indexes, &self.state, index, lookup)
     }
 
-    /// The canonical records of a kind of the blocks face, in insertion order: a plain record of that kind is none, and
+    /// The canonical records of a kind of the blocks face that are seen, in insertion order: a plain record of that kind is none, and
     /// neither is one that the face would not have written.
-    pub fn blocks_of<'a>(&'a self, kind: &'a str, status: Option<&str>) -> impl Iterator<Item = Dated<'a>> + use<'a> {
+    pub fn blocks_of<'a>(
+        &'a self,
+        viewer: &Arc<Viewer>,
+        kind: &'a str,
+        status: Option<&str>,
+    ) -> impl Iterator<Item = Dated<'a>> + use<'a> {
         let query = Query {
             kind: Some(kind.to_owned()),
             status: status.map(str::to_owned),
-            viewer: Arc::new(Viewer::Everyone),
+            viewer: Arc::clone(viewer),
             ..Query::default()
         };
         self.state
@@ -322,6 +327,16 @@ impl Store {
     pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
         follow_blocks(&self.blocks, &self.state, &self.vectors)?;
         Ok(Arc::clone(&self.blocks))
+    }
+
+    /// Which edition of what somebody sees this is.
+    pub fn edition(&self, viewer: &Viewer) -> Edition {
+        self.state.edition(viewer)
+    }
+
+    /// What somebody sees of the blocks now.
+    pub fn outlook(&self, viewer: &Viewer) -> Outlook {
+        Outlook::of(&self.state, viewer)
     }
 
     /// Whether the text index should be sealed again.

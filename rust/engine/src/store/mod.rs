@@ -79,7 +79,7 @@ pub use upkeep::compact::{Compacting, compact};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
 pub use write::commit::Group;
 pub use write::ingest::Ingested;
-pub use write::optimistic::{Bookmark, Change};
+pub use write::optimistic::{Bookmark, Change, Written};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;

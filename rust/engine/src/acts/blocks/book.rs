@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ids;
-use super::payload::Payload;
+use super::payload::{Payload, scope_of};
 use crate::acts::Read;
 use crate::json::{self, Value};
+use crate::scope::{self, Carried, Scope, Seen, Viewer};
 
 const ACTIVE: &str = "active";
 const TOMBSTONE: &str = "tombstone";
@@ -19,6 +20,8 @@ pub struct Book<'a> {
     read: &'a Read<'a>,
     at: &'a str,
     depth: i64,
+    /// Whose records are changed; all, if nobody is named.
+    writer: Option<Viewer>,
     known: HashMap<String, Option<Value>>,
     /// In the order of their first change.
     changed: Vec<String>,
@@ -32,6 +35,7 @@ impl<'a> Book<'a> {
             read,
             at: payload.at,
             depth: payload.depth,
+            writer: payload.scope.clone().map(|scope| Viewer::Named { scope, shared: true }),
             known: HashMap::new(),
             changed: Vec::new(),
             is_changed: HashSet::new(),
@@ -58,7 +62,7 @@ impl<'a> Book<'a> {
     }
 
     /// A link that is forming, without a value for all of it: the first full list of a block is looked at link by link.
-    pub fn forming(&self, id: &str, session: &str) -> Option<Seen> {
+    pub fn forming(&self, id: &str, session: &str) -> Option<Spotted> {
         match self.known.get(id) {
             Some(known) => seen_in(known.as_ref()?, session),
             None => seen_in_text((self.read)(id)?, session),
@@ -67,8 +71,15 @@ impl<'a> Book<'a> {
 
     /// A block that counts.
     pub fn active_block(&mut self, id: &str) -> Option<&Value> {
-        let record = self.record(ids::BLOCK, &ids::block(id));
-        record.filter(|record| status(record) == ACTIVE)
+        self.own_block(id).filter(|record| status(record) == ACTIVE)
+    }
+
+    /// A block that whoever acts may change, whatever its status.
+    fn own_block(&mut self, id: &str) -> Option<&Value> {
+        let writer = self.writer.clone();
+        let record = self.record(ids::BLOCK, &ids::block(id))?;
+        let is_own = |writer: Viewer| writer.sees(&carried_by(record)) == Some(Seen::Own);
+        writer.is_none_or(is_own).then_some(record)
     }
 
     /// The record is this from now on.
@@ -112,31 +123,68 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Lets the clock go on and gives the hour; `None` if there is no such hour.
-    pub fn tick(&mut self, passed: f64) -> Option<f64> {
-        let stored = self
-            .record(ids::CONFIG, ids::CLOCK)
-            .and_then(|record| field(record, "value"));
-        let hours = stored.and_then(hours_in).unwrap_or(0.0) + passed;
+    /// Lets the clock go on; false if there is no such hour.
+    pub fn tick(&mut self, passed: f64) -> bool {
+        let scope = match &self.writer {
+            Some(Viewer::Named { scope, .. }) => scope.of_clock(),
+            _ => Scope::default(),
+        };
+        let hours = self.hour_of(&scope) + passed;
         if !hours.is_finite() {
-            return None;
+            return false;
         }
         if passed > 0.0 {
             let mut text = Vec::new();
             json::write_f64(hours, &mut text);
             let value = Value::Str(String::from_utf8_lossy(&text).into_owned());
-            let record = self.new_record(ids::CLOCK, ids::CONFIG, ACTIVE, Value::object([("value", value)]));
-            self.put(ids::CLOCK, record);
+            let id = ids::clock(&scope);
+            let data = scoped(Value::object([("value", value)]), &scope);
+            let record = self.new_record(&id, ids::CONFIG, ACTIVE, data);
+            self.put(&id, record);
         }
-        Some(hours)
+        true
     }
 
-    /// Counts one more use of a block at an hour, whatever its status; hours never go back.
-    pub fn reinforce(&mut self, block: &str, hours: f64) {
+    /// How late it is on the clock of a scope.
+    fn hour_of(&mut self, scope: &Scope) -> f64 {
+        let clock = self.record(ids::CONFIG, &ids::clock(scope));
+        let stored = clock.and_then(|record| field(record, "value"));
+        stored.and_then(hours_in).unwrap_or(0.0)
+    }
+
+    /// How late it is for a link, on the clock of what it joins.
+    pub fn hour_of_link(&mut self, pair: (&str, &str)) -> f64 {
+        let scope = self.scope_of_link(pair);
+        self.hour_of(&scope)
+    }
+
+    /// The scope of a link: the names of both ends together. Where nobody is named, all is shared.
+    fn scope_of_link(&mut self, (one, other): (&str, &str)) -> Scope {
+        if self.writer.is_none() {
+            return Scope::default();
+        }
+        let mut scopes = [one, other].map(|end| self.scope_of_block(end)).into_iter();
+        let first = scopes.next().unwrap_or_default();
+        scopes.fold(first, |sum, scope| sum.joined(&scope))
+    }
+
+    fn scope_of_block(&mut self, block: &str) -> Scope {
+        let is_named = self.writer.is_some();
+        let record = self.record(ids::BLOCK, &ids::block(block)).filter(|_| is_named);
+        match record.map(carried_by) {
+            Some(Carried::Names(scope)) => scope,
+            _ => Scope::default(),
+        }
+    }
+
+    /// Counts one more use of a block now, whatever its status; hours never go back.
+    pub fn reinforce(&mut self, block: &str) {
         let id = ids::block(block);
-        if self.record(ids::BLOCK, &id).is_none() {
+        if self.own_block(block).is_none() {
             return;
         }
+        let scope = self.scope_of_block(block);
+        let hours = self.hour_of(&scope);
         self.change(&id, |data| {
             let last = data
                 .get("last_reinforced_at")
@@ -149,8 +197,9 @@ impl<'a> Book<'a> {
     }
 
     /// Counts one more use of a link that is there.
-    pub fn use_link(&mut self, id: &str, hours: f64) {
-        self.change(id, |data| {
+    pub fn use_link(&mut self, pair: (&str, &str)) {
+        let hours = self.hour_of_link(pair);
+        self.change(&ids::edge(pair.0, pair.1), |data| {
             let uses = one_more(data.get("reinforcement_count"));
             data.set("reinforcement_count", uses);
             data.set("last_active_hours", Value::Float(hours));
@@ -158,15 +207,18 @@ impl<'a> Book<'a> {
     }
 
     /// Links two blocks anew; with a session the link is only forming.
-    pub fn link(&mut self, (one, other): (&str, &str), weight: f64, hours: f64, session: Option<&str>) {
+    pub fn link(&mut self, (one, other): (&str, &str), weight: f64, session: Option<&str>) {
         let (from, to) = ids::in_order(one, other);
-        let mut data = Value::object([
+        let scope = self.scope_of_link((from, to));
+        let hours = self.hour_of(&scope);
+        let data = Value::object([
             ("created_at", Value::from(self.at)),
             ("from_id", Value::from(from)),
             ("last_active_hours", Value::Float(hours)),
             ("to_id", Value::from(to)),
             ("weight", Value::Float(weight)),
         ]);
+        let mut data = scoped(data, &scope);
         if let Some(session) = session {
             data.set("sessions", Value::object([(session, Value::Bool(true))]));
         }
@@ -195,9 +247,25 @@ impl<'a> Book<'a> {
     }
 }
 
+/// What belongs to a scope carries it.
+fn scoped(mut data: Value, scope: &Scope) -> Value {
+    if let Some(spelled) = json::parse(&scope.spelled()).ok().filter(|_| !scope.is_shared()) {
+        data.set(scope::KEY, spelled);
+    }
+    data
+}
+
+/// What a record carries.
+fn carried_by(record: &Value) -> Carried {
+    match field(record, scope::KEY) {
+        None => Carried::shared(),
+        Some(value) => scope_of(value).map_or(Carried::Malformed, Carried::Names),
+    }
+}
+
 /// How often, and how lately, a link was seen that is forming.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct Spotted {
     /// In how many sessions.
     pub sessions: usize,
     /// At which hour, if it says so.
@@ -206,10 +274,10 @@ pub struct Seen {
     pub is_now: bool,
 }
 
-fn seen_in(record: &Value, session: &str) -> Option<Seen> {
+fn seen_in(record: &Value, session: &str) -> Option<Spotted> {
     let is_one = record.get("kind").and_then(Value::as_str) == Some(ids::EDGE) && status(record) == FORMING;
     let sessions = field(record, "sessions");
-    is_one.then(|| Seen {
+    is_one.then(|| Spotted {
         sessions: sessions.and_then(Value::as_object).map_or(0, <[_]>::len),
         hours: number(record, "last_active_hours"),
         is_now: sessions.is_some_and(|sessions| sessions.get(session).is_some()),
@@ -217,7 +285,7 @@ fn seen_in(record: &Value, session: &str) -> Option<Seen> {
 }
 
 /// The same from the canonical bytes.
-fn seen_in_text(record: &[u8], session: &str) -> Option<Seen> {
+fn seen_in_text(record: &[u8], session: &str) -> Option<Spotted> {
     let quoted = |text: &str| {
         let mut out = Vec::with_capacity(text.len() + 2);
         json::write_string(text, &mut out);
@@ -235,7 +303,7 @@ fn seen_in_text(record: &[u8], session: &str) -> Option<Seen> {
     if kind != quoted(ids::EDGE) || status != quoted(FORMING) {
         return None;
     }
-    let mut seen = Seen {
+    let mut seen = Spotted {
         sessions: 0,
         hours: None,
         is_now: false,

@@ -2,14 +2,24 @@
 
 use std::borrow::Cow;
 
+use crate::scope::Scope;
+
 /// The kind of a block, and what stands before its id.
 pub const BLOCK: &str = "block";
 /// The kind of a link.
 pub const EDGE: &str = "bedge";
 /// The kind of a setting.
 pub const CONFIG: &str = "config";
-/// The record of the clock of active hours.
+/// The record of the clock of active hours of what is shared.
 pub const CLOCK: &str = "config:total_active_hours";
+
+/// The record of the clock that runs for a scope.
+pub fn clock(scope: &Scope) -> String {
+    match scope.of_clock().digits().as_str() {
+        "" => CLOCK.to_owned(),
+        digits => format!("{CONFIG}:{digits}:total_active_hours"),
+    }
+}
 
 /// The record of a block.
 pub fn block(id: &str) -> String {

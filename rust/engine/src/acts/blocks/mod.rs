@@ -11,7 +11,7 @@ mod payload;
 mod shown;
 
 use self::book::Book;
-use self::payload::{OUTCOME, Payload, SHOWN, Said};
+use self::payload::{OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE, Said};
 use super::{Mention, Read, Rules};
 use crate::json::Value;
 
@@ -22,7 +22,7 @@ const GOOD_ABOVE: f64 = 0.5;
 
 /// The rules of the face.
 pub static RULES: Rules = Rules {
-    kinds: &[SHOWN, OUTCOME],
+    kinds: &[SHOWN, OUTCOME, SHOWN_IN_SCOPE, OUTCOME_IN_SCOPE],
     effects,
     mentions,
     touched,
@@ -34,14 +34,12 @@ fn effects<'a>(payload: &'a Value, read: &'a Read<'a>) -> Vec<(String, Value)> {
         return Vec::new();
     };
     let mut book = Book::of(read, &payload);
-    let Some(hours) = book.tick(payload.passed) else {
+    if !book.tick(payload.passed) {
         return Vec::new();
-    };
+    }
     match payload.said {
-        Said::Shown { session } => shown::apply(&mut book, &payload, session, hours),
-        Said::Outcome { signal, weight, source } => {
-            outcome::apply(&mut book, &payload, (signal, weight, source), hours)
-        }
+        Said::Shown { session } => shown::apply(&mut book, &payload, session),
+        Said::Outcome { signal, weight, source } => outcome::apply(&mut book, &payload, (signal, weight, source)),
     }
     book.changed()
 }
@@ -52,7 +50,8 @@ fn mentions(payload: &Value) -> Vec<Mention> {
     };
     let mut found: Vec<Mention> = payload.ids.iter().map(|id| Mention::told(ids::block(id))).collect();
     if payload.passed > 0.0 {
-        found.push(Mention::told(ids::CLOCK.to_owned()));
+        let clock = payload.scope.as_ref().map(ids::clock);
+        found.push(Mention::told(clock.unwrap_or_else(|| ids::CLOCK.to_owned())));
     }
     let makes_links = match payload.said {
         Said::Shown { session } => session.is_some(),

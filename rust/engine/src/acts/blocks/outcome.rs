@@ -1,4 +1,4 @@
-//! `outcome/1`: blocks heard how it went.
+//! `outcome/1` and `outcome/2`: blocks heard how it went.
 
 use super::book::{Book, FORMING, confidence, field, number, status};
 use super::payload::Payload;
@@ -20,7 +20,7 @@ const USUAL_DECAY: f64 = 0.01;
 const FASTEST_DECAY: f64 = 0.05;
 
 /// Tells active blocks how it went; a good outcome is a use of them, and links the first of them.
-pub fn apply(book: &mut Book<'_>, payload: &Payload<'_>, (signal, weight, source): (f64, f64, &str), hours: f64) {
+pub fn apply(book: &mut Book<'_>, payload: &Payload<'_>, (signal, weight, source): (f64, f64, &str)) {
     let mut heard = Vec::new();
     for &block in &payload.ids {
         if hear(book, block, signal, weight, source) {
@@ -31,12 +31,12 @@ pub fn apply(book: &mut Book<'_>, payload: &Payload<'_>, (signal, weight, source
         return;
     }
     for block in &heard {
-        book.reinforce(block, hours);
+        book.reinforce(block);
     }
     let linked: Vec<&str> = payload.ids.iter().take(LINKED_BLOCKS).copied().collect();
     for (one, other) in ids::pairs(&linked) {
         if heard.contains(&one) && heard.contains(&other) {
-            join(book, (one, other), LINK_WEIGHT * signal, hours);
+            join(book, (one, other), LINK_WEIGHT * signal);
         }
     }
 }
@@ -76,15 +76,15 @@ fn hear(book: &mut Book<'_>, block: &str, signal: f64, weight: f64, source: &str
 }
 
 /// Links two blocks that proved right together, or strengthens their link.
-fn join(book: &mut Book<'_>, pair: (&str, &str), weight: f64, hours: f64) {
+fn join(book: &mut Book<'_>, pair: (&str, &str), weight: f64) {
     let id = ids::edge(pair.0, pair.1);
     let known = book.record(ids::EDGE, &id).filter(|known| status(known) != FORMING);
     let Some(held) = known.map(|known| number(known, "weight").unwrap_or(0.0)) else {
-        book.link(pair, weight, hours, None);
+        book.link(pair, weight, None);
         return;
     };
     let stronger = (held + STRENGTHENED * (1.0 - held)).min(1.0);
-    book.use_link(&id, hours);
+    book.use_link(pair);
     book.change(&id, |data| data.set("weight", Value::Float(stronger)));
 }
 

@@ -3,15 +3,18 @@
 use std::collections::HashSet;
 
 use super::LINKED_BLOCKS;
-use crate::json::Value;
+use crate::json::{self, Value};
+use crate::scope::Scope;
 
 /// An outcome that weighs more is none.
 const HEAVIEST_OUTCOME: f64 = 1e6;
 
-/// That blocks were shown.
+/// That blocks were shown: of what is shared, and of a scope.
 pub const SHOWN: &str = "shown/1";
-/// That they heard how it went.
+pub const SHOWN_IN_SCOPE: &str = "shown/2";
+/// That they heard how it went, likewise.
 pub const OUTCOME: &str = "outcome/1";
+pub const OUTCOME_IN_SCOPE: &str = "outcome/2";
 
 /// An act that is formed as its rule asks.
 pub struct Payload<'a> {
@@ -19,6 +22,8 @@ pub struct Payload<'a> {
     pub at: &'a str,
     /// The blocks, each once.
     pub ids: Vec<&'a str>,
+    /// Whose they are: only what is this scope's own is changed. Without one nobody is asked.
+    pub scope: Option<Scope>,
     /// How many hours the clock goes on by.
     pub passed: f64,
     /// The recursion depth of records that come about.
@@ -44,11 +49,12 @@ impl<'a> Payload<'a> {
             None => Some(""),
             Some(given) => given.as_str().filter(|text| !text.is_empty()),
         };
-        let said = match payload.get("act")?.as_str()? {
-            SHOWN => Said::Shown {
+        let act = payload.get("act")?.as_str()?;
+        let said = match act {
+            SHOWN | SHOWN_IN_SCOPE => Said::Shown {
                 session: Some(text("session")?).filter(|session| !session.is_empty()),
             },
-            OUTCOME => Said::Outcome {
+            OUTCOME | OUTCOME_IN_SCOPE => Said::Outcome {
                 signal: number("signal").filter(|signal| (0.0..=1.0).contains(signal))?,
                 weight: number("weight").filter(|weight| *weight > 0.0 && *weight <= HEAVIEST_OUTCOME)?,
                 source: text("source")?,
@@ -64,7 +70,12 @@ impl<'a> Payload<'a> {
         if ids.is_empty() {
             return None;
         }
+        let scope = match act {
+            SHOWN_IN_SCOPE | OUTCOME_IN_SCOPE => Some(scope_of(payload.get("scope")?)?),
+            _ => None,
+        };
         Some(Self {
+            scope,
             at: payload.get("at")?.as_str()?,
             ids,
             passed: match payload.get("passed") {
@@ -83,4 +94,11 @@ impl<'a> Payload<'a> {
     pub fn linked(&self) -> &[&'a str] {
         &self.ids[..self.ids.len().min(LINKED_BLOCKS)]
     }
+}
+
+/// The scope that a value spells; one without names is none.
+pub fn scope_of(value: &Value) -> Option<Scope> {
+    let mut text = Vec::new();
+    json::write_value(value, &mut text);
+    Scope::read(&text).filter(|_| value.as_object().is_some())
 }

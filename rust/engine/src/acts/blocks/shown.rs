@@ -1,4 +1,4 @@
-//! `shown/1`: blocks were shown together.
+//! `shown/1` and `shown/2`: blocks were shown together.
 
 use super::book::{Book, FORMING, field, status};
 use super::forming::Room;
@@ -11,9 +11,9 @@ const SESSIONS: usize = 3;
 const WEIGHT: f64 = 0.55;
 
 /// Counts one more use of each block; of the first, links are used, and three sessions make a new one.
-pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<&'a str>, hours: f64) {
+pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<&'a str>) {
     for block in &payload.ids {
-        book.reinforce(block, hours);
+        book.reinforce(block);
     }
     let linked = payload.linked().iter();
     let mut active: Vec<&str> = linked.copied().filter(|id| book.active_block(id).is_some()).collect();
@@ -24,11 +24,11 @@ pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<
             let id = ids::edge(one, other);
             let known = book.record(ids::EDGE, &id);
             if known.is_some_and(|known| status(known) != FORMING) {
-                book.use_link(&id, hours);
+                book.use_link((one, other));
             } else if let Some((room, session)) = &mut room {
                 let sessions = known.map(|known| field(known, "sessions").cloned());
                 let sessions = sessions.map(|sessions| sessions.unwrap_or(Value::Object(Vec::new())));
-                form(book, room, (one, other), sessions.as_ref(), (session, hours));
+                form(book, room, (one, other), sessions.as_ref(), session);
             }
         }
     }
@@ -43,11 +43,11 @@ fn form<'a>(
     room: &mut Room<'a>,
     pair: (&'a str, &'a str),
     sessions: Option<&Value>,
-    (session, hours): (&str, f64),
+    session: &str,
 ) {
     let Some(sessions) = sessions else {
         if room.make(book, pair) {
-            book.link(pair, 0.0, hours, Some(session));
+            book.link(pair, 0.0, Some(session));
             room.taken(book, pair);
         }
         return;
@@ -56,10 +56,11 @@ fn form<'a>(
         return;
     }
     if sessions.as_object().map_or(0, <[_]>::len) + 1 >= SESSIONS {
-        book.link(pair, WEIGHT, hours, None);
+        book.link(pair, WEIGHT, None);
         room.left(book, pair);
         return;
     }
+    let hours = book.hour_of_link(pair);
     book.change(&ids::edge(pair.0, pair.1), |data| {
         let known = data.remove("sessions").filter(|known| known.as_object().is_some());
         let mut known = known.unwrap_or(Value::Object(Vec::new()));

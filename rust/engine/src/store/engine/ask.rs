@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use super::Engine;
-use crate::blocks::{Answer, Ask, Columns, Reach};
+use crate::blocks::{Answer, Ask, Columns, Outlook, Reach};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
@@ -139,14 +139,15 @@ impl Engine {
         found
     }
 
-    /// Looks at what recalls of blocks are made from, as of now, without keeping the store.
+    /// Looks at what recalls of blocks are made from, and at what somebody sees of it, as of now, without keeping the store.
     ///
     /// # Errors
     /// As [`Engine::read`].
-    pub fn blocks<T>(&self, ask: impl FnOnce(&Columns) -> T) -> Result<T> {
-        let columns = self.read(Store::blocks)?;
+    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&Columns, &Outlook) -> T) -> Result<T> {
+        let look = |store: &Store| Ok((store.blocks()?, store.outlook(viewer)));
+        let (columns, outlook) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(ask(&columns))
+        Ok(ask(&columns, &outlook))
     }
 
     /// For each of several vectors, which lie end to end, the active blocks of at least this cosine, the nearest first.
@@ -155,12 +156,15 @@ impl Engine {
     /// As [`Engine::read`].
     pub fn nearest_blocks(
         &self,
+        viewer: &Viewer,
         space: &str,
         vectors: &[f32],
         dim: usize,
         reach: Reach,
     ) -> Result<Vec<Vec<(String, f32)>>> {
-        self.blocks(|columns| columns.nearest(space, vectors, dim, reach, self.threads))
+        self.blocks(viewer, |columns, outlook| {
+            columns.nearest(space, vectors, dim, reach, outlook, self.threads)
+        })
     }
 
     /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
-use super::{Change, Committed, Shared, Store, Turns};
+use super::{Change, Committed, Shared, Store, Turns, Written};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
@@ -237,7 +237,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::commit`].
-    pub fn commit_change(&self, change: &Change<'_>) -> Result<Option<Committed>> {
+    pub fn commit_change(&self, change: &Change<'_>) -> Result<Option<Written>> {
         self.change(|store, now| store.commit_change(change, now))
     }
 

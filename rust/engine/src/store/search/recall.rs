@@ -9,10 +9,11 @@ use roaring::RoaringBitmap;
 
 use super::live_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
-use crate::blocks::{Answer, Ask, Columns};
+use crate::blocks::{Answer, Ask, Columns, Outlook};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::memory::{self, gathered};
+use crate::scope::Viewer;
 use crate::state::{Query, State, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
@@ -45,8 +46,9 @@ pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, v
 
 /// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
 /// log says so by now.
-fn columns_of(shared: &Shared) -> Result<Arc<RwLock<Columns>>> {
-    let columns = shared.read(Store::blocks)?;
+fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>, Outlook)> {
+    let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
+    let (columns, outlook) = shared.read(look)?;
     let lacks = |columns: &RwLock<Columns>| {
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         columns.lacks_embeddings().then(|| columns.embeddings_seen())
@@ -59,7 +61,7 @@ fn columns_of(shared: &Shared) -> Result<Arc<RwLock<Columns>>> {
         }
         seen = again;
     }
-    Ok(columns)
+    Ok((columns, outlook))
 }
 
 /// Answers a question about blocks, by meaning and by words, and hands out the records of those that it found.
@@ -73,7 +75,7 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
     let mut answer = match &ask.condition {
         None => answer(shared, ask)?,
         Some(condition) => loop {
-            let (slots, life) = allowed(shared, condition)?;
+            let (slots, life) = allowed(shared, &ask.viewer, condition)?;
             let narrowed = Ask {
                 slots: Some(slots),
                 ..ask.clone()
@@ -85,18 +87,19 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
             }
         },
     };
-    answer.look_up(&shared.read_guard().state);
+    answer.look_up(&shared.read_guard().state, &ask.viewer);
     Ok(answer)
 }
 
 /// The slots of the blocks for which a condition holds, and the life of the state that they are of. This is asked before the
 /// columns are held: who waits for columns may hold the store.
-fn allowed(shared: &Shared, condition: &Condition) -> Result<(RoaringBitmap, StateId)> {
+fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Result<(RoaringBitmap, StateId)> {
     loop {
         let (slots, life, (judge, among)) = shared.read(|store| {
             let active = Query {
                 kind: Some(BLOCK_KIND.to_owned()),
                 status: Some(ACTIVE.to_owned()),
+                viewer: Arc::clone(viewer),
                 ..Query::default()
             };
             let slots = gathered(store.state.slots_of(&active, |_, _| true))?;
@@ -120,20 +123,25 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
     if stems.is_empty() {
-        let columns = columns_of(shared)?;
-        return Ok(columns.read().unwrap_or_else(PoisonError::into_inner).recall(ask, None));
+        let (columns, outlook) = columns_of(shared, &ask.viewer)?;
+        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
+        return Ok(columns.recall(ask, &outlook, None));
     }
     loop {
         let live = catch_up(shared)?;
-        let columns = columns_of(shared)?;
+        let (columns, outlook) = columns_of(shared, &ask.viewer)?;
         // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
         // store with the index in its hands.
         let kept = live.kept();
         let Some(kept) = kept.as_ref() else { continue };
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         if columns.is_of_life(&kept.life) {
-            let question = kept.index.question(&stems, &Filter::default());
-            return Ok(columns.recall(ask, Some(&question)));
+            let filter = Filter {
+                viewer: Arc::clone(&ask.viewer),
+                ..Filter::default()
+            };
+            let question = kept.index.question(&stems, &filter);
+            return Ok(columns.recall(ask, &outlook, Some(&question)));
         }
     }
 }

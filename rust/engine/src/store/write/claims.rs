@@ -10,9 +10,12 @@ use std::sync::Arc;
 use super::spell::changes;
 use crate::error::{Error, Result};
 use crate::event::Op;
+use crate::event::act::Act;
 use crate::event::draft::{Change, Draft};
-use crate::scope::{Seen, Viewer, carried, replace};
-use crate::state::{State, unspelled};
+use crate::event::faces::face_of;
+use crate::json::members;
+use crate::scope::{Carried, Scope, Seen, Viewer, carried, replace};
+use crate::state::{State, spelled, unspelled};
 
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';
@@ -27,6 +30,7 @@ pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]
     for (draft, change) in changes(parts) {
         let (writer, id) = (draft.writer(), draft.id(change));
         if change.op == Op::Act {
+            check_act(state, writer, id, draft.record(change))?;
             continue;
         }
         let here = carried(draft.record(change));
@@ -34,6 +38,8 @@ pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]
             return Err(moved(id));
         }
         match state.seen_by(writer, id) {
+            // What the same batch wrote before is there by then.
+            None if change.op != Op::Upsert && born.contains_key(id) => {}
             None => check_new(writer, change, id, here)?,
             Some(Some(Seen::Own)) => {
                 let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
@@ -45,9 +51,29 @@ pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]
             Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
             Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
         }
-        // All others give every record of a batch the same one.
-        if **writer == Viewer::Everyone && change.op == Op::Upsert && *born.entry(id).or_insert(here) != here {
+        if change.op == Op::Upsert && *born.entry(id).or_insert(here) != here {
             return Err(moved(id));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an act is of nothing but what is the writer's own, as far as it is there.
+fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result<()> {
+    let Viewer::Named { scope, .. } = writer else {
+        return Ok(());
+    };
+    let said = members(record)
+        .find(|(key, _)| *key == b"scope")
+        .map(|(_, value)| value);
+    if said.map_or_else(Scope::default, |said| Scope::read(said).unwrap_or_default()) != *scope {
+        return Err(Error::invalid("scope", "must be that of the handle"));
+    }
+    for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
+        match state.seen_by(writer, &spelled(&mention.id)) {
+            None | Some(Some(Seen::Own)) => {}
+            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: mention.id }),
+            Some(None) => return Err(Error::UnknownRecord { id: mention.id }),
         }
     }
     Ok(())
@@ -123,7 +149,9 @@ fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8], here: Option<&[u8
             false => Err(Error::UnknownRecord { id: unspelled(id) }),
         };
     }
-    if here.is_some_and(|here| here != scope.spelled()) {
+    // What a face makes of several things carries what they have in common.
+    let is_joined = |here: &[u8]| face_of(id).is_some() && writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
+    if here.is_some_and(|here| here != scope.spelled() && !is_joined(here)) {
         let (own, given) = (scope.spelled(), here.unwrap_or_default());
         let (own, given) = (String::from_utf8_lossy(&own), String::from_utf8_lossy(given));
         return Err(Error::invalid(

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::event::line::{Event, Trust};
 use crate::origin::Origin;
+use crate::state::Edition;
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::Attachment;
 use crate::store::vectors::changes::bind::check_attachment;
@@ -33,6 +34,17 @@ pub struct Change<'a> {
     pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
 }
 
+/// What was written, and what the writer saw before and after it.
+#[derive(Debug)]
+pub struct Written {
+    /// The events.
+    pub committed: Committed,
+    /// With everything that others wrote before.
+    pub before: Edition,
+    /// With this and nothing else.
+    pub after: Edition,
+}
+
 impl Store {
     /// Where the log ends now; what is read afterwards is at least as new.
     pub fn bookmark(&self) -> Bookmark {
@@ -48,7 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// As `commit` and `attach`.
-    pub fn commit_change(&mut self, change: &Change<'_>, now: i64) -> Result<Option<Committed>> {
+    pub fn commit_change(&mut self, change: &Change<'_>, now: i64) -> Result<Option<Written>> {
         for attachment in change.attachments {
             check_attachment(attachment)?;
         }
@@ -63,12 +75,18 @@ impl Store {
                 }
             }
             store.check(&[change.draft])?;
+            let writer = change.draft.writer();
+            let before = store.state.edition(writer);
             let committed = match change.attachments {
                 [] => store.write(&[change.draft], now)?,
                 attachments => store.write_with(change.draft, attachments, now)?,
             };
             store.sync_if_due(now)?;
-            Ok(Some(committed))
+            Ok(Some(Written {
+                committed,
+                before,
+                after: store.state.edition(writer),
+            }))
         })
     }
 }

@@ -1,0 +1,26 @@
+//! What does somebody see of the blocks, and which clock is theirs?
+
+use crate::scope::Viewer;
+use crate::state::{Sight, State};
+
+/// What somebody sees, as of a state.
+pub struct Outlook {
+    /// The scopes.
+    pub sight: Sight,
+    /// The digits of the clock.
+    pub clock: String,
+}
+
+impl Outlook {
+    /// What this one sees in a state.
+    pub fn of(state: &State, viewer: &Viewer) -> Self {
+        let clock = match viewer {
+            Viewer::Named { scope, .. } => scope.of_clock().digits(),
+            Viewer::Everyone => String::new(),
+        };
+        Self {
+            sight: state.sight(viewer),
+            clock,
+        }
+    }
+}
