@@ -58,6 +58,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "k": question.k,
         "weights": question.weights,
         "tag_patterns": list(question.tag_patterns),
+        "tags": [],
         "categories": list(question.categories),
         "window": question.window,
         "min_confidence": question.min_confidence,

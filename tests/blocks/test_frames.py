@@ -294,7 +294,7 @@ class TestRecall:
     def test_it_takes_filters_of_its_own(self, memory: Memory, time: Time) -> None:
         memory.remember("Fact 0", ["work"])
         memory.remember("Fact 90", category="decision")
-        assert [found.content for found in memory.recall("about 0", tags=["wo%"])] == ["Fact 0"]
+        assert [found.content for found in memory.recall("about 0", tag_patterns=["wo%"])] == ["Fact 0"]
         assert [found.content for found in memory.recall("about 0", categories=["decision"])] == ["Fact 90"]
         assert memory.recall("about 0", min_confidence=0.9) == []
         assert len(memory.recall(top_k=1)) == 1

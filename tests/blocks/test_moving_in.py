@@ -169,7 +169,8 @@ class TestDreaming:
 class TestTheGuide:
     VERBS = (
         "learn", "remember", "learn_document", "consolidate", "dream", "recall", "frame", "outcome",
-        "connect", "disconnect", "edit", "forget", "keep", "curate", "session", "ls", "status", "history",
+        "connect", "disconnect", "edit", "forget", "keep", "reembed", "curate", "session",
+        "ls", "status", "history",
     )  # fmt: skip
 
     def test_it_names_every_verb(self, memory: Memory) -> None:

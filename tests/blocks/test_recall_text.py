@@ -87,7 +87,7 @@ def test_filters_hold_for_words_too(memory: Memory) -> None:
         found = memory.recall(
             text,
             top_k=10,
-            tags=terms.get("tag_patterns"),
+            tag_patterns=terms.get("tag_patterns"),
             categories=terms.get("categories"),
             min_confidence=terms.get("min_confidence"),
         )

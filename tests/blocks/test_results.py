@@ -27,6 +27,7 @@ VERBS: dict[str, Callable[[Memory], Any]] = {
     "DisconnectResult": lambda m: m.disconnect(*two(m)),
     "ForgetResult": lambda m: m.forget(two(m)[0]),
     "KeepResult": lambda m: m.keep(two(m)),
+    "ReembedResult": lambda m: (two(m), m.reembed())[1],
     "ScoredBlock": lambda m: (two(m), m.recall("about 0"))[1][0],
     "FrameResult": lambda m: (two(m), m.frame("attention", "about 0", token_budget=1))[1],
     "Dropped": lambda m: (two(m), m.frame("attention", "about 0", token_budget=1))[1].dropped[0],

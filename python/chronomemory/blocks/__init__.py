@@ -14,6 +14,7 @@ from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.life.consolidation import ConsolidateResult, DreamResult
 from chronomemory.blocks.life.curation import CurateResult
 from chronomemory.blocks.life.documents import LearnDocumentResult
+from chronomemory.blocks.life.embedding import ReembedResult
 from chronomemory.blocks.life.keeping import KeepResult
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult
 from chronomemory.blocks.life.outcomes import OutcomeResult
@@ -99,6 +100,7 @@ __all__ = [
     "MemoryStatus",
     "MemorySystem",
     "OutcomeResult",
+    "ReembedResult",
     "ScoredBlock",
     "ScoringWeights",
     "add_tags",

@@ -152,6 +152,15 @@ _CARDS = {
         "nothing",
         "memory.keep([block_id])",
     ),
+    "reembed": _Card(
+        "gives active blocks an embedding of the present embedder",
+        "status() says that some are found by words alone: the embedder is another one",
+        "after learning: consolidation embeds what is new",
+        "an embedding for each block that has none of this model",
+        "ReembedResult: embedded and model",
+        "recall() compares by meaning again",
+        "memory.reembed()",
+    ),
     "curate": _Card(
         "archives what has faded, weakens old links, and drops those that never came to be",
         "once in a while; dream() does it too",

@@ -14,8 +14,9 @@ from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, Token
 from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult
 from chronomemory.blocks.life.curation import CurateResult, curate
 from chronomemory.blocks.life.documents import CHUNK_WORDS, Chunker, LearnDocumentResult, chunks
+from chronomemory.blocks.life.embedding import ReembedResult, reembed
 from chronomemory.blocks.life.keeping import KeepResult, chosen_to_keep, keep
-from chronomemory.blocks.life.learning import DUPLICATE, EDITED, drafted, edit, forget, learn
+from chronomemory.blocks.life.learning import DUPLICATE, EDITED, drafted, edit, forget, learn, supersede
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
 from chronomemory.blocks.life.outcomes import OutcomeResult, heard_of, tell_outcome
 from chronomemory.blocks.recall.finding import Finding
@@ -150,11 +151,21 @@ class Memory(Finding):
         tags: Sequence[str] | None = None,
         category: str = "knowledge",
         source: str = "api",
+        *,
+        supersedes: str | None = None,
     ) -> LearnResult:
-        """Put something into the inbox: one small event, no embedding, no model."""
+        """Put something into the inbox: one small event, no embedding, no model.
+
+        What it ``supersedes``, a block by its id, is put away in the same batch: what was true before is no
+        longer recalled.
+        """
         hours, scope = self.active_hours(), self.blocks.scope
         record = drafted(content, tags, category, source, hours=hours, session_id=self._session, scope=scope)
-        learned = learn(self.blocks, record)
+        if supersedes is None:
+            learned = learn(self.blocks, record)
+        else:
+            old = string("supersedes", supersedes)
+            learned = self._write(lambda conn: supersede(conn, record, old))
         if learned.status != DUPLICATE:
             self._last_learned = learned.block_id
         return learned
@@ -165,9 +176,11 @@ class Memory(Finding):
         tags: Sequence[str] | None = None,
         category: str = "knowledge",
         source: str = "api",
+        *,
+        supersedes: str | None = None,
     ) -> LearnResult:
         """Learn something and consolidate at once, so that it can be recalled."""
-        learned = self.learn(content, tags, category, source)
+        learned = self.learn(content, tags, category, source, supersedes=supersedes)
         self.consolidate()
         return learned
 
@@ -251,6 +264,10 @@ class Memory(Finding):
         new = drafted(content, tags_of(old), category, source, hours=0.0, session_id=None, scope=scope)
         self._consolidation().take_at_once(new, change)
         return LearnResult(plain_id(new.id), EDITED)
+
+    def reembed(self) -> ReembedResult:
+        """Give every active block an embedding of the present embedder, own ones that have none of it."""
+        return reembed(self.blocks, self.embedder, self._write)
 
     def forget(self, block_id: str) -> ForgetResult:
         """Put a block away."""

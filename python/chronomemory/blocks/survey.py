@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
+from chronomemory.blocks.life.embedding import lacking
 from chronomemory.blocks.storage.blocks import block_dict, tags_of
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.storage.sessions import get_active_session
@@ -33,6 +34,8 @@ class MemoryStatus(Result):
     session: str | None
     embedding_model: str
     suggestion: str
+    #: Active blocks that have no embedding of this model, and are found by words alone.
+    not_embedded: int = 0
     #: Links that were seen in too few sessions to count.
     forming: int = 0
     #: So many blocks in the inbox are worth a dream.
@@ -62,6 +65,7 @@ def survey(
         inbox = conn.count(BLOCK, BlockStatus.INBOX.value, own=True)
     gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
     engine = conn.store.engine
+    not_embedded = len(lacking(conn.store, model)) if active else 0
     if session_id is None and (others := get_active_session(conn)) is not None:
         session_id = str(others["id"])
     return MemoryStatus(
@@ -73,19 +77,22 @@ def survey(
         active_hours=hours,
         session=session_id,
         embedding_model=model,
-        suggestion=_suggestion(inbox, active, threshold),
+        suggestion=_suggestion(inbox, active, threshold, not_embedded),
+        not_embedded=not_embedded,
         forming=conn.count(EDGE, FORMING),
         inbox_threshold=threshold,
         unusable=tuple(f"{name}: {field}: {reason}" for name, field, reason in unusable(conn.store)),
     )
 
 
-def _suggestion(inbox: int, active: int, threshold: int) -> str:
+def _suggestion(inbox: int, active: int, threshold: int, not_embedded: int) -> str:
     if not inbox and not active:
         return "Nothing is known yet: learn something."
     if inbox >= threshold or (inbox and not active):
         wait = "1 block waits" if inbox == 1 else f"{inbox} blocks wait"
         return f"{wait} in the inbox: dream, so that {'it' if inbox == 1 else 'they'} can be recalled."
+    if not_embedded:
+        return f"{counted(not_embedded, 'block')} found by words alone: reembed, so that meaning counts too."
     return "All is well."
 
 

@@ -132,6 +132,7 @@ class MemorySystem(Awaited[Memory]):
     edit = awaited_verb(Memory.edit)
     forget = awaited_verb(Memory.forget)
     keep = awaited_verb(Memory.keep)
+    reembed = awaited_verb(Memory.reembed)
 
     @property
     def last_learned_block_id(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.results import Result, counted
+from chronomemory.scope import Scope
 
 __all__ = [
     "ArchiveReason",
@@ -188,6 +190,11 @@ class ScoredBlock(Result):
     tokens: int = 0
     was_expanded: bool = False
     guaranteed: bool = False
+    #: When its record was made and spoken of last, which version of it this is, and whose it is.
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    version: str | None = None
+    scope: Scope | None = None
 
     @property
     def components(self) -> tuple[float, float, float, float, float]:
@@ -202,7 +209,7 @@ class ScoredBlock(Result):
 
 @dataclass(frozen=True, slots=True)
 class Dropped(Result):
-    """A block that would have been shown, and why it is not: contradiction or budget."""
+    """A block that would have been shown, and why it is not: contradiction, budget or score."""
 
     block_id: str
     reason: str

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
+
+from chronomemory.scope import Scope
 
 __all__ = ["Result", "counted", "plain"]
 
@@ -31,6 +34,10 @@ class Result:
 def plain(value: Any) -> Any:
     """Return a value as JSON can carry it, with what it holds."""
     if isinstance(value, Result):
+        return value.to_dict()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Scope):
         return value.to_dict()
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items()}

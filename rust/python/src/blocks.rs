@@ -12,7 +12,6 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::edition::Edition;
 use crate::engine::Engine;
 use crate::enter::bad_choice;
-use crate::object;
 use crate::select::condition_of;
 use crate::told::{Copied, Single};
 
@@ -24,6 +23,7 @@ struct Question {
     k: usize,
     weights: [f64; 5],
     tag_patterns: Vec<String>,
+    tags: Vec<String>,
     categories: Vec<String>,
     window: Option<f64>,
     min_confidence: f64,
@@ -48,6 +48,7 @@ impl Question {
             k: self.k,
             weights: self.weights,
             tag_patterns: self.tag_patterns,
+            tags: self.tags,
             categories: self.categories,
             window: self.window,
             min_confidence: self.min_confidence,
@@ -85,7 +86,11 @@ fn found<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyTuple>> {
         guaranteed,
         record,
     } = found;
-    let record = record.as_deref().map(|bytes| object::record(py, bytes)).transpose()?;
+    let dated = record.as_ref().map(|(record, moments)| Dated {
+        record,
+        moments: *moments,
+    });
+    let record = dated.map(|one| Single::of(one).record(py)).transpose()?;
     (id, *score, *components, *tokens, *expanded, *guaranteed, record).into_pyobject(py)
 }
 

@@ -14,12 +14,13 @@ from chronomemory.blocks.storage.contradictions import new_contradiction, open_c
 from chronomemory.blocks.storage.edges import SAID, new_edge, scope_of_pair, shown_edges
 from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier, Edge, ForgetResult, LearnResult
+from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, must, string, string_list
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["EDITED", "drafted", "edit", "forget", "learn", "return_to_inbox"]
+__all__ = ["EDITED", "drafted", "edit", "forget", "learn", "return_to_inbox", "supersede"]
 
 CREATED, DUPLICATE, REACTIVATED = "created", "duplicate_rejected", "reactivated"
 EDITED = "edited"
@@ -107,6 +108,25 @@ def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
     for link in shown_edges(conn, [block_id]) + open_contradictions(conn, [block_id]):
         conn.delete(link.id)
     return LearnResult(block_id, REACTIVATED)
+
+
+def supersede(conn: Connection, record: ChronoRecord, old_id: str) -> LearnResult:
+    """Put a block into the inbox that takes the place of another, which is put away."""
+    new_id = plain_id(record.id)
+    if new_id == old_id:
+        raise InvalidRecord(
+            f"supersedes: {old_id!r} says just that", field="supersedes", recovery="Say what is other now."
+        )
+    if known_block(conn, old_id).status == BlockStatus.ARCHIVED:
+        raise IntegrityError(f"the block {old_id!r} is archived", recovery="Learn the new content alone.")
+    known = conn.record(record.id)
+    if known is not None and known.status == BlockStatus.ARCHIVED:
+        learned = return_to_inbox(conn, record)
+    else:
+        learned = _in_place(conn, record)
+    conn.patch(record.id, {"data": {"supersedes": old_id}})
+    archive(conn, old_id, "superseded", superseded_by=new_id)
+    return learned
 
 
 def archive(conn: Connection, block_id: str, reason: str, *, superseded_by: str | None = None) -> None:

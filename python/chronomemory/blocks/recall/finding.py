@@ -79,8 +79,10 @@ class Finding(Settled):
         top_k: int | None = None,
         frame: str = "attention",
         tags: Sequence[str] | None = None,
+        tag_patterns: Sequence[str] | None = None,
         categories: Sequence[str] | None = None,
         min_confidence: float | None = None,
+        min_score: float | None = None,
         window: float | None = None,
         diversify: bool = False,
         expansion: int | None = None,
@@ -88,15 +90,20 @@ class Finding(Settled):
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking.
 
-        ``where`` says of any field of a block's record what it must be, as in ``ChronoStore.query``.
+        A block must have one of the ``tags``, letter by letter, or one that is like one of the
+        ``tag_patterns``, in which ``%`` is any text and ``_`` one character; either stands for what the frame
+        asks for. What is scored below ``min_score`` is left out. ``where`` says of any field of a block's
+        record what it must be, as in ``ChronoStore.query``.
         """
         condition = where_json(where)
         if expansion is not None:
             expansion = count("expansion", expansion, 0, MOST_RESULTS)
         diversify = flag("diversify", diversify)
         narrowed: dict[str, Any] = {}
-        if tags is not None:
-            narrowed["tag_patterns"] = tuple(string_list("tags", tags))
+        very = () if tags is None else tuple(string_list("tags", tags))
+        if tags is not None or tag_patterns is not None:
+            patterns = () if tag_patterns is None else tag_patterns
+            narrowed["tag_patterns"] = tuple(string_list("tag_patterns", patterns))
         if categories is not None:
             narrowed["categories"] = tuple(string_list("categories", categories))
         if min_confidence is not None:
@@ -112,6 +119,8 @@ class Finding(Settled):
                 self._question(conn, vector, query, top_k),
                 diversify=diversify,
                 expansion=expansion,
+                tags=very,
+                min_score=None if min_score is None else finite("min_score", min_score),
                 condition=condition,
             )
             return recall(conn, asked, question)
@@ -126,12 +135,19 @@ class Finding(Settled):
         token_counter: TokenCounter | None = None,
         explain: bool = False,
         where: Where | None = None,
+        tags: Sequence[str] | None = None,
+        min_score: float | None = None,
+        dates: bool = False,
     ) -> FrameResult:
         """Return a rendered frame, and reinforce the blocks that are in it.
 
-        ``where`` holds for all of them but those that the frame guarantees.
+        ``where`` holds for all of them but those that the frame guarantees; so do ``tags``, of which a block
+        must have one letter by letter, and ``min_score``. With ``dates`` each says on which day it came.
         """
         condition = where_json(where)
+        very = () if tags is None else tuple(string_list("tags", tags))
+        least = None if min_score is None else finite("min_score", min_score)
+        dates = flag("dates", dates)
         if query is not None:
             string("query", query)
         with self.blocks.connect() as conn:
@@ -139,12 +155,21 @@ class Finding(Settled):
             asked = load_frame(conn, name)
             budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
             counter = self._counter if token_counter is None else token_counter
-            key = (name, query, top_k, budget, self._kept.name_of(token_counter), condition)
+            named = self._kept.name_of(token_counter)
+            key = (name, query, top_k, budget, named, condition, very, least, dates)
             known = self._kept.get(key, seen)
             if known is not None:
                 return self._told(replace(known, cached=True), explain)
             question = self._question(conn, self._vector(query), query, top_k)
-            question = replace(question, budget=budget, counter=counter, condition=condition)
+            question = replace(
+                question,
+                budget=budget,
+                counter=counter,
+                condition=condition,
+                tags=very,
+                min_score=least,
+                dates=dates,
+            )
             result = frame_of(conn, asked, question)
             shown = own_of(conn, [block.id for block in result.blocks])
         written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None

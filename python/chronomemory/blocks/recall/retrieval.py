@@ -36,6 +36,12 @@ class Question:
     exploration: float = 0.0
     budget: int | None = None
     counter: TokenCounter | None = None
+    #: The very tags of which a block must have one.
+    tags: tuple[str, ...] = ()
+    #: What is scored lower is left out, unless it is guaranteed.
+    min_score: float | None = None
+    #: Whether a frame says when each block came.
+    dates: bool = False
     #: What must hold for a block, as JSON; what is guaranteed is there in any case.
     condition: bytes | None = None
 
@@ -53,6 +59,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "k": question.k,
         "weights": frame.weights.as_tuple(),
         "tag_patterns": list(filters.tag_patterns),
+        "tags": list(question.tags),
         "categories": list(filters.categories),
         "window": filters.search_window,
         "min_confidence": filters.min_confidence,
@@ -88,6 +95,10 @@ def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
         tokens=tokens,
         was_expanded=expanded,
         guaranteed=guaranteed,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        version=record.version,
+        scope=record.scope,
     )
 
 
@@ -96,11 +107,19 @@ def _results(rows: Sequence[tuple[Any, ...]]) -> list[ScoredBlock]:
     return [block for block in found if block is not None]
 
 
+def _said(block: ScoredBlock, question: Question) -> str:
+    """Return what a frame says of a block, with the day on which it came if that is asked for."""
+    if not question.dates or block.created_at is None:
+        return block.content
+    return f"({block.created_at:%Y-%m-%d}) {block.content.lstrip()}"
+
+
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
     told = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
-    return _results(told["results"])
+    least = question.min_score
+    return [block for block in _results(told["results"]) if least is None or block.score >= least]
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
@@ -109,6 +128,11 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     told = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
     blocks = _results(told["results"])
     dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
+    least = question.min_score
+    if least is not None:
+        low = {block.id for block in blocks if block.score < least and not block.guaranteed}
+        dropped += [Dropped(block.id, "score") for block in blocks if block.id in low]
+        blocks = [block for block in blocks if block.id not in low]
     if question.counter is not None:
         blocks = [
             replace(block, tokens=count("token_count", question.counter(block.content), most=None))
@@ -124,7 +148,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     ]
     result = FrameResult(
         frame=frame.name,
-        text=frame.render([block.content for block in blocks], question.text),
+        text=frame.render([_said(block, question) for block in blocks], question.text),
         blocks=tuple(blocks),
         guaranteed=tuple(block.id for block in blocks if block.guaranteed),
         dropped=tuple(dropped),

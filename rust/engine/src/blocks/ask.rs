@@ -8,6 +8,7 @@ use super::columns::BLOCK_PREFIX;
 use super::shape::misfit;
 use crate::condition::Condition;
 use crate::scope::Viewer;
+use crate::snapshot::Moments;
 use crate::state::State;
 
 /// What is asked.
@@ -23,6 +24,8 @@ pub struct Ask {
     pub weights: [f64; 5],
     /// Only blocks with a tag like one of these; any if there is none.
     pub tag_patterns: Vec<String>,
+    /// Only blocks with one of these very tags; any if there is none.
+    pub tags: Vec<String>,
     /// Only blocks of these categories; any if there is none.
     pub categories: Vec<String>,
     /// Only blocks that were used within so many hours.
@@ -70,8 +73,8 @@ pub struct Found {
     pub expanded: bool,
     /// It is always there.
     pub guaranteed: bool,
-    /// Its canonical record, once somebody has looked it up.
-    pub record: Option<Vec<u8>>,
+    /// Its canonical record and when it was made, once somebody has looked it up.
+    pub record: Option<(Vec<u8>, Moments)>,
 }
 
 /// Why a block is not shown.
@@ -100,8 +103,9 @@ impl Answer {
     /// Looks up the records of what was found; one that this face would not have written stays unknown.
     pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
         for found in &mut self.results {
-            let record = state.get_seen(viewer, &format!("{BLOCK_PREFIX}{}", found.id));
-            found.record = record.filter(|record| misfit(record).is_none()).map(<[u8]>::to_vec);
+            let known = state.dated(viewer, &format!("{BLOCK_PREFIX}{}", found.id));
+            let sound = known.filter(|one| misfit(one.record).is_none());
+            found.record = sound.map(|one| (one.record.to_vec(), one.moments));
         }
     }
 }

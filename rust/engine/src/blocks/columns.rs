@@ -206,7 +206,11 @@ impl Columns {
 
     /// The rows that have a tag like one of the patterns, of these or of all.
     pub(super) fn tagged_like(&self, patterns: &[String], among: Option<&[u32]>) -> RoaringBitmap {
-        let fits = |tag: &str| patterns.iter().any(|pattern| like(pattern, tag));
+        self.tagged_by(|tag| patterns.iter().any(|pattern| like(pattern, tag)), among)
+    }
+
+    /// The rows that have a tag that fits, of these or of all.
+    pub(super) fn tagged_by(&self, fits: impl Fn(&str) -> bool, among: Option<&[u32]>) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
         if let Some(among) = among {
             let mut known: HashMap<u32, bool> = HashMap::new();

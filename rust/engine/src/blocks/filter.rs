@@ -31,8 +31,14 @@ impl<'a> Filter<'a> {
     /// The filter of a question.
     pub fn new(columns: &'a Columns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
         let few = columns.members.few(&outlook.sight);
-        let tagged = |patterns: &[String]| columns.tagged_like(patterns, few.as_deref());
-        let tagged = (!ask.tag_patterns.is_empty()).then(|| tagged(&ask.tag_patterns));
+        let few_of = few.as_deref();
+        let like = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns, few_of));
+        let is_one = |tag: &str| ask.tags.iter().any(|wanted| wanted == tag);
+        let exactly = (!ask.tags.is_empty()).then(|| columns.tagged_by(is_one, few_of));
+        let tagged = match (like, exactly) {
+            (Some(like), Some(exactly)) => Some(like & exactly),
+            (like, exactly) => like.or(exactly),
+        };
         let is_wanted = |name: &str| ask.categories.iter().any(|category| category == name);
         let categories = || columns.categories.iter().map(|(_, name)| is_wanted(name)).collect();
         Self {
