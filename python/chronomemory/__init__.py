@@ -34,7 +34,9 @@ from chronomemory.errors import (
     WriteConflict,
 )
 from chronomemory.event import WalEvent
+from chronomemory.reasons import Reason, Why
 from chronomemory.record import ChronoRecord
+from chronomemory.reinstatement import ReinstateReport, Rollback
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
@@ -70,7 +72,10 @@ __all__ = [
     "Neighbour",
     "OutOfMemory",
     "OutOfScope",
+    "Reason",
     "RecordTooLarge",
+    "ReinstateReport",
+    "Rollback",
     "RollbackReport",
     "Scope",
     "ScopedStore",
@@ -84,6 +89,7 @@ __all__ = [
     "UnknownSpace",
     "VerifyReport",
     "WalEvent",
+    "Why",
     "WriteConflict",
     "__version__",
     "invalidate",
