@@ -34,6 +34,7 @@ from chronomemory.errors import (
     WriteConflict,
 )
 from chronomemory.event import WalEvent
+from chronomemory.health import Counters, Health
 from chronomemory.reasons import Reason, Why
 from chronomemory.record import ChronoRecord
 from chronomemory.reinstatement import ReinstateReport, Rollback
@@ -55,6 +56,7 @@ __all__ = [
     "ContextPack",
     "ContextPackCompiler",
     "ContextPackEntry",
+    "Counters",
     "DepGraph",
     "DependencyEdge",
     "EmbeddingMismatch",
@@ -62,6 +64,7 @@ __all__ = [
     "EsdbRecord",
     "EsdbStatus",
     "FormatUnsupported",
+    "Health",
     "HistoryUnavailable",
     "Hit",
     "IdTaken",

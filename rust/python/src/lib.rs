@@ -17,6 +17,7 @@ mod scope;
 mod search;
 mod select;
 mod shape;
+mod sharing;
 mod told;
 mod unless;
 mod upkeep;
