@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
+from chronomemory.engines import ENGINES
 from tampering import SEEN
 
 Contents = Callable[[Path], "dict[str, bytes]"]
@@ -20,6 +21,20 @@ def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def engines(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let two stores of a test be as far apart as two processes, unless it is about those that share."""
+    share = request.node.get_closest_marker("shared_engines") is not None
+    ENGINES.are_shared = share or request.config.getoption("--shared-engines")
+    yield
+    ENGINES.are_shared = True
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer a run in which the stores of all tests share engines, as they do outside of tests."""
+    parser.addoption("--shared-engines", action="store_true", help="stores on one folder share an engine")
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.shared_engines
+
 ROOT = Path(__file__).parents[1]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))

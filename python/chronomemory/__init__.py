@@ -34,7 +34,10 @@ from chronomemory.errors import (
     WriteConflict,
 )
 from chronomemory.event import WalEvent
+from chronomemory.health import Counters, Health
+from chronomemory.reasons import Reason, Why
 from chronomemory.record import ChronoRecord
+from chronomemory.reinstatement import ReinstateReport, Rollback
 from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
@@ -53,6 +56,7 @@ __all__ = [
     "ContextPack",
     "ContextPackCompiler",
     "ContextPackEntry",
+    "Counters",
     "DepGraph",
     "DependencyEdge",
     "EmbeddingMismatch",
@@ -60,6 +64,7 @@ __all__ = [
     "EsdbRecord",
     "EsdbStatus",
     "FormatUnsupported",
+    "Health",
     "HistoryUnavailable",
     "Hit",
     "IdTaken",
@@ -70,7 +75,10 @@ __all__ = [
     "Neighbour",
     "OutOfMemory",
     "OutOfScope",
+    "Reason",
     "RecordTooLarge",
+    "ReinstateReport",
+    "Rollback",
     "RollbackReport",
     "Scope",
     "ScopedStore",
@@ -84,6 +92,7 @@ __all__ = [
     "UnknownSpace",
     "VerifyReport",
     "WalEvent",
+    "Why",
     "WriteConflict",
     "__version__",
     "invalidate",

@@ -126,6 +126,10 @@ class Engine:
         """The same store for one who gives names."""
     def everyone(self) -> Engine:
         """The same store for one who sees everything."""
+    def on_terms(self, *, recursion_depth: int, durability: str, lock_timeout: float) -> Engine:
+        """The same store for one who writes on other terms; closing one of them closes all."""
+    def pulse(self) -> dict[str, Any]:
+        """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""
     def scopes(
         self, after: tuple[str | None, str | None, str | None] | None = None, *, limit: int
     ) -> list[tuple[str | None, str | None, str | None, int]]:

@@ -37,7 +37,7 @@ def _fresh(value: Any) -> Any:
 
 #: Seq and moment of the event that made a record, and of the last that spoke of it, as the engine packs them.
 _MOMENTS = struct.Struct("<4q")
-_CREATED, _UPDATED = 1, 3
+_CREATED_SEQ, _CREATED, _UPDATED_SEQ, _UPDATED = range(4)
 #: How the engine packs a moment that nobody knows.
 _UNKNOWN = -(2**63)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -65,6 +65,16 @@ class _Told:
         return self._moment(_UPDATED)
 
     @property
+    def created_seq(self) -> int | None:
+        """The seq of the event that made it; None as above."""
+        return self._seq(_CREATED_SEQ)
+
+    @property
+    def updated_seq(self) -> int | None:
+        """The seq of the event that spoke of it last; None as above."""
+        return self._seq(_UPDATED_SEQ)
+
+    @property
     def version(self) -> str | None:
         """The stored record in 16 hex digits: the beginning of the SHA-256 of its canonical JSON."""
         told = self._packed()
@@ -85,6 +95,11 @@ class _Told:
         told = self._packed()
         return None, slots if told is None else {**slots, "_told": told}
 
+    def _seq(self, place: int) -> int | None:
+        told = self._packed()
+        seq: int = -1 if told is None else _MOMENTS.unpack_from(told)[place]
+        return None if seq < 0 else seq
+
     def _moment(self, place: int) -> datetime | None:
         told = self._packed()
         micros = _UNKNOWN if told is None else _MOMENTS.unpack_from(told)[place]
@@ -98,8 +113,8 @@ class _Told:
 class ChronoRecord(_Told):
     """One belief with its provenance. Only ``id`` has no usable default: a write needs one.
 
-    What a store hands out also tells ``created_at``, ``updated_at`` and ``version``. They are no fields: they
-    are not written, not compared, and None in a record that was made by hand.
+    What a store hands out also tells ``created_at``, ``updated_at``, ``created_seq``, ``updated_seq`` and
+    ``version``. They are no fields: not written, not compared, and None in a record that was made by hand.
 
     >>> ChronoRecord(id="FACT-1", label="Water freezes at 0 °C", confidence=1.0).kind
     'fact'

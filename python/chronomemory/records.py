@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from chronomemory import ingestion, metrics, pages, search, selection, vectors, verbs
+from chronomemory import ingestion, metrics, pages, reasons, reinstatement, search, selection, vectors, verbs
 from chronomemory._core import Door, Engine
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import count, flag, many, string, string_or_none
@@ -78,6 +78,9 @@ class Records(Door):
     query = selection.query
     export_records = selection.export_records
     search = search.search
+    why = reasons.why
+    rollbacks = reinstatement.rollbacks
+    reinstate = reinstatement.reinstate
     record_token_metric = metrics.record_token_metric
     get_token_metrics = metrics.get_token_metrics
     token_efficiency_report = metrics.token_efficiency_report

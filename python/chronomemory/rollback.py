@@ -12,13 +12,13 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
 
-__all__ = ["WITHDRAWN", "RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
+__all__ = ["REPORT_KIND", "WITHDRAWN", "RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
 
 #: The kind of a report.
-_REPORT = "rollback_event"
+REPORT_KIND = "rollback_event"
 
 #: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
 WITHDRAWN = frozenset({"tombstone", "invalidated"})
@@ -33,6 +33,8 @@ class RecordStatusChange:
     new_status: str
     previous_confidence: float
     new_confidence: float
+    #: Whether it was marked as a hypothesis before.
+    was_hypothesis: bool = False
 
 
 @dataclass(slots=True)
@@ -92,8 +94,8 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
         dependent = look.get(dependent_id)
         if dependent is None or dependent.status in WITHDRAWN:
             continue
-        dependent.is_hypothesis = True
         report.cascaded.append(_change(dependent, "hypothesis", dependent.confidence / 2))
+        dependent.is_hypothesis = True
         changed.append(dependent)
     changed_ids = {record.id for record in changed}
     look.upsert([*changed, _event_record(report, _free_id(look, record_id, changed_ids))])
@@ -101,18 +103,18 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
 
 
 def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatusChange:
-    change = RecordStatusChange(record.id, record.status, status, record.confidence, confidence)
+    before = record.status, record.confidence
+    change = RecordStatusChange(record.id, before[0], status, before[1], confidence, record.is_hypothesis)
     record.status = status
     record.confidence = confidence
     return change
 
 
 def _free_id(look: Look, target_id: str, taken: set[str]) -> str:
-    """Return where the report goes: over an earlier one, never over a record that is none."""
+    """Return where the report goes: over nothing, for a rollback is taken back by the id of its report."""
     first = f"ROLLBACK-{target_id}"
     for name in map(look.own_id, chain([first], (f"{first}-{number}" for number in count(2)))):
-        known = look.get(name)
-        if name not in taken and (known is None or known.kind == _REPORT):
+        if look.get(name) is None and name not in taken:
             return name
     raise AssertionError("numbers do not end")
 
@@ -121,7 +123,7 @@ def _event_record(report: RollbackReport, record_id: str) -> ChronoRecord:
     direct = [] if report.direct_change is None else [report.direct_change]
     return ChronoRecord(
         id=record_id,
-        kind=_REPORT,
+        kind=REPORT_KIND,
         label=f"Rollback of {report.target_id}: {report.reason}",
         confidence=1.0,
         data={

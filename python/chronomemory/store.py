@@ -16,6 +16,7 @@ from chronomemory import migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import complaints
 from chronomemory.deps import DepGraph
+from chronomemory.engines import ENGINES, Lease
 from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
@@ -28,6 +29,7 @@ from chronomemory.face.arguments import (
     word,
 )
 from chronomemory.heads import head_file
+from chronomemory.health import Counters, Health, counters_of, health_of
 from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
@@ -36,6 +38,7 @@ from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
+from chronomemory.watching import tell, watched
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -49,6 +52,10 @@ class ChronoStore(Records):
     The first call that needs the store opens it, also after ``close``; reading never creates
     a file. One store may be shared between threads, and many processes may open the same project.
     Its files are private to whoever makes it; with ``shared``, the group may read and write too.
+
+    All stores of a process on the same folder share one engine, each on its own terms: ``recursion_depth``,
+    ``durability`` and ``lock_timeout`` hold for its writes alone. With ``own_engine`` it shares with nobody,
+    as another process would.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -69,6 +76,7 @@ class ChronoStore(Records):
         verify: str = "full",
         head_file: str | os.PathLike[str] | None = None,
         shared: bool = False,
+        own_engine: bool = False,
     ) -> None:
         self._engine = None
         # Absolute: a process that goes to another folder must not take its stores along.
@@ -85,6 +93,8 @@ class ChronoStore(Records):
             "shared": flag("shared", shared),
         }
         self._handles: weakref.WeakSet[Records] = weakref.WeakSet()
+        self._own_engine = flag("own_engine", own_engine)
+        self._lease: Lease | None = None
         self._opening = threading.Lock()
         self._process = os.getpid()
         self._opened_by = 0
@@ -102,14 +112,17 @@ class ChronoStore(Records):
             # child must not go on with its parent's.
             engine = self._engine
             if engine is None or self._opened_by != os.getpid():
-                engine = self._make_engine()
+                with watched("open", self.project_root):
+                    lease = self._borrow()
                 try:
-                    for complaint in complaints(self.project_root, engine.findings()):
+                    for complaint in complaints(self.project_root, lease.findings):
+                        tell(complaint)
                         warnings.warn(complaint, RuntimeWarning, stacklevel=3)
                 except BaseException:  # a caller who makes warnings errors gets a closed store
-                    engine.close()
+                    lease.release()
                     raise
-                self._engine, self._opened_by = engine, os.getpid()
+                engine = lease.engine
+                self._lease, self._engine, self._opened_by = lease, engine, os.getpid()
         return engine
 
     def _turn(self) -> threading.Lock:
@@ -118,9 +131,10 @@ class ChronoStore(Records):
             self._opening, self._process = threading.Lock(), os.getpid()
         return self._opening
 
-    def _make_engine(self, **other_options: Any) -> Engine:
-        options = {**self._options, **other_options}
-        return Engine(os.fspath(self.project_root), head_file=self.head_file, **options)
+    def _borrow(self, **other_options: Any) -> Lease:
+        options = {**self._options, "head_file": self.head_file, **other_options}
+        folder = log_folder(self.project_root)
+        return ENGINES.borrow(self.project_root, folder, options, own=self._own_engine)
 
     @property
     def head_file(self) -> Path | None:
@@ -128,13 +142,16 @@ class ChronoStore(Records):
         return self._given_head_file or head_file(self.project_root)
 
     def close(self) -> None:
-        """Close the store; closing twice is fine, and the next call opens it again."""
+        """Close the store; closing twice is fine, and the next call opens it again.
+
+        Other stores of this process that are open on the same folder stay open.
+        """
         with self._turn():
-            engine, self._engine = self._engine, None
+            lease, self._lease, self._engine = self._lease, None, None
             for handle in list(self._handles):
                 handle._engine = None
-        if engine is not None:
-            engine.close()
+        if lease is not None:
+            lease.release()
 
     def __enter__(self) -> ChronoStore:
         return self.open()
@@ -148,10 +165,10 @@ class ChronoStore(Records):
         self.close()
 
     def __del__(self) -> None:
-        engine = getattr(self, "_engine", None)
-        if engine is not None:
+        lease = getattr(self, "_lease", None)
+        if lease is not None:
             warnings.warn(f"unclosed store {self!r}", ResourceWarning, source=self, stacklevel=2)
-            engine.close()
+            lease.release()
 
     def __copy__(self) -> ChronoStore:
         raise TypeError("a store cannot be copied: open the project again")
@@ -217,7 +234,17 @@ class ChronoStore(Records):
 
     def sync(self) -> None:
         """Wait until everything written so far is on disk."""
-        self.engine.sync()
+        with watched("sync", self.project_root):
+            self.engine.sync()
+
+    def health(self) -> Health:
+        """Say how the store is, as far as that can be told without reading its log: it may be asked often."""
+        engine, lease = self.engine, self._lease
+        return health_of(engine, self.project_root, handles=0 if lease is None else lease.handles)
+
+    def counters(self) -> Counters:
+        """Return what was done here since this process opened the folder, for a system that watches it."""
+        return counters_of(self.engine)
 
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
@@ -226,11 +253,15 @@ class ChronoStore(Records):
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Read the files again and say what they prove; nothing of the project is opened or made for it."""
         engine, progress = self._engine, function_or_none("progress", progress)
-        if engine is None:
-            found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
-        else:
-            found = engine.verify(progress)
-        return VerifyReport.from_dict(found)
+        with watched("verify", self.project_root, large=True):
+            if engine is None:
+                found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
+            else:
+                found = engine.verify(progress)
+        report = VerifyReport.from_dict(found)
+        for damage in report.damage:
+            tell(f"{self.project_root}: damage in {damage}")
+        return report
 
     def chain_valid(self) -> bool:
         """Say whether the files on disk are unaltered as far as a chain can tell."""
@@ -255,14 +286,18 @@ class ChronoStore(Records):
         raises is raised when all is done: it cannot cancel the call.
         """
         progress = function_or_none("progress", progress)
-        return self.engine.compact(keep_history=flag("keep_history", keep_history), progress=progress)
+        keep_history = flag("keep_history", keep_history)
+        with watched("compact", self.project_root, large=True):
+            return self.engine.compact(keep_history=keep_history, progress=progress)
 
     def backup(self, *, progress: Progress | None = None) -> Path:
         """Make a consistent copy inside the store's folder and return where it is.
 
         What ``progress`` raises is raised when the copy is made: it cannot cancel the call.
         """
-        return Path(self.engine.backup(function_or_none("progress", progress)))
+        progress = function_or_none("progress", progress)
+        with watched("backup", self.project_root, large=True):
+            return Path(self.engine.backup(progress))
 
     def restore(
         self, source: str | os.PathLike[str], *, damaged: bool = False, progress: Progress | None = None
@@ -277,7 +312,7 @@ class ChronoStore(Records):
         """
         folder, damaged = path("source", source), flag("damaged", damaged)
         progress = function_or_none("progress", progress)
-        with self._lenient_engine() as engine:
+        with watched("restore", self.project_root, large=True), self._lenient_engine() as engine:
             return engine.restore(os.fspath(folder), progress, damaged=damaged)
 
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
@@ -292,7 +327,7 @@ class ChronoStore(Records):
         cannot cancel the call.
         """
         unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
-        with self._lenient_engine() as engine:
+        with watched("repair", self.project_root, large=True), self._lenient_engine() as engine:
             return engine.repair(progress, unproven=unproven)
 
     @contextmanager
@@ -301,11 +336,11 @@ class ChronoStore(Records):
         if self._engine is not None:
             yield self._engine
             return
-        engine = self._make_engine(strict=False)
+        lease = self._borrow(strict=False)
         try:
-            yield engine
+            yield lease.engine
         finally:
-            engine.close()
+            lease.release()
 
     # One-line calls of the modules that stand below: the store is their first argument.
 

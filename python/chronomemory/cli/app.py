@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from chronomemory._core import __version__
-from chronomemory.cli import blocks, care, evidence, finding, moving, records
+from chronomemory.cli import blocks, care, evidence, finding, moving, reasons, records
 from chronomemory.cli.output import clean
 from chronomemory.cli.spaces import spaces
 from chronomemory.interrupts import INTERRUPTED, be_heard
@@ -73,6 +73,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "search": finding.search,
         "delete": records.delete,
         "rollback": records.rollback,
+        "reinstate": reasons.reinstate,
         "spaces": spaces,
     },
     "Blocks": {
@@ -87,6 +88,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "status": evidence.status,
         "verify": evidence.verify,
         "history": evidence.history,
+        "why": reasons.why,
         "replay": evidence.replay,
         "accept-head": evidence.accept_head,
     },

@@ -206,7 +206,7 @@ def history(record_id: RecordId, project: Project = HERE, as_json: AsJson = Fals
             here.out.lines(lines)
             return
         if lines:
-            here.out.show(history_table(_events_of(lines), record_id))
+            here.out.show(history_table(_events_of(lines), record_id, here.store.rollbacks(record_id)))
 
 
 def replay(

@@ -127,7 +127,9 @@ def get(record_id: RecordId, as_of: AsOf = None, project: Project = HERE, as_jso
         if as_json:
             here.out.document(record.to_dict())
         else:
-            here.out.show(record_card(record))
+            # What is known now of a rollback says nothing of how the record was before it.
+            touched = here.store.rollbacks(record_id) if as_of is None else ()
+            here.out.show(record_card(record, touched))
 
 
 def delete(record_id: RecordId, project: Project = HERE, as_json: AsJson = False) -> None:

@@ -19,6 +19,7 @@ import typer
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.store import ChronoStore
+from chronomemory.watching import ALSO_WARNED
 
 __all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "session"]
 
@@ -98,4 +99,6 @@ class _Handler(logging.Handler):
         self._out = out
 
     def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, ALSO_WARNED, False):
+            return  # it comes as a warning, too
         self._out.warn(record.getMessage())

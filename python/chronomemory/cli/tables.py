@@ -17,6 +17,7 @@ from chronomemory.blocks.storage.acts import in_words
 from chronomemory.cli.output import clean
 from chronomemory.event import WalEvent
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.reinstatement import Rollback
 from chronomemory.rollback import RecordStatusChange
 from chronomemory.types import Damage
 
@@ -28,9 +29,11 @@ __all__ = [
     "event_table",
     "history_table",
     "kind_table",
+    "moment_text",
     "pairs",
     "record_card",
     "record_table",
+    "rollback_text",
     "status_step",
     "status_text",
     "table",
@@ -123,8 +126,8 @@ def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
     return made
 
 
-def record_card(record: ChronoRecord) -> Table:
-    """Show one record with everything that is known of where it comes from."""
+def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table:
+    """Show one record with everything that is known of where it comes from, and what befell it."""
     facts: dict[str, str | Text] = {
         "id": Text(clean(record.id), style="bold cyan"),
         "label": Text(clean(record.label), style="bold"),
@@ -137,15 +140,36 @@ def record_card(record: ChronoRecord) -> Table:
         "assumptions": _json(record.model_assumptions),
         "depth": clean(record.recursion_depth) if record.recursion_depth else "",
         "data": _json(record.data),
-        "created": _moment(record.created_at),
-        "updated": _moment(record.updated_at),
+        "created": moment_text(record.created_at),
+        "updated": moment_text(record.updated_at),
         "version": record.version or "",
+        "rollback": Text("\n").join(rollback_text(each) for each in touched),
     }
     return pairs({name: value for name, value in facts.items() if str(value)})
 
 
-def _moment(then: datetime | None) -> str:
+def moment_text(then: datetime | None) -> str:
+    """Spell a moment, to the second."""
     return "" if then is None else then.isoformat(sep=" ", timespec="seconds")
+
+
+def rollback_text(told: Rollback) -> Text:
+    """Say which rollback touched a record, why, when, and whether it was taken back."""
+    change, when = told.change, "" if told.seq is None else f", event {told.seq:,}, {moment_text(told.at)}"
+    said = Text.assemble(
+        (clean(told.rollback_id), "cyan"),
+        (when, "dim"),
+        "\n“",
+        clean(told.reason),
+        "”  ",
+        status_step(change.previous_status, change.new_status),
+        "  ",
+        confidence_step(change.previous_confidence, change.new_confidence),
+    )
+    if told.reinstated is not None:
+        by = "" if told.reinstated_seq is None else f" with event {told.reinstated_seq:,}"
+        said.append(f"\ntaken back{by}: “{clean(told.reinstated)}”", "green")
+    return said
 
 
 def event_table(events: Iterable[WalEvent]) -> Table:
@@ -162,8 +186,13 @@ def event_table(events: Iterable[WalEvent]) -> Table:
     return made
 
 
-def history_table(events: Iterable[WalEvent], record_id: str) -> Table:
-    """Tell the life of one record: what each event changed."""
+def history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence[Rollback] = ()) -> Table:
+    """Tell the life of one record: what each event changed, and for those of a rollback, why."""
+    reasons: dict[int | None, Text] = {}
+    for told in touched:
+        reasons[told.seq] = _because("by", told.rollback_id, told.reason)
+        if told.reinstated is not None:
+            reasons[told.reinstated_seq] = _because("taken back:", told.rollback_id, told.reinstated)
     made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
     before: dict[str, Any] | None = None
     for event in events:
@@ -175,9 +204,15 @@ def history_table(events: Iterable[WalEvent], record_id: str) -> Table:
             continue
         # A patch and a deletion name only what they change; an upsert says everything.
         now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
-        made.add_row(*when, _story(before, now))
+        story = _story(before, now)
+        because = reasons.get(event.seq)
+        made.add_row(*when, story if because is None else Text.assemble(story, "\n", because))
         before = now
     return made
+
+
+def _because(how: str, rollback_id: str, reason: str) -> Text:
+    return Text.assemble((f"{how} ", "dim"), (clean(rollback_id), "cyan"), f" “{clean(reason)}”")
 
 
 def damage_table(damage: Iterable[Damage]) -> Table:

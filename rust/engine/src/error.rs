@@ -8,6 +8,9 @@ use thiserror::Error;
 use crate::damage::Damage;
 use crate::disk::{NamedFault, Stranger};
 
+/// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
+const NO_MORE_FILES: [i32; 2] = [23, 24];
+
 /// Everything the engine may answer instead of a result.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -171,6 +174,11 @@ impl Error {
             path: named.unwrap_or_else(|| path.to_owned()),
             source,
         }
+    }
+
+    /// Whether the process or the system has no more file handles: nothing was asked of the disk then.
+    pub fn is_scarcity(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.raw_os_error().is_some_and(|code| NO_MORE_FILES.contains(&code)))
     }
 
     /// The same failure for another caller whom it concerns too.

@@ -71,8 +71,9 @@ pub use json::{
     Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, parse as parse_json, write_f64, write_i64, write_string,
 };
 pub use layout::Layout;
+pub use log::{Appended, Pulse};
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
-pub use options::{Checking, Durability, Options};
+pub use options::{Checking, Durability, Options, WriterTerms};
 pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};

@@ -43,7 +43,44 @@ pub struct Options {
     pub attended: bool,
 }
 
+/// What each of those who share a store may choose for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterTerms {
+    /// Its distance from the world, stamped on what it writes.
+    pub recursion_depth: i64,
+    /// When its writes are synced.
+    pub durability: Durability,
+    /// How long it waits for another writer.
+    pub lock_timeout: Duration,
+}
+
+impl WriterTerms {
+    /// What satisfies both of two who write together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let wished = [self.durability, other.durability];
+        let strictest = [Durability::Full, Durability::Normal]
+            .into_iter()
+            .find(|mode| wished.contains(mode));
+        Self {
+            durability: strictest.unwrap_or(Durability::Off),
+            lock_timeout: self.lock_timeout.max(other.lock_timeout),
+            ..self
+        }
+    }
+}
+
 impl Options {
+    /// What of it others who share the store may choose otherwise.
+    #[must_use]
+    pub fn writer_terms(&self) -> WriterTerms {
+        WriterTerms {
+            recursion_depth: self.recursion_depth,
+            durability: self.durability,
+            lock_timeout: self.lock_timeout,
+        }
+    }
+
     /// What of it is for the log.
     pub(crate) fn terms(&self) -> Terms {
         Terms {

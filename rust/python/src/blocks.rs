@@ -129,6 +129,7 @@ impl Engine {
     /// Answers a question about blocks.
     fn recall_blocks<'py>(&self, py: Python<'py>, question: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let ask = question.extract::<Question>()?.into_ask(py, &self.viewer)?;
+        self.searched();
         let answer = self.run(py, |engine| engine.recall(&ask))?;
         told(py, &answer)
     }

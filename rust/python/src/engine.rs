@@ -1,16 +1,17 @@
 //! What can Python ask of an open store?
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use chronomemory::{Checking, Durability, Error, Moment, Options, Store, Viewer, unspelled};
+use chronomemory::{Checking, Error, Moment, Options, Store, Viewer, unspelled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::draft_buffer::DraftBuffer;
 use crate::enter::{at_row, bad_choice, enter, enter_to_leave, to_python};
 use crate::event::WalEvent;
+use crate::sharing::terms_of;
 use crate::told::{Copied, Single};
 use crate::view::{View, query_of};
 use crate::{change, record, search};
@@ -21,9 +22,11 @@ pub struct Engine {
     pub(crate) engine: Arc<chronomemory::Engine>,
     /// For whom it asks and writes.
     pub(crate) viewer: Arc<Viewer>,
-    depth: i64,
+    pub(crate) depth: i64,
     /// For the next change.
-    spare: Mutex<Option<Box<DraftBuffer>>>,
+    pub(crate) spare: Mutex<Option<Box<DraftBuffer>>>,
+    /// How often all who share the store have searched it.
+    pub(crate) searches: Arc<AtomicU64>,
 }
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
@@ -47,21 +50,12 @@ impl Engine {
         head_file: Option<PathBuf>,
         shared: bool,
     ) -> PyResult<Self> {
-        if recursion_depth < 0 {
-            let given = recursion_depth.to_string();
-            return Err(bad_choice(py, "recursion_depth", &given, "at least 0"));
-        }
+        let terms = terms_of(py, recursion_depth, durability, lock_timeout)?;
         let options = Options {
             recursion_depth,
-            durability: match durability {
-                "full" => Durability::Full,
-                "normal" => Durability::Normal,
-                "off" => Durability::Off,
-                other => return Err(bad_choice(py, "durability", other, "one of full, normal, off")),
-            },
+            durability: terms.durability,
             exclusive,
-            lock_timeout: Duration::try_from_secs_f64(lock_timeout)
-                .map_err(|_| bad_choice(py, "lock_timeout", &lock_timeout.to_string(), "at least 0 seconds"))?,
+            lock_timeout: terms.lock_timeout,
             strict,
             checking: match verify {
                 "full" => Checking::Full,
@@ -77,6 +71,7 @@ impl Engine {
             viewer: Arc::default(),
             depth: recursion_depth,
             spare: Mutex::default(),
+            searches: Arc::default(),
         })
     }
 
@@ -275,6 +270,7 @@ impl Engine {
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
         let wanted = wanted.search(py, &self.viewer)?;
+        self.searched();
         let hits = self.run(py, |engine| engine.search(&wanted))?;
         search::found(py, &hits, explain)
     }
@@ -307,7 +303,13 @@ impl Engine {
             viewer: Arc::new(viewer),
             depth: self.depth,
             spare: Mutex::default(),
+            searches: Arc::clone(&self.searches),
         }
+    }
+
+    /// Counts a search.
+    pub(crate) fn searched(&self) {
+        self.searches.fetch_add(1, Ordering::Relaxed);
     }
 
     fn desk(&self) -> Box<DraftBuffer> {

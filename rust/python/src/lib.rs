@@ -18,6 +18,7 @@ mod scope;
 mod search;
 mod select;
 mod shape;
+mod sharing;
 mod told;
 mod unless;
 mod upkeep;

@@ -170,6 +170,7 @@ impl Engine {
             min_score,
             condition: condition.as_ref(),
         };
+        self.searched();
         let found = self.run(py, |engine| engine.nearest(&question, rows, dim))?;
         let plain =
             |hits: Vec<chronomemory::Neighbour>| hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect();

@@ -18,7 +18,7 @@ use crate::wal::writer::Lines;
 use super::body::Log;
 use super::files::{copy_bytes, copy_range, free_name, remove_ours};
 use super::open::{OpenLog, first_hash};
-use super::sync::{Barrier, LogSync, Written};
+use super::sync::{Barrier, Durability, LogSync, Pulse, Written};
 
 /// How lines get behind it.
 impl Log {
@@ -33,6 +33,8 @@ impl Log {
             self.check_absent()?;
             self.create(lines)?;
             self.advance(lines, now);
+            self.unsynced.count(lines.starts.len(), lines.bytes.len());
+            self.unsynced.born(now);
             return Ok(0);
         }
         self.make_ready(barrier)?;
@@ -40,6 +42,7 @@ impl Log {
         let base = self.write_behind(&lines.bytes)?;
         self.advance(lines, now);
         self.unsynced.wrote(lines.bytes.len() as u64, now);
+        self.unsynced.count(lines.starts.len(), lines.bytes.len());
         Ok(base)
     }
 
@@ -254,9 +257,23 @@ impl Log {
 
 /// How it gets to the disk.
 impl Log {
+    /// Whoever writes next asks for this.
+    pub fn come_to_terms(&mut self, durability: Durability, patience: Duration) {
+        self.durability = durability;
+        self.lock.set_patience(patience);
+    }
+
     /// How many bytes are written but not synced.
     pub fn unsynced_bytes(&self) -> u64 {
         self.unsynced.bytes()
+    }
+
+    /// How it is, as far as memory tells.
+    pub fn pulse(&self) -> Pulse {
+        Pulse {
+            poisoned: self.check_poison().err().map(|fault| fault.to_string()),
+            ..self.unsynced.pulse()
+        }
     }
 
     /// How often the disk was waited for.
@@ -320,7 +337,10 @@ impl Log {
 
     fn note_sync(&mut self, outcome: Result<()>, written: Written) -> Result<()> {
         if let Err(fault) = outcome {
-            self.poison(&fault.to_string());
+            // Where no file could be opened nothing was asked of the disk: the next sync asks again.
+            if !fault.is_scarcity() {
+                self.poison(&fault.to_string());
+            }
             return Err(fault);
         }
         self.unsynced.reached(written);

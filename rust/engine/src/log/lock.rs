@@ -122,6 +122,11 @@ impl Lock {
         self.used
     }
 
+    /// From now on it waits for so long.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.terms.patience = patience;
+    }
+
     /// How long this writer waits for another.
     pub fn patience(&self) -> Duration {
         self.terms.patience

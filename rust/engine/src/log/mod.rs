@@ -26,7 +26,7 @@ mod body;
 mod append;
 
 pub use files::Progress;
-pub use sync::Durability;
+pub use sync::{Appended, Durability, Pulse};
 
 pub(crate) use body::{Log, Terms};
 pub(crate) use head_note::{note_known_head, standing_of};

@@ -65,9 +65,62 @@ pub(super) struct Unsynced {
     last: Option<i64>,
     /// How often the disk was waited for.
     syncs: u64,
+    /// When the last of what is on disk was written.
+    synced_until: Option<i64>,
+    /// How much was appended in all.
+    appended: Appended,
+}
+
+/// How much was appended to a log by one who has it open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// How often.
+    pub commits: u64,
+    /// How many lines.
+    pub events: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// How a log is, as far as memory tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// What was appended to it from here.
+    pub appended: Appended,
+    /// How often the disk was waited for.
+    pub syncs: u64,
+    /// How many bytes are written from here and not synced.
+    pub unsynced_bytes: u64,
+    /// What was written from here until this moment is on disk.
+    pub synced_until: Option<i64>,
+    /// Which failed sync refuses all writes.
+    pub poisoned: Option<String>,
 }
 
 impl Unsynced {
+    /// How the log is, apart from a failed sync.
+    pub fn pulse(&self) -> Pulse {
+        Pulse {
+            appended: self.appended,
+            syncs: self.syncs,
+            unsynced_bytes: self.bytes(),
+            synced_until: self.synced_until,
+            poisoned: None,
+        }
+    }
+
+    /// So many lines were appended, of so many bytes.
+    pub fn count(&mut self, events: usize, bytes: usize) {
+        self.appended.commits += 1;
+        self.appended.events += events as u64;
+        self.appended.bytes += bytes as u64;
+    }
+
+    /// A log was born, which is on disk from its first moment on.
+    pub fn born(&mut self, now: i64) {
+        self.synced_until = self.synced_until.max(Some(now));
+    }
+
     /// How many bytes are written but not synced.
     pub fn bytes(&self) -> u64 {
         self.written - self.synced
@@ -108,6 +161,7 @@ impl Unsynced {
         self.syncs += 1;
         // Offsets, not differences: syncs may overtake one another.
         self.synced = self.synced.max(written.bytes);
+        self.synced_until = self.synced_until.max(written.last);
         // What came while the disk was at work is younger than all that it has now, and may be as old as that.
         self.since = if self.bytes() == 0 {
             None

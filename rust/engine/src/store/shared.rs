@@ -10,6 +10,7 @@ use std::thread::Thread;
 
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
+use crate::options::WriterTerms;
 use crate::store::{Ahead, Committed, Store};
 
 /// How many commits one leader writes at most before the next one has its turn.
@@ -59,6 +60,8 @@ struct Line {
 
 struct Waiter {
     thread: Thread,
+    /// On which terms it is to be written.
+    terms: WriterTerms,
     /// What it wants to have written; one who wants something else waits to lead itself.
     draft: Option<Draft>,
     outcome: Mutex<Option<Result<(Committed, Needs)>>>,
@@ -156,9 +159,15 @@ impl Shared {
     }
 
     /// Runs a change that is not a commit, alone among the writers. Says what the store needs then.
-    pub fn change<T>(&self, clock: &dyn Fn() -> i64, act: impl FnOnce(&mut Store) -> T) -> (T, Needs) {
-        let _lead = self.lead();
+    pub fn change<T>(
+        &self,
+        terms: WriterTerms,
+        clock: &dyn Fn() -> i64,
+        act: impl FnOnce(&mut Store) -> T,
+    ) -> (T, Needs) {
+        let _lead = self.lead(terms);
         let mut store = self.write_guard();
+        store.come_to_terms(terms);
         let outcome = act(&mut store);
         (outcome, Needs::of(&store, clock()))
     }
@@ -169,10 +178,11 @@ impl Shared {
     /// What the change says, `Io`, `Poisoned`.
     pub fn change_and_sync<T>(
         &self,
+        terms: WriterTerms,
         clock: &dyn Fn() -> i64,
         act: impl FnOnce(&mut Store) -> Result<T>,
     ) -> Result<(T, Needs)> {
-        let (outcome, needs) = self.change(clock, act);
+        let (outcome, needs) = self.change(terms, clock, act);
         let outcome = outcome?;
         self.catch_up_with_disk(&needs)?;
         Ok((outcome, needs))
@@ -194,17 +204,22 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::commit`].
-    pub fn commit(&self, draft: &mut Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
-        let (committed, needs) = self.commit_in_turn(draft, clock)?;
+    pub fn commit(&self, draft: &mut Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+        let (committed, needs) = self.commit_in_turn(draft, terms, clock)?;
         self.catch_up_with_disk(&needs)?;
         Ok((committed, needs))
     }
 
-    fn commit_in_turn(&self, draft: &mut Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+    fn commit_in_turn(
+        &self,
+        draft: &mut Draft,
+        terms: WriterTerms,
+        clock: &dyn Fn() -> i64,
+    ) -> Result<(Committed, Needs)> {
         if let Some(_lead) = self.lead_at_once() {
-            return self.write_alone(draft, clock);
+            return self.write_alone(draft, terms, clock);
         }
-        let me = self.stand_in_line(Some(std::mem::take(draft)));
+        let me = self.stand_in_line(Some(std::mem::take(draft)), terms);
         me.wait();
         if let Some(outcome) = me.outcome().take() {
             return outcome;
@@ -212,7 +227,8 @@ impl Shared {
         let _lead = Lead(self);
         let group = self.take_group();
         let drafts: Vec<&Draft> = group.iter().filter_map(|waiter| waiter.draft.as_ref()).collect();
-        let written = self.write_together(&drafts, clock);
+        let terms = group.iter().fold(terms, |terms, waiter| terms.with(waiter.terms));
+        let written = self.write_together(&drafts, terms, clock);
         let mut mine = Err(Error::Closed);
         let (outcomes, needs) = match written {
             Ok((outcomes, needs)) => (outcomes, needs),
@@ -243,9 +259,10 @@ impl Shared {
         &self,
         parts: &[Arc<Draft>],
         ahead: Ahead,
+        terms: WriterTerms,
         clock: &dyn Fn() -> i64,
     ) -> Result<(Committed, Needs)> {
-        let (committed, needs) = self.change(clock, |store| store.commit_parts(parts, ahead, clock()));
+        let (committed, needs) = self.change(terms, clock, |store| store.commit_parts(parts, ahead, clock()));
         let committed = committed?;
         self.catch_up_with_disk(&needs)?;
         Ok((committed, needs))
@@ -261,20 +278,21 @@ impl Shared {
         (!std::mem::replace(&mut line.led, true)).then(|| Lead(self))
     }
 
-    fn lead(&self) -> Lead<'_> {
+    fn lead(&self, terms: WriterTerms) -> Lead<'_> {
         if let Some(lead) = self.lead_at_once() {
             return lead;
         }
-        let me = self.stand_in_line(None);
+        let me = self.stand_in_line(None, terms);
         me.wait();
         self.line().waiting.pop_front();
         Lead(self)
     }
 
     /// Puts the caller behind all others; its turn comes when it is called.
-    fn stand_in_line(&self, draft: Option<Draft>) -> Arc<Waiter> {
+    fn stand_in_line(&self, draft: Option<Draft>, terms: WriterTerms) -> Arc<Waiter> {
         let me = Arc::new(Waiter {
             thread: std::thread::current(),
+            terms,
             draft,
             outcome: Mutex::default(),
             called: AtomicBool::new(false),
@@ -295,21 +313,28 @@ impl Shared {
         line.waiting.drain(..commits.min(GROUP_COMMITS)).collect()
     }
 
-    fn write_alone(&self, draft: &Draft, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+    fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
         let mut store = self.write_guard();
+        store.come_to_terms(terms);
         if !store.syncs_every_commit() {
             let now = clock();
             let committed = store.commit_unsynced(draft, now)?;
             return Ok((committed, Needs::of(&store, now)));
         }
         drop(store);
-        let (mut outcomes, needs) = self.write_together(&[draft], clock)?;
+        let (mut outcomes, needs) = self.write_together(&[draft], terms, clock)?;
         let outcome = outcomes.pop().unwrap_or(Err(Error::Closed));
         outcome.map(|committed| (committed, needs))
     }
 
-    fn write_together(&self, drafts: &[&Draft], clock: &dyn Fn() -> i64) -> Result<(Vec<Result<Committed>>, Needs)> {
+    fn write_together(
+        &self,
+        drafts: &[&Draft],
+        terms: WriterTerms,
+        clock: &dyn Fn() -> i64,
+    ) -> Result<(Vec<Result<Committed>>, Needs)> {
         let mut store = self.write_guard();
+        store.come_to_terms(terms);
         let group = store.start_group(drafts, clock())?;
         drop(store);
         let synced = group.run();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::log::LogSync;
+use crate::log::{LogSync, Pulse};
 use crate::wal::writer::Lines;
 
 use super::Store;
@@ -52,6 +52,11 @@ impl Store {
     /// How many bytes are written but not synced.
     pub fn unsynced_bytes(&self) -> u64 {
         self.log.unsynced_bytes()
+    }
+
+    /// How the log is, as far as memory tells: nothing is read for it.
+    pub fn pulse(&self) -> Pulse {
+        self.log.pulse()
     }
 
     /// How often this store has waited for the disk to take the log.

@@ -131,7 +131,9 @@ impl BatchWriter<'_> {
             crew.speller = speller.or_else(|| crew.speller.take());
             keep(&mut crew.spare, large.spare);
         }
-        let (committed, needs) = engine.store.commit_parts(&large.parts, ahead, &|| engine.host.now())?;
+        let (committed, needs) = engine
+            .store
+            .commit_parts(&large.parts, ahead, engine.terms, &|| engine.host.now())?;
         engine.worker.tell(needs);
         Ok(committed)
     }

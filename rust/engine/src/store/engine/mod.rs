@@ -6,6 +6,7 @@ mod batch;
 mod upkeep;
 
 use std::cell::Cell;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +20,8 @@ use crate::event::draft::Draft;
 use crate::event::stamp;
 use crate::host::{Host, Join, Machine};
 use crate::layout::Layout;
-use crate::options::Options;
+use crate::log::Pulse;
+use crate::options::{Options, WriterTerms};
 use crate::scope::Viewer;
 
 pub use batch::BatchWriter;
@@ -34,7 +36,15 @@ thread_local! {
 ///
 /// In mode `normal` what it acknowledged is on disk a second later: a thread sees to that, which ends when the store is
 /// closed or dropped. With [`Engine::open_unattended`] there is no such thread, and the caller sees to it.
+///
+/// Several may share a store, each with terms of its own: [`Engine::on_terms`].
 pub struct Engine {
+    body: Arc<Body>,
+    terms: WriterTerms,
+}
+
+/// What all who share a store have in common.
+pub struct Body {
     store: Arc<Shared>,
     worker: Arc<Worker>,
     host: Arc<dyn Host>,
@@ -43,6 +53,16 @@ pub struct Engine {
     threads: usize,
     /// How many forks lay behind the process when it was opened.
     forks: u32,
+    /// Those of whoever opened it.
+    terms: WriterTerms,
+}
+
+impl Deref for Engine {
+    type Target = Body;
+
+    fn deref(&self) -> &Body {
+        &self.body
+    }
 }
 
 /// The threads of a store.
@@ -95,10 +115,11 @@ impl Engine {
             attended: true,
             ..options
         };
-        let threads = options.threads;
+        let (threads, terms) = (options.threads, options.writer_terms());
         let store = Arc::new(Shared::new(Store::open(disk, layout, options, &mut |_, _| {})?));
-        Ok(Self {
+        let body = Body {
             worker: Worker::new(Arc::clone(&store), Arc::clone(&host)),
+            terms,
             crew: Mutex::new(Some(Workers {
                 worker: None,
                 speller: None,
@@ -108,7 +129,20 @@ impl Engine {
             host,
             threads,
             forks: forked::count(),
+        };
+        Ok(Self {
+            body: Arc::new(body),
+            terms,
         })
+    }
+
+    /// The same store for somebody who writes on other terms. Closing one of them closes all.
+    #[must_use]
+    pub fn on_terms(&self, terms: WriterTerms) -> Self {
+        Self {
+            body: Arc::clone(&self.body),
+            terms,
+        }
     }
 
     /// Begins what is due now, such as a sync; says how long nothing more will be, `None` for until the next call. To be
@@ -134,18 +168,6 @@ impl Engine {
         self.let_go()
     }
 
-    fn let_go(&self) -> Result<()> {
-        let crew = self.crew().take();
-        if let Some(crew) = crew {
-            self.worker.stop(crew.worker);
-        }
-        self.store.change(&|| self.host.now(), Store::close).0
-    }
-
-    fn is_forked(&self) -> bool {
-        forked::count() != self.forks
-    }
-
     fn check_process(&self) -> Result<()> {
         if self.is_forked() { Err(Error::Forked) } else { Ok(()) }
     }
@@ -160,11 +182,16 @@ impl Engine {
     }
 
     fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+        Arc::as_ptr(&self.body).addr()
     }
 
-    fn crew(&self) -> MutexGuard<'_, Option<Workers>> {
-        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How the log is, as far as memory tells: nothing is read for it, and nobody's writes are caught up with.
+    ///
+    /// # Errors
+    /// `Forked`, `InProgress`.
+    pub fn pulse(&self) -> Result<Pulse> {
+        self.check_caller()?;
+        Ok(self.store.read_guard().pulse())
     }
 
     /// Runs a question on a state that has caught up with other processes.
@@ -193,7 +220,9 @@ impl Engine {
     pub fn write<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         let clock = || self.host.now();
-        let (outcome, needs) = self.store.change_and_sync(&clock, |store| act(store, clock()))?;
+        let (outcome, needs) = self
+            .store
+            .change_and_sync(self.terms, &clock, |store| act(store, clock()))?;
         self.worker.tell(needs);
         Ok(outcome)
     }
@@ -205,7 +234,7 @@ impl Engine {
     /// `InProgress`; nothing is written then.
     pub fn commit(&self, draft: &mut Draft) -> Result<Committed> {
         self.keep_scopes(draft)?;
-        let (committed, needs) = self.store.commit(draft, &|| self.host.now())?;
+        let (committed, needs) = self.store.commit(draft, self.terms, &|| self.host.now())?;
         self.worker.tell(needs);
         draft.recycle();
         Ok(committed)
@@ -253,13 +282,31 @@ impl Engine {
 /// An engine lets others have the store between two turns.
 impl Turns for Engine {
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        let (outcome, needs) = self.store.change(&|| self.host.now(), act);
+        let (outcome, needs) = self.store.change(self.terms, &|| self.host.now(), act);
         self.worker.tell(needs);
         outcome
     }
 }
 
-impl Drop for Engine {
+impl Body {
+    fn let_go(&self) -> Result<()> {
+        let crew = self.crew().take();
+        if let Some(crew) = crew {
+            self.worker.stop(crew.worker);
+        }
+        self.store.change(self.terms, &|| self.host.now(), Store::close).0
+    }
+
+    fn is_forked(&self) -> bool {
+        forked::count() != self.forks
+    }
+
+    fn crew(&self) -> MutexGuard<'_, Option<Workers>> {
+        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Body {
     fn drop(&mut self) {
         if self.is_forked() {
             // The threads stayed in the parent; what leads to them means nothing here and must not be touched.

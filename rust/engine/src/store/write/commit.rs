@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::event::draft::Draft;
-use crate::options::Durability;
+use crate::options::{Durability, WriterTerms};
 
 use super::claims::{check_claims, has_claims, keep_scopes};
 use super::spell::{Committed, check_patches};
@@ -111,6 +111,14 @@ impl Store {
             syncing,
             rushed,
         })
+    }
+
+    /// Works on the terms of whoever has its turn now, until somebody else has.
+    pub fn come_to_terms(&mut self, terms: WriterTerms) {
+        self.options.recursion_depth = terms.recursion_depth;
+        self.options.durability = terms.durability;
+        self.options.lock_timeout = terms.lock_timeout;
+        self.log.come_to_terms(terms.durability, terms.lock_timeout);
     }
 
     /// Whether nothing is acknowledged before it is on disk.

@@ -1,0 +1,152 @@
+"""How is a store, as far as that can be told without reading its log?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from chronomemory._core import Engine
+from chronomemory.face.moments import EPOCH
+from chronomemory.layout import log_folder, log_path
+from chronomemory.types import VerifyReport
+
+__all__ = ["Counters", "Health", "counters_of", "health_of"]
+
+#: What only grows, and what it counts.
+_GROWS = {
+    "commits": "Batches written from this process.",
+    "events": "Events written from this process.",
+    "bytes": "Bytes of the log written from this process.",
+    "syncs": "How often the disk was waited for.",
+    "searches": "Searches, recalls and questions for neighbours.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What was done through the engine of a folder since it was opened, by all stores that share it."""
+
+    commits: int = 0
+    events: int = 0
+    bytes: int = 0
+    syncs: int = 0
+    searches: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the numbers by their names."""
+        return asdict(self)
+
+    def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
+        """Return the numbers as text that Prometheus reads.
+
+        >>> print(Counters(commits=2).prometheus({"store": "notes"}).splitlines()[2])
+        chronomemory_commits_total{store="notes"} 2
+        """
+        said = ",".join(f'{name}="{_escaped(value)}"' for name, value in (labels or {}).items())
+        marks = f"{{{said}}}" if said else ""
+        lines = []
+        for name, number in self.to_dict().items():
+            full = f"chronomemory_{name}_total"
+            lines += [f"# HELP {full} {_GROWS[name]}", f"# TYPE {full} counter", f"{full}{marks} {number}"]
+        return "\n".join((*lines, ""))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a store is: what opening found, what is on disk, and what would stop it."""
+
+    #: Nothing is damaged as far as was seen at opening, and no sync has failed since.
+    ok: bool
+    #: What opening found: the rung of ``verify``, how many places are damaged, whether a tail waits.
+    rung: str
+    damaged_places: int
+    tail_bytes: int
+    #: Which failed sync refuses all writes; None while all is well.
+    poisoned: str | None
+    #: Where the log ends, and how long it is.
+    last_seq: int
+    head: str
+    log_bytes: int
+    records: int
+    #: What was written from here and is not on disk yet, and until when everything is.
+    unsynced_bytes: int
+    synced_until: datetime | None
+    #: How many stores of this process hold the engine.
+    open_handles: int
+    #: How much room the disk has left, for whoever writes here.
+    disk_free_bytes: int | None
+    #: How many fields have an index that was declared, and up to which event the text index on disk goes.
+    indexes: int
+    text_index_seq: int | None
+    counters: Counters
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON can carry it."""
+        until = None if self.synced_until is None else self.synced_until.isoformat()
+        return {**asdict(self), "synced_until": until}
+
+
+def counters_of(engine: Engine) -> Counters:
+    """Return what an engine has counted."""
+    pulse = engine.pulse()
+    return Counters(**{name: pulse[name] for name in _GROWS})
+
+
+def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
+    """Ask an open engine and the file system; no log is read for it."""
+    pulse, findings = engine.pulse(), engine.findings()
+    found = VerifyReport.from_dict(findings)
+    until = pulse["synced_until_us"]
+    folder = log_folder(project_root)
+    return Health(
+        ok=found.valid and pulse["poisoned"] is None,
+        rung=found.rung,
+        damaged_places=len(found.damage),
+        tail_bytes=found.tail.length if found.tail else 0,
+        poisoned=pulse["poisoned"],
+        last_seq=engine.wal_seq(),
+        head=engine.head(),
+        log_bytes=_size(log_path(project_root)),
+        records=engine.count(),
+        unsynced_bytes=pulse["unsynced_bytes"],
+        synced_until=None if until is None else EPOCH + timedelta(microseconds=until),
+        open_handles=handles,
+        disk_free_bytes=_free(folder),
+        indexes=len(engine.indexes()),
+        text_index_seq=_text_index(folder / "index" / "text"),
+        counters=Counters(**{name: pulse[name] for name in _GROWS}),
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _text_index(folder: Path) -> int | None:
+    """Return the event up to which the newest text index goes, as its name says."""
+    try:
+        seqs = [path.name.partition("-")[0] for path in folder.iterdir() if path.suffix == ".text"]
+    except OSError:
+        return None
+    return max((int(seq) for seq in seqs if seq.isascii() and seq.isdigit()), default=None)
+
+
+def _free(folder: Path) -> int | None:
+    for place in (folder, *folder.parents):
+        try:
+            found = os.statvfs(place)
+        except OSError:
+            continue
+        return found.f_bavail * found.f_frsize
+    return None

@@ -1,0 +1,51 @@
+"""What does a program's own log hear of a store?
+
+Everything goes to the logger ``chronomemory``: how long the large tasks took, what was slow, what is damaged.
+What records say never does.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+__all__ = ["ALSO_WARNED", "LOGGER", "SLOW_SECONDS", "tell", "watched"]
+
+LOGGER: Final = logging.getLogger("chronomemory")
+# Without a handler of the program's own nothing is printed.
+LOGGER.addHandler(logging.NullHandler())
+
+#: A call that takes longer is told, however small its name.
+SLOW_SECONDS: Final = 1.0
+
+#: Marks what a warning says as well, for those who show both.
+ALSO_WARNED: Final = "also_warned"
+
+
+def tell(message: str) -> None:
+    """Tell of damage, or of what may be missed: each time, where a warning may be shown once."""
+    LOGGER.warning("%s", message, extra={ALSO_WARNED: True})
+
+
+@contextmanager
+def watched(task: str, place: Path, *, large: bool = False) -> Iterator[None]:
+    """Tell how long a task took: a large one always, any other if that was long."""
+    began = time.perf_counter()
+    try:
+        yield
+    except BaseException as error:
+        LOGGER.info("%s: %s failed after %.3f s: %s", place, task, _since(began), type(error).__name__)
+        raise
+    seconds = _since(began)
+    if large:
+        LOGGER.info("%s: %s took %.3f s", place, task, seconds)
+    elif seconds >= SLOW_SECONDS:
+        LOGGER.warning("%s: slow: %s took %.3f s", place, task, seconds)
+
+
+def _since(began: float) -> float:
+    return time.perf_counter() - began
