@@ -10,10 +10,10 @@ from itertools import count
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
-from chronomemory.types import Writable
+from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
-__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge"]
+__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_of"]
 
 EDGE_TYPES = frozenset(
     {
@@ -51,18 +51,18 @@ class DepGraph:
     ['REPORT']
     """
 
-    def __init__(self, store: Writable | None = None) -> None:
+    def __init__(self, store: Linked | None = None) -> None:
         self._store = store
         self._edges: dict[DependencyEdge, None] = {}
         self._out: _Adjacency = {}
         self._in: _Adjacency = {}
 
     @classmethod
-    def from_store(cls, store: Writable) -> DepGraph:
+    def from_store(cls, store: Linked) -> DepGraph:
         """Load every active edge of a store; what is added later is written to it."""
         graph = cls(store)
         for record in store.query(kind="edge"):
-            edge = _edge_of(record)
+            edge = edge_of(record)
             if edge is not None:
                 graph._link(edge)
         return graph
@@ -179,7 +179,8 @@ def _walk(adjacency: _Adjacency, start: str, types: Collection[str] | None) -> I
                 yield there
 
 
-def _edge_of(record: ChronoRecord) -> DependencyEdge | None:
+def edge_of(record: ChronoRecord) -> DependencyEdge | None:
+    """Return the edge that a record keeps; None if it keeps none."""
     data = record.data
     ends = data.get("from_id"), data.get("to_id"), data.get("edge_type")
     if record.kind != "edge" or ends[2] not in EDGE_TYPES:
@@ -220,7 +221,7 @@ def _place(edge: DependencyEdge, look: Look) -> tuple[str, bool]:
         record = look.get(candidate)
         if record is None:
             break
-        own = _edge_of(record) == edge
+        own = edge_of(record) == edge
         if own and record.status == "active":
             return candidate, True
         if free is None and (own or record.status == "tombstone"):
