@@ -67,6 +67,7 @@ def test_line_of_16_mib_is_the_longest() -> None:
         "damage": [[0, "unreadable"]],
         "tail_offset": None,
         "events": 1,
+        "scopes": [],
     }
 
 

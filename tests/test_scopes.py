@@ -104,7 +104,9 @@ def test_an_id_that_is_taken_says_nothing_of_whose_it_is(store: ChronoStore) -> 
     store.scoped(user="ann").upsert({"id": "FACT-1", "label": "secret"})
     with pytest.raises(IdTaken) as refused:
         store.scoped(user="bob").upsert({"id": "FACT-1"})
-    assert str(refused.value) == ('id "FACT-1": taken in this store; use handle.id("FACT-1")')
+    assert str(refused.value) == (
+        'id "FACT-1": taken in this store; use handle.id("FACT-1"), or leave the id out'
+    )
     assert refused.value.path == "id"
 
 
@@ -131,7 +133,8 @@ def test_ids_with_the_digits_of_a_scope_are_that_scopes(store: ChronoStore) -> N
 def test_a_store_without_scopes_keeps_ids_of_that_form(tmp_path: Path) -> None:
     """Records that were there before anyone gave names can be changed as ever."""
     with ChronoStore(tmp_path) as store:
-        store.everyone().upsert({"id": "mail@0123456789abcdef", "label": "old"})
+        (tmp_path / "export.ndjson").write_text('{"id": "mail@0123456789abcdef", "label": "old"}\n')
+        store.engine.everyone().ingest(tmp_path / "export.ndjson", faces=True)
         store.upsert({"id": "mail@0123456789abcdef", "label": "new"})
         assert labels(store) == {"new"}
 
@@ -226,6 +229,31 @@ def test_what_is_malformed_in_a_log_is_seen_by_nobody_else(tmp_path: Path, log: 
             assert handle.get("W-0") is None and not handle.history("W-0")
             assert {hit.record.id for hit in handle.search("W-0 SHARED")} <= {"SHARED"}
         assert len(store.everyone().query()) == 1 + len(wrong)
+        report = store.verify()
+        assert report.valid
+        assert [(found.kind, found.id, found.seq) for found in report.scopes] == [
+            ("malformed-scope", f"W-{number}", number + 2) for number in range(len(wrong))
+        ]
+        assert 'scope: malformed-scope: id "W-0", seq 2' in report.lines()
+        assert report.to_dict()["scopes"][0] == {"kind": "malformed-scope", "id": "W-0", "seq": 2}
+
+
+def test_what_is_malformed_is_imported_as_it_stands(tmp_path: Path, store: ChronoStore) -> None:
+    rows = [{"id": "A", "data": {"@scope": 7}}, {"id": "B", "data": {"@scope": {"user": "ann"}}}]
+    export = tmp_path / "export.ndjson"
+    export.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InvalidRecord):
+        store.everyone().ingest(export)
+    for _ in range(2):
+        store.engine.everyone().ingest(export, faces=True)
+    kept = store.everyone().get("A")
+    assert kept is not None and kept.data == {"@scope": 7} and kept.scope is None
+    assert store.get("A") is None and labels(store.scoped(user="ann")) == {""}
+    assert [(found.kind, found.id) for found in store.verify().scopes] == [("malformed-scope", "A")]
+    store.compact()
+    assert [(found.kind, found.id, found.seq) for found in store.verify().scopes] == [
+        ("malformed-scope", "A", None)
+    ]
 
 
 def test_a_scope_that_a_foreign_line_took_away_leaves_the_past_unseen(tmp_path: Path, log: Path) -> None:
@@ -242,6 +270,7 @@ def test_a_scope_that_a_foreign_line_took_away_leaves_the_past_unseen(tmp_path: 
         assert store.as_of(1).get("A") is None
         past = store.scoped(user="ann").as_of(1).get("A")
         assert past is not None and past.label == "ann's secret"
+        assert [str(found) for found in store.verify().scopes] == ['scope-changed: id "A", seq 2']
 
 
 def test_a_handle_goes_on_when_its_store_was_closed(store: ChronoStore) -> None:

@@ -30,6 +30,15 @@ SCOPES: list[Names] = [
     {"user": "bob", "agent": "sup", "session": "s1"},
 ]
 
+#: Some of them by an index, some of them not.
+WHERES: list[dict[str, Any]] = [
+    {"data.session": "g1"},
+    {"data.session": {"in": ["g1", "g2"]}, "confidence": {"gt": 0.3}},
+    {"label": {"starts": "tea"}},
+    {"kind": "fact", "confidence": {"lte": 0.5}},
+    {"not": {"data.session": "g2"}},
+]
+
 scopes = st.sampled_from(range(len(SCOPES)))
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 numbers = st.integers(0, 5)
@@ -79,6 +88,16 @@ def answers(handle: ScopedStore) -> dict[str, Any]:
         "counts": handle.record_counts(),
         "known": handle.known,
     }
+    for number, where in enumerate(WHERES):
+        for limit in (None, 2):
+            found = handle.query(where=where, limit=limit, explain=True)
+            told[f"where {number} {limit}"] = ([record.id for record in found], found.plan)
+    for order in ("label", "-label", "data.session", "-confidence"):
+        found, ids = handle.query(order_by=order, limit=3), []
+        while found:
+            ids += [record.id for record in found]
+            found = handle.query(order_by=order, limit=3, after=found.cursor) if found.cursor else None
+        told[f"order {order}"] = ids
     for text in ("tea", "green tea", "black coffee cup", "river house tea garden"):
         for context in (True, False):
             for limit in (1, 3, 50):
@@ -99,6 +118,8 @@ def begun(project: Path) -> ChronoStore:
     store = ChronoStore(project)
     store.upsert({"id": "SEED", "label": "a seed"})
     store.attach("SEED", [1.0, 0.0, 0.0], model="m")
+    for path in ("data.session", "label", "confidence"):
+        store.create_index(path)
     return store
 
 

@@ -184,3 +184,64 @@ def test_export_takes_a_where(people: ChronoStore) -> None:
     rows = people.export_records(where={"data.age": {"lt": 2}})
     assert [row["id"] for row in rows] == ["P-000", "P-001"]
     assert people.export_records(where={"data.age": -1}, status=None) == []
+
+
+# Indexes and scopes.
+
+
+def test_an_index_serves_every_handle(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.create_index("data.n")
+        handles = {user: store.scoped(user=user) for user in ("ann", "bob")}
+        for user, handle in handles.items():
+            handle.upsert_many([{"id": f"{user}-{n}", "data": {"n": n % 10}} for n in range(100)])
+        store.upsert_many([{"id": f"all-{n}", "data": {"n": n % 10}} for n in range(50)])
+        where = {"data.n": 3}
+        for asker, plan in (
+            (store, "index data.n: 5 of 50 records, 1 test each"),
+            (handles["ann"], "index data.n: 15 of 150 records, 1 test each"),
+            (store.scoped(user="ann", shared=False), "index data.n: 10 of 100 records, 1 test each"),
+            (store.scoped(user="nobody"), "index data.n: 5 of 50 records, 1 test each"),
+            (store.everyone(), "index data.n: 25 of 250 records, 1 test each"),
+        ):
+            found = asker.query(where=where, explain=True)
+            assert found.plan == plan
+            assert [record.id for record in found] == [
+                record.id for record in asker.query() if record.data["n"] == 3
+            ]
+        handles["ann"].update("ann-3", data={"n": 4})
+        handles["ann"].delete("ann-13")
+        assert len(handles["ann"].query(where=where)) == 13
+        assert len(handles["bob"].query(where=where)) == 15
+
+
+def test_records_come_in_the_order_of_a_field(tmp_path: Path) -> None:
+    values: list[Any] = [3, None, "b", True, 1.5, "a", [1], {"x": 1}, 2**60, -1, False, "a"]
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"R-{n:02}", "data": {"v": value}} for n, value in enumerate(values)])
+        store.upsert({"id": "MISSING"})
+        for order in ("data.v", "-data.v"):
+            with pytest.raises(
+                InvalidArgument, match=r"there is no index of .data\.v. to order by"
+            ) as refused:
+                store.query(order_by=order)
+            assert refused.value.field == "order_by"
+        store.create_index("data.v")
+        sorted_ids = ["R-01", "R-10", "R-03", "R-09", "R-04", "R-00", "R-08", "R-05", "R-11", "R-02"]
+        last = ["R-06", "R-07", "MISSING"]
+        turned = ["R-02", "R-05", "R-11", "R-08", "R-00", "R-04", "R-09", "R-03", "R-10", "R-01"]
+        for order, expected in (("data.v", [*sorted_ids, *last]), ("-data.v", [*turned, *last])):
+            assert [record.id for record in store.query(order_by=order)] == expected
+            assert [record.id for record in store.iter(order_by=order)] == expected
+            paged, cursor = [], None
+            while True:
+                page = store.query(order_by=order, limit=2, after=cursor)
+                paged += [record.id for record in page]
+                if (cursor := page.cursor) is None:
+                    break
+            assert paged == expected
+        half = store.query(order_by="data.v", limit=4, where={"data.v": {"type": "number"}})
+        assert [record.id for record in half] == ["R-09", "R-04", "R-00", "R-08"]
+        assert store.as_of(store.wal_seq()).query(order_by="data.v", limit=1)[0].id == "R-01"
+        with pytest.raises(InvalidArgument, match="order_by must be one of created"):
+            store.query(order_by="size")

@@ -52,13 +52,14 @@ def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
         "damage": sorted([found["offset"], found["kind"]] for found in report["damage"]),
         "tail_offset": report["tail"]["offset"] if report["tail"] else None,
         "events": report["events"],
+        "scopes": [[found["kind"], found["id"], found["seq"]] for found in report["scopes"]],
     }
 
 
 def expected(verdict: dict[str, Any]) -> dict[str, Any]:
     """A verdict of the corpus without its note."""
     wanted = {name: verdict[name] for name in ("valid", "tail_offset", "events")}
-    return {**wanted, "damage": sorted(verdict["damage"])}
+    return {**wanted, "damage": sorted(verdict["damage"]), "scopes": verdict.get("scopes", [])}
 
 
 def essence(report: dict[str, Any]) -> dict[str, Any]:
@@ -66,4 +67,5 @@ def essence(report: dict[str, Any]) -> dict[str, Any]:
     same = ("valid", "events", "first_seq", "last_seq", "head", "bytes", "committed_end", "base")
     damage = sorted((found["path"], found["offset"], found["kind"]) for found in report["damage"])
     tail = report["tail"] and (report["tail"]["offset"], report["tail"]["length"])
-    return {**{name: report[name] for name in same}, "damage": damage, "tail": tail}
+    scopes = [(found["kind"], found["id"], found["seq"]) for found in report["scopes"]]
+    return {**{name: report[name] for name in same}, "damage": damage, "tail": tail, "scopes": scopes}

@@ -1,7 +1,8 @@
 """Is this log still true? A second opinion that shares no code with the engine.
 
 Standard library only, to be read in one sitting and run anywhere; beside it `named_files.py` looks at base
-and archives, `packed_log.py` unpacks those, `vector_rows.py` checks embeddings. It follows docs/format.md,
+and archives, `packed_log.py` unpacks those, `vector_rows.py` checks embeddings, `record_scopes.py` whose
+records are. It follows docs/format.md,
 one line of the log at a time. PATH is a project, its `.chronomemory` folder or a lone log. Exit code: 0 all
 of it is valid, 1 invalid, 2 cannot tell: nothing wrong was seen, but not everything could be looked at.
 """
@@ -23,8 +24,8 @@ LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INT_DIGITS, MAX_DEPTH, MAX_SEQ = 4300, 200, 2**63 - 1
 FIELDS = frozenset(["seq", "ts", "op", "record_id", "record", "prev_hash", "hash", "recursion_depth"])
-BESIDE = ("named_files", "packed_log", "vector_rows")
-NAMED, PACKED_LOG, ROWS = (
+BESIDE = ("named_files", "packed_log", "vector_rows", "record_scopes")
+NAMED, PACKED_LOG, ROWS, SCOPES = (
     importlib.import_module(n) if importlib.util.find_spec(n) else None for n in BESIDE
 )
 MOST_LOOKS = 8
@@ -188,6 +189,7 @@ class Log:
         self.known, self.tail, self.watched_seq = Known(), "", watched_seq
         self.damage, self.notes = list[dict[str, Any]](), list[str]()
         self._batch: Batch | None = None
+        self._said, self._dropped = list[tuple[int, Any]](), set[int]()
         self._broken = self._synced_fits = self._synced_is_ours = False
         if synced[:8] != b"CMSYNC\x00\x01" or synced[88:] != hashlib.sha256(synced[:88]).digest():
             synced = bytes(120)
@@ -258,6 +260,8 @@ class Log:
             known.adopt = known.adopt or (event if _is_adoption(event) else None)
             known.unknown_fields += not FIELDS.issuperset(event)
             known.hashes_at_watched_seq += (event["hash"],) if seq == self.watched_seq else ()
+            begin = batch.begin.offset if batch and member else line.offset
+            self._said += [(begin, one) for one in (SCOPES.told(event) if SCOPES else [])]
             if event["op"] == "begin":
                 self._batch = Batch(line, seq, seq + event["record"]["events"], before, seq + 1, not kind)
         if batch and member and batch.expected > batch.last:
@@ -268,7 +272,12 @@ class Log:
         self._batch = None
         if batch.damaged or batch.expected <= batch.last:
             self.known.adopt = batch.before.adopt
+            self._dropped.add(batch.begin.offset)
             self.report("broken-batch", "not whole: nothing of it is applied", batch.seq, at=batch.begin[:2])
+
+    def said_of_scopes(self) -> list[Any]:
+        """What the events that count say of whose their records are."""
+        return [one for at, one in self._said if at < self.committed_end and at not in self._dropped]
 
 
 def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[str, Any]:
@@ -297,6 +306,9 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
         "damage": log.damage,
         "tail": {"offset": end, "length": log.bytes - end, "reason": log.tail} if log.tail else None,
         "notes": log.notes,
+        "scopes": SCOPES.judge(SCOPES.in_base(folder, log.known.first) + log.said_of_scopes())
+        if SCOPES
+        else [],
         "cannot_tell": folder.unseen if folder else [],
     }
 
@@ -384,7 +396,7 @@ def main() -> int:
         arguments.error(f"cannot tell: {str(error) or type(error).__name__}")
     unseen = [f"cannot tell: {what}" for what in found["cannot_tell"]]
     rung = "corrupt" if not found["valid"] else "cannot tell" if unseen else "chain ok"
-    said = (*found["damage"], *unseen, *found["notes"], f"tail: {found['tail']}")
+    said = (*found["damage"], *unseen, *found["notes"], *found["scopes"], f"tail: {found['tail']}")
     lines = (f"{found['events']} events, {rung}", *map(str, said))
     print(json.dumps(found, indent=2) if asked.json else "\n".join(lines))
     return 1 if not found["valid"] else 2 if unseen else 0

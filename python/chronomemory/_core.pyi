@@ -40,7 +40,7 @@ _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
 _Found = tuple[ChronoRecord, float, dict[str, Any] | None]
-_End = tuple[int | None, int | None, str]
+_End = tuple[int | bytes | None, int | None, str]
 
 @final
 class WalEvent:
@@ -136,8 +136,20 @@ class Engine:
         """The scopes behind this one, in their order: user, agent, session and the number of records."""
     def are_own(self, ids: list[str]) -> list[bool]:
         """Which of these records may be changed."""
+    def public(self) -> Engine:
+        """The same store for one without names who means all who use it."""
+    def acting(self) -> Engine:
+        """The same store for one who sees everything and acts for whom this is."""
+    def require(self, level: str, wanted: bool) -> bool:
+        """Say that every write must come with a name of a level, or need not: whether that is new."""
     def is_known(self) -> bool:
         """Whether there is a record of one's own, tombstones too."""
+    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
+        """Who asks: user, agent and session; None for everyone."""
+    def sees_wider(self) -> bool:
+        """Whether what is wider is seen too."""
+    def seen_version(self) -> tuple[int, int, int]:
+        """Tells what is seen now from what was seen before."""
     def scope_digits(self) -> str:
         """The digits that stand for the scope in ids; nothing for what is shared."""
     def close(self) -> None: ...
@@ -152,10 +164,21 @@ class Engine:
     def patch(self, record_id: str, patch: Mapping[str, Any], face: str) -> WalEvent: ...
     def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]:
         """One atomic batch of ("upsert", record), ("delete", id), ("patch", (id, mapping)), ("act", dict)."""
+    def upsert_good(
+        self, records: list[Any]
+    ) -> tuple[int, int, int, list[tuple[int, str | None, str | None, str]]]:
+        """One batch of what can be written: how many, first seq, the one after the last, what was left out.
+
+        Of what was left out: its place, id, path and reason.
+        """
     def ingest(
-        self, path: _Path, progress: _Progress | None = None, *, faces: bool = False
+        self, path: _Path, progress: _Progress | None = None, *, faces: bool = False, skips: bool = False
     ) -> dict[str, Any]:
-        """Load NDJSON: {"records", "bytes", "first_seq", "last_seq"}."""
+        """Load NDJSON: {"records", "bytes", "lines", "first_seq", "last_seq", "skipped", "refusals"}."""
+    def ingest_lines(
+        self, name: _Path, bytes: bytes, lines: int, kept: int, *, skips: bool = False
+    ) -> dict[str, Any]:
+        """The same for lines that were read already, and what came before them."""
     def sync(self) -> None: ...
     def syncs(self) -> int:
         """How often this store has waited for the disk to take its log."""
@@ -184,7 +207,7 @@ class Engine:
         reverse: bool = False,
     ) -> list[ChronoRecord]: ...
     def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
-        """Terms: those of select_dicts, by, reverse, after (an end, or None). Last comes the plan."""
+        """Terms: those of select_dicts, by, reverse, after (an end or None), explain. Last comes the plan."""
     def walk(self, terms: dict[str, Any]) -> Walk:
         """The same terms; the records as they are now."""
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
@@ -345,6 +368,12 @@ class View:
     def seq(self) -> int: ...
     def scope_digits(self) -> str:
         """The digits that stand for the scope in ids; nothing for what is shared."""
+    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
+        """Who asks: user, agent and session; None for everyone."""
+    def sees_wider(self) -> bool:
+        """Whether what is wider is seen too."""
+    def is_known(self) -> bool:
+        """Whether there was a record of one's own, tombstones too."""
     def get(self, record_id: str) -> ChronoRecord | None: ...
     def query(
         self,

@@ -10,7 +10,7 @@ from itertools import count
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
-from chronomemory.types import Writable
+from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
 __all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_of"]
@@ -51,14 +51,14 @@ class DepGraph:
     ['REPORT']
     """
 
-    def __init__(self, store: Writable | None = None) -> None:
+    def __init__(self, store: Linked | None = None) -> None:
         self._store = store
         self._edges: dict[DependencyEdge, None] = {}
         self._out: _Adjacency = {}
         self._in: _Adjacency = {}
 
     @classmethod
-    def from_store(cls, store: Writable) -> DepGraph:
+    def from_store(cls, store: Linked) -> DepGraph:
         """Load every active edge of a store; what is added later is written to it."""
         graph = cls(store)
         for record in store.query(kind="edge"):
@@ -180,7 +180,7 @@ def _walk(adjacency: _Adjacency, start: str, types: Collection[str] | None) -> I
 
 
 def edge_of(record: ChronoRecord) -> DependencyEdge | None:
-    """Return the edge that a record is, if it is one."""
+    """Return the edge that a record keeps; None if it keeps none."""
     data = record.data
     ends = data.get("from_id"), data.get("to_id"), data.get("edge_type")
     if record.kind != "edge" or ends[2] not in EDGE_TYPES:

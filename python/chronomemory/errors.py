@@ -30,6 +30,8 @@ __all__ = [
     "OutOfMemory",
     "OutOfScope",
     "RecordTooLarge",
+    "ScopeRequired",
+    "StaleCursor",
     "StoreClosed",
     "StoreLocked",
     "StorePoisoned",
@@ -151,15 +153,17 @@ class InvalidArgument(ChronoError, ValueError):
         super().__init__(message, recovery=recovery)
         self.field = field
         self.path = field if path is None else path
-        #: Which record it is about, and which row of a batch, if that is known.
+        #: Which record it is about, and which row of a batch or line of a file, if that is known.
         self.id = id
         self.row: int | None = None
+        self.line: int | None = None
 
 
 class InvalidRecord(InvalidArgument):
     """A value that the log must not carry; ``field`` names it, and nothing was written.
 
-    Of a batch ``row`` (from 0) and ``id`` say which record it is.
+    Of a batch ``row`` (from 0) and ``id`` say which record it is, of a file ``line`` (from 1); ``path``
+    is the place inside of the field, such as ``data.items[3].price``.
     """
 
     usual_recovery = "Correct the value and write it again."
@@ -168,13 +172,19 @@ class InvalidRecord(InvalidArgument):
 class IdTaken(InvalidRecord):
     """The id belongs to a record that this handle does not see; nothing was written."""
 
-    usual_recovery = "Use handle.id(name): no other scope can take such an id."
+    usual_recovery = "Use handle.id(name): no other scope can take such an id; or leave the id out."
 
 
 class OutOfScope(InvalidArgument):
     """The record is wider than this handle: it is read, and not changed; nothing was written."""
 
     usual_recovery = "Change it through a handle of the scope that it carries."
+
+
+class ScopeRequired(InvalidArgument):
+    """The store requires a name that this handle does not give; nothing was written. ``field`` says which."""
+
+    usual_recovery = "Write through store.scoped(…) with that name; through store.public() what is for all."
 
 
 class Conflict(ChronoError):
@@ -214,6 +224,12 @@ class UnknownScope(ChronoError, LookupError):
     """Nothing was ever written for these names."""
 
     usual_recovery = "Check the spelling of the names, or write something for them first."
+
+
+class StaleCursor(InvalidArgument):
+    """Something that this handle sees has changed since the page that the cursor came with."""
+
+    usual_recovery = "Search again from the first page: scores may have changed."
 
 
 class RecordTooLarge(Limit, InvalidRecord):

@@ -1,17 +1,32 @@
-"""How do files of records come in without a Python object per row?"""
+"""How do many records come in, from files, open files, tables and whatever else yields rows?"""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
-from typing import Protocol
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, Protocol
 
-from chronomemory._core import Engine
-from chronomemory.face.arguments import function_or_none, many, path
-from chronomemory.types import IngestReport, Progress
+from chronomemory._core import Engine, parse_json
+from chronomemory.errors import ChronoError, InvalidArgument
+from chronomemory.face.arguments import function_or_none, many, must, path, refuse, word
+from chronomemory.mapping import Fields, mapped
+from chronomemory.record import ChronoRecord
+from chronomemory.types import IngestReport, Progress, RowError
 
-__all__ = ["ingest"]
+__all__ = ["Source", "ingest", "is_table"]
+
+#: How many rows that are Python objects become one batch, and how much of an open file does.
+_BATCH_ROWS = 1_000
+_PIECE_BYTES = 2 * 1024 * 1024
+#: How many refused rows a report keeps; all are counted.
+_KEPT_ERRORS = 1_000
+
+#: Where rows come from.
+Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[Any]
 
 
 class HasEngine(Protocol):
@@ -24,37 +39,243 @@ class HasEngine(Protocol):
 
 def ingest(
     store: HasEngine,
-    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    source: Source,
     *,
+    fields: Fields | None = None,
+    on_error: str = "raise",
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Load NDJSON files of records, one object a line, without a Python object per row.
+    """Load records from NDJSON files (one path or several), an open file, a table, or anything with dicts.
 
-    Each file goes in as a row of atomic batches: an error ends the load at the batch that
-    has the bad line, and what came before it stays. ``progress`` gets bytes done and in all; what
-    it raises is raised once its file is loaded, and the files after that are not.
+    Rows go in as a row of atomic batches. A bad row ends the load at its batch, and what came before that
+    stays; with ``on_error="skip"`` bad rows are left out, and the report counts them. ``fields`` says what a
+    field of a record is made of, for rows that are no records yet: ``{"id": "key", "data.price": "price"}``.
+    ``progress`` gets bytes done and in all of files; what it raises is raised once its file is loaded.
+
+    >>> import tempfile
+    >>> from chronomemory import ChronoStore
+    >>> rows = [{"key": "A", "title": "tea", "price": 3}, {"key": "B", "title": "coffee", "price": 4}]
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     report = store.ingest(rows, fields={"id": "key", "label": "title", "data": "*"})
+    ...     report.records, store.get("B").label, store.get("B").data
+    (2, 'coffee', {'price': 4})
     """
     progress = function_or_none("progress", progress)
-    sources = [source] if isinstance(source, str | os.PathLike) else many("source", source)
-    paths = [path("source", name) for name in sources]
-    sizes = [file.stat().st_size for file in paths]
-    for file in paths:
-        if not file.is_file():
-            raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(file))
-    records = done = 0
-    seqs: list[int] = []
-    for file, size in zip(paths, sizes, strict=True):
-        told = store.engine.ingest(os.fspath(file), _shifted(progress, done, sum(sizes)))
-        done += size
-        records += told["records"]
+    load = _Load(store.engine, word("on_error", on_error, ("raise", "skip")) == "skip", progress)
+    make = None if fields is None else mapped(fields)
+    if isinstance(source, str | os.PathLike):
+        load.files([source], make)
+    elif is_table(source):
+        load.rows(_rows_of(source), make)
+    elif _is_open_file(source):
+        load.stream(source, make)
+    elif isinstance(source, Mapping | ChronoRecord | bytes):
+        raise must("source", "be a path, an open file or a list of records", source)
+    else:
+        each = iter(many("source", source))
+        first = next(each, None)
+        whole = each if first is None else chain((first,), each)
+        if isinstance(first, str | os.PathLike):
+            load.files(list(whole), make)
+        else:
+            load.rows(whole, make)
+    return load.report()
+
+
+def is_table(source: Any) -> bool:
+    """Say whether it is a DataFrame, of pandas or polars: it yields the names of its columns."""
+    return hasattr(source, "columns") and hasattr(source, "to_dict") and not isinstance(source, Mapping)
+
+
+def _rows_of(table: Any) -> Iterable[Any]:
+    rows: Iterable[Any] = table.to_dicts() if hasattr(table, "to_dicts") else table.to_dict("records")
+    return rows
+
+
+def _is_open_file(source: Any) -> bool:
+    return hasattr(source, "read") and hasattr(source, "readline")
+
+
+_Made = Callable[[Mapping[str, Any]], dict[str, Any]] | None
+
+
+class _Load:
+    """What was loaded so far, and how the rest is."""
+
+    def __init__(self, engine: Engine, skips: bool, progress: Progress | None) -> None:
+        self._engine = engine
+        self._skips = skips
+        self._progress = progress
+        self._records = self._bytes = self._skipped = 0
+        self._seqs: list[int] = []
+        self._files: list[str] = []
+        self._errors: list[RowError] = []
+
+    def report(self) -> IngestReport:
+        first, last = (self._seqs[0], self._seqs[-1]) if self._seqs else (None, None)
+        return IngestReport(self._records, self._bytes, first, last, self._files, self._skipped, self._errors)
+
+    # Files that the engine reads itself.
+
+    def files(self, sources: list[Any], make: _Made) -> None:
+        files = [_existing(name) for name in sources]
+        self._files = [str(file) for file in files]
+        total = sum(file.stat().st_size for file in files)
+        for file in files:
+            if make is None:
+                told = self._engine.ingest(os.fspath(file), self._shifted(total), skips=self._skips)
+                self._take(told, file.name)
+            else:
+                with file.open("rb") as lines:
+                    self._lines(lines, file.name, make, total)
+
+    def _shifted(self, total: int) -> Progress | None:
+        """Let the progress of one file among several count as progress of them all."""
+        progress, before = self._progress, self._bytes
+        return None if progress is None else lambda done, _: progress(before + done, total)
+
+    # An open file is read in pieces, each of whole lines.
+
+    def stream(self, source: Any, make: _Made) -> None:
+        name = getattr(source, "name", None)
+        name = name if isinstance(name, str) else "the file"
+        self._files = [name]
+        if make is not None:
+            self._lines(source, name, make, 0)
+            return
+        rest, lines, before = b"", 0, self._records
+        while True:
+            piece = _bytes_of(source.read(_PIECE_BYTES))
+            cut = piece.rfind(b"\n") + 1 if piece else 0
+            if piece and not cut:
+                rest += piece
+                continue
+            whole, rest = rest + piece[:cut], piece[cut:]
+            if whole:
+                told = self._engine.ingest_lines(
+                    name, whole, lines, self._records - before, skips=self._skips
+                )
+                lines += told["lines"]
+                self._take(told, name)
+            if not piece:
+                return
+
+    def _take(self, told: Mapping[str, Any], name: str) -> None:
+        self._bytes += told["bytes"]
+        self._records += told["records"]
+        self._skipped += told["skipped"]
         if told["records"]:
-            seqs += (told["first_seq"], told["last_seq"])
-    first, last = (seqs[0], seqs[-1]) if seqs else (None, None)
-    return IngestReport(records, done, first, last, [str(file) for file in paths])
+            self._seqs += (told["first_seq"], told["last_seq"])
+        for line, record_id, where, reason in told["refusals"]:
+            self._keep(RowError(None, line, name, record_id, where, reason))
+
+    # Rows that are Python objects.
+
+    def rows(self, source: Iterable[Any], make: _Made) -> None:
+        self._batches(((number, None, row) for number, row in enumerate(source)), "", make)
+
+    def _lines(self, source: Iterable[str | bytes], name: str, make: _Made, total: int) -> None:
+        def parsed() -> Iterator[tuple[int, int | None, Any]]:
+            for number, line in enumerate(source, 1):
+                spelled = _bytes_of(line)
+                self._bytes += len(spelled)
+                if not spelled.strip():
+                    continue
+                try:
+                    yield number, number, parse_json(spelled.strip())
+                except ValueError as error:
+                    yield number, number, refuse(f"not JSON: {error}", "record")
+
+        self._batches(parsed(), name, make)
+        if self._progress is not None:
+            self._progress(self._bytes, total or self._bytes)
+
+    def _batches(self, rows: Iterator[tuple[int, int | None, Any]], name: str, make: _Made) -> None:
+        before = self._records
+        while batch := list(islice(rows, _BATCH_ROWS)):
+            good, places = [], []
+            for number, line, row in batch:
+                try:
+                    good.append(_record_of(row, make))
+                    places.append((number, line))
+                except InvalidArgument as error:
+                    record_id = row.get("id") if isinstance(row, Mapping) else None
+                    self._refuse(error, (number, line), name, record_id, self._records - before)
+            self._write(good, places, name, before)
+
+    def _write(self, good: list[Any], places: list[tuple[int, int | None]], name: str, before: int) -> None:
+        if self._skips:
+            written, first, after, left_out = self._engine.upsert_good(good)
+            for row, record_id, where, reason in left_out:
+                number, line = places[row]
+                self._keep(RowError(number if line is None else None, line, name, record_id, where, reason))
+            self._skipped += len(left_out)
+        else:
+            try:
+                first, after = self._engine.upsert_many(good)
+            except InvalidArgument as error:
+                if error.row is not None:
+                    _place(error, places[error.row], name, self._records - before)
+                raise
+            written = len(good)
+        self._records += written
+        if written:
+            self._seqs += (first, after - 1)
+
+    def _refuse(
+        self, error: InvalidArgument, place: tuple[int, int | None], name: str, record_id: Any, kept: int
+    ) -> None:
+        number, line = place
+        record_id = record_id if isinstance(record_id, str) else None
+        if self._skips:
+            self._skipped += 1
+            row = number if line is None else None
+            self._keep(RowError(row, line, name, record_id, error.path, str(error)))
+            return
+        shown = "" if record_id is None else f' (id "{record_id}")'
+        error.args = (f"row {number}{shown}, {error}",)
+        error.row, error.id = number, record_id
+        _place(error, place, name, kept)
+        raise error
+
+    def _keep(self, error: RowError) -> None:
+        if len(self._errors) < _KEPT_ERRORS:
+            self._errors.append(error)
 
 
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Let the progress of one file among several count as progress of them all."""
-    if progress is None:
-        return None
-    return lambda done, _: progress(before + done, total)
+def _place(error: InvalidArgument, place: tuple[int, int | None], name: str, kept: int) -> None:
+    """Say which row of all a refusal is about, where a batch could only say which of its own."""
+    number, line = place
+    said = str(error).removeprefix(f"row {error.row}")
+    where = f"row {number}" if line is None else f"{name} line {line}"
+    error.args = (f"{where}{said} ({kept} records before it were kept)",)
+    error.row, error.line = (number, None) if line is None else (None, line)
+
+
+def _record_of(row: Any, make: _Made) -> Any:
+    if isinstance(row, ChronoError):
+        raise row
+    if make is None:
+        return row
+    if not isinstance(row, Mapping):
+        raise must("record", "be a dict", row)
+    return make(row)
+
+
+def _bytes_of(piece: Any) -> bytes:
+    if isinstance(piece, str):
+        return piece.encode("utf-8", "surrogatepass")
+    if isinstance(piece, bytes | bytearray | memoryview):
+        return bytes(piece)
+    raise must("source", "be a file of text or bytes", piece)
+
+
+def _existing(name: Any) -> Path:
+    """Return a file to be read; rows that were taken for the name of one are told apart."""
+    if isinstance(name, str) and name.lstrip()[:1] in ("{", "["):
+        reason = "this is JSON and not the name of a file; give an open file, or records as dicts"
+        raise refuse(reason, "source")
+    file = path("source", name)
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file; its rows can only be read once", str(file))
+    return file

@@ -15,9 +15,11 @@ from typing import Any, Protocol
 
 from chronomemory._core import Engine, Walk, canonical_json
 from chronomemory._core import View as EngineView
+from chronomemory.answers import Answer
 from chronomemory.face.arguments import count, flag, must, number, refuse, string, string_or_none, strings
 from chronomemory.face.moments import micros
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.scope import Scope
 from chronomemory.where import Where, where_json
 
 __all__ = ["Page", "iter_records", "page_of", "query_terms"]
@@ -25,6 +27,8 @@ __all__ = ["Page", "iter_records", "page_of", "query_terms"]
 _ORDERS = ("created", "updated", "happened", "confidence", "id")
 #: What records are ordered by unless the caller says so.
 _USUAL_ORDER = "created"
+#: What else records may be ordered by, if an index of it is declared.
+_FIELDS = (*ChronoRecord(id="x").to_dict(), "tags", "scope")
 #: How a cursor is packed; another way gets another number.
 _PACKING = 1
 #: What only a question has that looks into the records.
@@ -33,18 +37,24 @@ _LOOKS_INSIDE = ("condition", "tags", "since_us", "until_us")
 _DIGEST_LETTERS = 16
 
 #: What the last record of a page was ordered by, the seq of the event that made it, and its id.
-_End = tuple[int | None, int | None, str]
+_End = tuple[int | bytes | None, int | None, str]
 
 
-class Page(list[ChronoRecord]):
+class Page(Answer[ChronoRecord]):
     """Records in order; ``cursor`` is where to go on, None at the end, ``plan`` how they were found."""
 
     __slots__ = ("cursor", "plan")
 
     def __init__(
-        self, records: Iterable[ChronoRecord] = (), cursor: str | None = None, plan: str = ""
+        self,
+        records: Iterable[ChronoRecord] = (),
+        cursor: str | None = None,
+        plan: str = "",
+        *,
+        scope: Scope | None = None,
+        known: bool = True,
     ) -> None:
-        super().__init__(records)
+        super().__init__(records, scope=scope, known=known)
         self.cursor = cursor
         self.plan = plan
 
@@ -89,14 +99,24 @@ def page_of(
     explain = flag("explain", explain)
     looks_inside = any(terms[name] not in (None, []) for name in _LOOKS_INSIDE)
     if order_by is None and after is None and terms["limit"] is None and not looks_inside and not explain:
-        return Page(where.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE}))
+        whole = where.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE})
+        return Page(whole, **_who(where))
     by, reverse = _order(order_by)
-    question = _digest({**terms, "scope": where.scope_digits()}, by, reverse)
+    names = where.scope_names()
+    asker = [where.sees_wider(), None if names is None else list(names)]
+    question = _digest({**terms, "asker": asker}, by, reverse)
     begin = None if after is None else _position(string("after", after), question)
     if explain and not looks_inside:
         terms = {**terms, "condition": where_json({})}
-    records, end, plan = where.page({**terms, "by": by, "reverse": reverse, "after": begin})
-    return Page(records, None if end is None else _cursor(question, end), plan if explain else "")
+    order = {"by": by, "reverse": reverse, "after": begin, "explain": explain}
+    records, end, plan = where.page({**terms, **order})
+    cursor = None if end is None else _cursor(question, end)
+    return Page(records, cursor, plan if explain else "", **_who(where))
+
+
+def _who(where: Engine | EngineView) -> dict[str, Any]:
+    names = where.scope_names()
+    return {"scope": None if names is None else Scope(*names), "known": where.is_known()}
 
 
 class HasEngine(Protocol):
@@ -140,14 +160,18 @@ def iter_records(
         until=until,
     )
     by, reverse = _order(order_by)
-    return store.engine.walk({**terms, "by": by, "reverse": reverse, "after": None})
+    order = {"by": by, "reverse": reverse, "after": None, "explain": False}
+    return store.engine.walk({**terms, **order})
 
 
 def _order(given: str | None) -> tuple[str, bool]:
     name = _USUAL_ORDER if given is None else string("order_by", given)
     bare = name.removeprefix("-")
-    if bare not in _ORDERS:
-        raise must("order_by", f"be one of {', '.join(_ORDERS)}, perhaps with a - in front", given)
+    if bare not in _ORDERS and "." not in bare and bare not in _FIELDS:
+        known = ", ".join(_ORDERS)
+        raise must(
+            "order_by", f"be one of {known}, or a field with an index, perhaps with a - in front", given
+        )
     return bare, bare != name
 
 
@@ -161,7 +185,8 @@ def _digest(terms: dict[str, Any], by: str, reverse: bool) -> str:
 
 
 def _cursor(question: str, end: _End) -> str:
-    packed = canonical_json([_PACKING, question, *end])
+    key, *rest = end
+    packed = canonical_json([_PACKING, question, key.hex() if isinstance(key, bytes) else key, *rest])
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
@@ -170,11 +195,13 @@ def _position(cursor: str, question: str) -> _End:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         packed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
         packing, asked, key, created, record_id = packed
+        field = bytes.fromhex(key) if isinstance(key, str) else None
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a page", cursor) from None
+    key = None if field is not None else key
     numbers = all(n is None or (type(n) is int and -(2**63) <= n < 2**63) for n in (key, created))
     if packing != _PACKING or not numbers or (created or 0) < 0 or not isinstance(record_id, str):
         raise must("after", "be the cursor of a page", cursor)
     if asked != question:
         raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
-    return key, created, record_id
+    return key if field is None else field, created, record_id

@@ -6,11 +6,24 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from chronomemory import ingestion, metrics, pages, reasons, reinstatement, search, selection, vectors, verbs
+from chronomemory import (
+    ingestion,
+    metrics,
+    pages,
+    reasons,
+    reinstatement,
+    rollback,
+    search,
+    selection,
+    vectors,
+    verbs,
+)
 from chronomemory._core import Door, Engine
+from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
-from chronomemory.face.arguments import count, flag, many, string, string_or_none
+from chronomemory.face.arguments import count, flag, many, must, string, string_or_none
 from chronomemory.record import ChronoRecord
+from chronomemory.rollback import RollbackReport
 from chronomemory.view import StoreView, look_back
 
 __all__ = ["Records"]
@@ -31,7 +44,14 @@ class Records(Door):
         return self.engine.insert(record)
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
-        """Write records as one atomic batch, all or none; return the seqs they took."""
+        """Write records as one atomic batch, all or none; return the seqs they took.
+
+        A record without an id gets a random one, which a ``ChronoRecord`` is told.
+        """
+        if isinstance(records, Mapping | ChronoRecord):
+            raise must("records", "be a list of records; upsert() takes one", records)
+        if ingestion.is_table(records):
+            raise must("records", 'be a list of records, such as table.to_dict("records")', records)
         return range(*self.engine.upsert_many(many("records", records)))
 
     # Reading. Records are copies: changing one changes nothing until it is upserted.
@@ -52,6 +72,13 @@ class Records(Door):
             if (faces or not of_face) and (not status or its_status == status):
                 counts[kind] = counts.get(kind, 0) + number
         return counts
+
+    def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
+        """Invalidate an own record and doubt what rests on it, by default along the edges in the store.
+
+        Also what rests on it in narrower scopes, which the report does not count if it is not seen here.
+        """
+        return rollback.invalidate(record_id, reason, self, dep_graph)
 
     # The past.
 

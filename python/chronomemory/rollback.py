@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from chronomemory.deps import DepGraph
+from chronomemory._core import Engine
+from chronomemory.deps import DepGraph, edge_of
+from chronomemory.errors import IdTaken, OutOfScope
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
-from chronomemory.types import Writable
+from chronomemory.scope import Scope
+from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
-__all__ = ["REPORT_KIND", "WITHDRAWN", "RecordStatusChange", "RollbackReport", "invalidate", "invalidate_in"]
+__all__ = [
+    "REPORT_KIND",
+    "WITHDRAWN",
+    "RecordStatusChange",
+    "RollbackReport",
+    "invalidate",
+    "invalidate_in",
+    "withdraw",
+]
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
 
 #: The kind of a report.
 REPORT_KIND = "rollback_event"
+
+#: Hears what the record is that is to fall.
+Check = Callable[[ChronoRecord | None], None]
 
 #: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
 WITHDRAWN = frozenset({"tombstone", "invalidated"})
@@ -63,7 +79,12 @@ class RollbackReport:
 
 
 def invalidate(
-    record_id: str, reason: str, store: Writable, dep_graph: DepGraph | None = None
+    record_id: str,
+    reason: str,
+    store: Linked,
+    dep_graph: DepGraph | None = None,
+    *,
+    check: Check | None = None,
 ) -> RollbackReport:
     """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
 
@@ -71,12 +92,18 @@ def invalidate(
     what rests on it has lost its ground all the same. Without a graph, that of the edges in the
     store is followed. What another process writes meanwhile to one of the records is kept: all is
     read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
+    ``check`` may refuse it by what the record is, or None, at that moment.
     """
     string("id", record_id, empty=False)
     with contents:
         string("reason", reason)
+    engine = store.engine
+    if dep_graph is None and engine.scope_names() is not None and engine.get(record_id) is not None:
+        return withdraw(engine, record_id, reason, check)
 
     def work(look: Look) -> RollbackReport:
+        if check is not None:
+            check(look.get(record_id))
         return invalidate_in(look, record_id, reason, dep_graph or DepGraph.from_store(store))
 
     return run(store, work)
@@ -100,6 +127,92 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
     changed_ids = {record.id for record in changed}
     look.upsert([*changed, _event_record(report, _free_id(look, record_id, changed_ids))])
     return report
+
+
+def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = None) -> RollbackReport:
+    """Invalidate an own record, and doubt what rests on it in its scope and in narrower ones, in one batch.
+
+    What somebody built on what is shared has lost its ground when that falls. The report counts what the
+    asker sees; of the rest nothing is told.
+    """
+    if not engine.are_own([record_id])[0]:
+        raise OutOfScope(
+            f'id "{record_id}": it is not of this scope, which may read it but not change it', id=record_id
+        )
+
+    def work(look: Look) -> RollbackReport:
+        report = RollbackReport(record_id, reason)
+        target = look.get(record_id)
+        if check is not None:
+            check(target)
+        if target is None:  # it was erased meanwhile
+            return report
+        report.direct_change = _change(target, "invalidated", target.confidence)
+        changed = [target]
+        for dependent_id in _resting_on(engine, record_id):
+            dependent = look.get(dependent_id)
+            if dependent is None or dependent.status in WITHDRAWN:
+                continue
+            dependent.is_hypothesis = True
+            change = _change(dependent, "hypothesis", dependent.confidence / 2)
+            if engine.get(dependent_id) is not None:
+                report.cascaded.append(change)
+            changed.append(dependent)
+        name = _free_id(Look(_Holder(engine)), record_id, {record.id for record in changed})
+        if look.get(name) is not None and engine.get(name) is None:
+            raise IdTaken(f'id "{name}": taken in this store', field="id", id=name)
+        told = _event_record(report, name)
+        if names := Scope(*(engine.scope_names() or ())).to_dict():
+            told.data["@scope"] = names
+        look.upsert([*changed, told])
+        return report
+
+    return run(_Holder(engine.acting()), work)
+
+
+def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
+    """Yield what rests on a record, nearest first, in its scope and in narrower ones.
+
+    An edge counts if who wrote it sees both ends. What rests on something sees it, too: nothing that is
+    shared falls for what one user said. An end that is no record, such as a paper, is seen by all; but who
+    goes on from there must see the edge that led to it.
+    """
+    whole = engine.everyone()
+    edges: dict[str, list[tuple[int, str, ChronoRecord]]] = {}
+    for record in whole.query(kind="edge"):
+        edge = edge_of(record)
+        if edge is not None and record.scope is not None and edge.edge_type in _RESTS_ON:
+            rank = _RESTS_ON.index(edge.edge_type)
+            edges.setdefault(edge.to_id, []).append((rank, edge.from_id, record))
+
+    def sees(scope: Scope | None, name: str) -> bool:
+        if scope is None:
+            return False
+        return engine.scoped(*scope.names).get(name) is not None or whole.get(name) is None
+
+    seen: set[str] = {record_id}
+    waiting: deque[tuple[str, str | None]] = deque([(record_id, None)])
+    while waiting:
+        ground, via = waiting.popleft()
+        for _, dependent_id, edge_record in sorted(edges.get(ground, ()), key=lambda each: each[0]):
+            scope = edge_record.scope
+            if dependent_id in seen or not (sees(scope, ground) and sees(scope, dependent_id)):
+                continue
+            dependent = whole.get(dependent_id)
+            if via is not None and not sees(scope, via):
+                continue
+            if dependent is not None and not sees(dependent.scope, ground):
+                continue
+            seen.add(dependent_id)
+            waiting.append((dependent_id, edge_record.id if dependent is None else None))
+            yield dependent_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """Holds an engine, for who looks through one."""
+
+    engine: Engine
 
 
 def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatusChange:

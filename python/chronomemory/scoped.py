@@ -75,14 +75,17 @@ class ScopedStore(_Handle):
     (['Ann likes green tea'], [])
     """
 
-    def __init__(self, store: Opener, scope: Scope, *, shared: bool = True) -> None:
+    def __init__(self, store: Opener, scope: Scope, *, shared: bool = True, public: bool = False) -> None:
         super().__init__(store)
         self._scope = scope
+        self._public = public
         self.shared: Final = flag("shared", shared)
         if not self.shared and scope == Scope():
             raise InvalidArgument("shared: must be True without names: nothing would be seen", field="shared")
 
     def _view(self, engine: Engine) -> Engine:
+        if self._public:
+            return engine.public()
         return engine.scoped(*self.scope.names, shared=self.shared)
 
     @property

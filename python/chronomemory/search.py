@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,8 +12,10 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from chronomemory._core import Engine
+from chronomemory._core import Engine, canonical_json
 from chronomemory._core import View as EngineView
+from chronomemory.answers import Answer
+from chronomemory.errors import StaleCursor
 from chronomemory.face.arguments import (
     LAST_SEQ,
     contents,
@@ -19,20 +24,25 @@ from chronomemory.face.arguments import (
     must,
     number,
     refuse,
+    string,
     string_or_none,
     strings,
 )
 from chronomemory.face.moments import micros
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
+from chronomemory.scope import Scope
 from chronomemory.vectors import float_rows
 from chronomemory.view import warn_of_stamps
 from chronomemory.where import Where, where_json
 
-__all__ = ["Hit", "choose_search_fields", "search"]
+__all__ = ["Hit", "Hits", "choose_search_fields", "search"]
 
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
+#: How a cursor is packed, and how much of a digest tells questions apart.
+_PACKING = "s1"
+_DIGEST_LETTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,23 @@ class Hit:
         return self.record.version
 
 
+class Hits(Answer[Hit]):
+    """Hits, best first; ``cursor`` is where to go on, None at the end."""
+
+    __slots__ = ("cursor",)
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        cursor: str | None = None,
+        *,
+        scope: Scope | None = None,
+        known: bool = True,
+    ) -> None:
+        super().__init__(hits, scope=scope, known=known)
+        self.cursor = cursor
+
+
 class Searchable(Protocol):
     """What a search needs of a store."""
 
@@ -92,7 +119,8 @@ def search(
     space: str | None = None,
     explain: bool = False,
     where: Where | None = None,
-) -> list[Hit]:
+    after: str | None = None,
+) -> Hits:
     """Return the best records of all faces for a text, a vector or both, best first.
 
     Every write before the call is seen, those of other processes too. ``kind`` may be any of several, so
@@ -101,6 +129,9 @@ def search(
     written; ``where`` says of any field what it must be, as in ``query``. A filter changes who may be found,
     never what a word is worth. Records that keep the books are found only if their kind is named. With
     ``context`` linked records and those of the same group lift each other.
+
+    The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page goes with the one
+    before only while nothing has changed that is seen here: else a ``StaleCursor`` tells.
 
     A vector is compared, exactly, with the embeddings of a ``space`` (the default one unless named) whose
     records pass all filters. Embeddings are those of now: ``as_of`` with a vector is refused.
@@ -130,10 +161,52 @@ def search(
         if (moment := wanted[f"{name}_us"]) is not None:
             warn_of_stamps(name, store.engine, moment, stacklevel=3)
     asked: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
-    return [
-        Hit(record, score, why)
-        for record, score, why in asked.search(wanted, explain=flag("explain", explain))
-    ]
+    explain = flag("explain", explain)
+    version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0, 0)
+    question = _digest(wanted, asked)
+    start = 0 if after is None else _position(string("after", after), question, version)
+    # One more than is wanted tells whether there is more.
+    wanted["limit"] = start + wanted["limit"] + 1 if wanted["limit"] else 0
+    found = asked.search(wanted, explain=explain)
+    hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
+    has_more = bool(hits) and len(found) > start + limit
+    cursor = _cursor(question, version, start + limit) if has_more else None
+    names = asked.scope_names()
+    scope = None if names is None else Scope(*names)
+    return Hits(hits, cursor, scope=scope, known=asked.is_known())
+
+
+def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:
+    """Tell a question from others, however long its pages are."""
+    vector, condition = wanted["vector"], wanted["condition"]
+    told = {
+        **wanted,
+        "vector": None if vector is None else vector.tobytes().hex(),
+        "condition": None if condition is None else condition.decode(),
+        "asker": [asked.sees_wider(), list(asked.scope_names() or ["everyone"])],
+        "limit": None,
+    }
+    return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
+
+
+def _cursor(question: str, version: tuple[int, int, int], start: int) -> str:
+    packed = canonical_json([_PACKING, question, list(version), start])
+    return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+
+
+def _position(cursor: str, question: str, version: tuple[int, int, int]) -> int:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        packing, asked, seen, start = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, TypeError):
+        raise must("after", "be the cursor of a search", cursor) from None
+    if packing != _PACKING or type(start) is not int or not 0 <= start <= LAST_SEQ:
+        raise must("after", "be the cursor of a search", cursor)
+    if asked != question:
+        raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
+    if seen != list(version):
+        raise StaleCursor("after: what is seen here has changed since that page; search again", field="after")
+    return start
 
 
 @contents

@@ -46,9 +46,10 @@ def query(
     others are short forms; all that is given must hold. ``tags`` must all be there, ``since`` and
     ``until`` (both inclusive) go by the time that a record states, or else by when it was written.
     Records of the other faces appear when their ``kind`` is given, or with ``faces=True``. ``order_by`` is
-    ``created`` (the same order), ``updated``, ``happened``, ``confidence`` or ``id``; a ``-`` in front turns
-    it round. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page. With
-    ``explain`` the ``plan`` of the result says how many records were looked at.
+    ``created`` (the same order), ``updated``, ``happened``, ``confidence``, ``id``, or a field that has an
+    index; a ``-`` in front turns it round, and what has no value there comes last. With a ``limit`` the
+    answer has a ``cursor``, which is ``after`` for the next page. With ``explain`` the ``plan`` of the result
+    says how many records were looked at.
     """
     terms = query_terms(
         kind=kind,
@@ -71,13 +72,22 @@ def query(
 def export_records(
     store: HasEngine, *, status: str | None = "active", faces: bool = False, where: Where | None = None
 ) -> list[dict[str, Any]]:
-    """Return the active plain records as dicts, or those of another status, for which ``where`` holds."""
+    """Return the active plain records as dicts, or those of another status, for which ``where`` holds.
+
+    A handle with names exports what is its own, not what is wider.
+    """
+    engine = store.engine
     terms = query_terms(
         kind=None, status=status, rag_filter=False, min_confidence=0.0, limit=None, faces=faces, where=where
     )
     if where is None:
-        return store.engine.export(status=terms["status"], faces=terms["faces"])
-    return store.engine.select_dicts(terms)
+        found = engine.export(status=terms["status"], faces=terms["faces"])
+    else:
+        found = engine.select_dicts(terms)
+    if not any(engine.scope_names() or ()):
+        return found
+    owned = engine.are_own([record["id"] for record in found])
+    return [record for record, is_own in zip(found, owned, strict=True) if is_own]
 
 
 def create_index(store: HasEngine, path: str) -> bool:

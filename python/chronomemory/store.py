@@ -15,7 +15,6 @@ from typing import Any, Final, NoReturn
 from chronomemory import migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import complaints
-from chronomemory.deps import DepGraph
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
@@ -26,6 +25,7 @@ from chronomemory.face.arguments import (
     function_or_none,
     must,
     path,
+    string,
     word,
 )
 from chronomemory.heads import head_file
@@ -34,7 +34,6 @@ from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
-from chronomemory.rollback import RollbackReport, invalidate
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
@@ -210,6 +209,18 @@ class ChronoStore(Records):
         """Return a handle that sees every record, whosever it is, and writes what a row says."""
         return Everyone(self)
 
+    def public(self) -> ScopedStore:
+        """Return the handle for what all may see, where ``require`` asks for a name."""
+        return ScopedStore(self, Scope(), public=True)
+
+    def require(self, level: str, *, wanted: bool = True) -> bool:
+        """Refuse every write without a name of this level from now on, in every process; say if that is new.
+
+        ``level`` is ``user``, ``agent`` or ``session``. A handle made by ``public()`` may write without it,
+        and so may ``everyone()``. With ``wanted=False`` it is not required any more.
+        """
+        return self.engine.require(string("level", level), flag("wanted", wanted))
+
     def _lend_to(self, handle: Records) -> None:
         """Note who holds the engine, and must let go of it when the store closes."""
         self._handles.add(handle)
@@ -354,10 +365,6 @@ class ChronoStore(Records):
     create_index = selection.create_index
     drop_index = selection.drop_index
     indexes = selection.indexes
-
-    def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
-        """Invalidate a record and what rests on it, by default along the edges in the store."""
-        return invalidate(record_id, reason, self, dep_graph)
 
 
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:

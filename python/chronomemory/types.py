@@ -18,8 +18,11 @@ __all__ = [
     "Damage",
     "IngestReport",
     "Journal",
+    "Linked",
     "Progress",
     "Readable",
+    "RowError",
+    "ScopeFinding",
     "Tail",
     "VerifyReport",
     "Writable",
@@ -47,6 +50,14 @@ class Readable(Protocol):
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
+
+
+class Linked(Readable, Protocol):
+    """Anything whose records rest on each other: a store, or a handle of a scope."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine."""
 
 
 class Journal(Readable, Protocol):
@@ -107,6 +118,20 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True)
+class ScopeFinding:
+    """A record whose ``@scope`` is none (``malformed-scope``), or another than before (``scope-changed``)."""
+
+    kind: str
+    id: str
+    #: The event that says so; None if the base does.
+    seq: int | None
+
+    def __str__(self) -> str:
+        place = "in the base" if self.seq is None else f"seq {self.seq}"
+        return f'{self.kind}: id "{self.id}", {place}'
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyReport:
     """What the files on disk prove, and what they cannot prove."""
 
@@ -127,6 +152,9 @@ class VerifyReport:
     altered_indexes: tuple[Damage, ...] = ()
     tail: Tail | None = None
     notes: tuple[str, ...] = ()
+    #: Records that a line of another tool took out of their scope, or gave none. They are no damage: the log
+    #: counts as it stands, and what is malformed is seen by ``everyone()`` alone.
+    scopes: tuple[ScopeFinding, ...] = ()
     #: What became of the head that was seen last: kept, lost, unknown; unseen or unreadable without a note.
     remembered: str = "unseen"
     remembered_reason: str = ""
@@ -139,6 +167,7 @@ class VerifyReport:
             known[name] = tuple(Damage(**item) for item in found.get(name, ()))
         known["tail"] = Tail(**found["tail"]) if found.get("tail") else None
         known["notes"] = tuple(found.get("notes", ()))
+        known["scopes"] = tuple(ScopeFinding(**item) for item in found.get("scopes", ()))
         return cls(**known)
 
     @property
@@ -169,6 +198,7 @@ class VerifyReport:
             *(f"index: {item}" for item in self.altered_indexes),
             *(f"tail: {item}" for item in (self.tail,) if item),
             *(f"note: {item}" for item in self.notes),
+            *(f"scope: {item}" for item in self.scopes),
         ]
         if self.base != "none":
             said.insert(1, f"base: {self.base}")
@@ -182,18 +212,38 @@ class VerifyReport:
         told["damage"] = [asdict(item) for item in self.damage]
         told["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
         told["notes"] = list(self.notes)
+        told["scopes"] = [asdict(item) for item in self.scopes]
         return {**told, "rung": self.rung, "rungs": self.rungs}
 
 
 @dataclass(frozen=True, slots=True)
+class RowError:
+    """A row that was left out of a load; ``line`` (from 1) says where in a file, else ``row`` (from 0)."""
+
+    row: int | None
+    line: int | None
+    file: str
+    id: str | None
+    path: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"row {self.row}" if self.line is None else f"{self.file} line {self.line}"
+        shown = "" if self.id is None else f' (id "{self.id}")'
+        return f"{place}{shown}, {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What a bulk load brought in."""
+    """What a bulk load brought in, and how many rows it left out; ``errors`` has the first 1,000 of them."""
 
     records: int = 0
     bytes: int = 0
     first_seq: int | None = None
     last_seq: int | None = None
     files: list[str] = field(default_factory=list)
+    skipped: int = 0
+    errors: list[RowError] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""

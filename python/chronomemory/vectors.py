@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chronomemory._core import Engine
+from chronomemory.answers import Answer, answered
 from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import (
     Floats,
@@ -237,7 +238,7 @@ def nearest(
     among: Iterable[str] | None = None,
     min_score: float | None = None,
     where: Where | None = None,
-) -> list[Neighbour]: ...
+) -> Answer[Neighbour]: ...
 @overload
 def nearest(
     store: HasEngine,
@@ -275,7 +276,8 @@ def nearest(
     queries = floats("vector", vector, (1, 2))
     if isinstance(among, str):
         raise must("among", "be a list of ids", among)
-    found = store.engine.nearest(
+    engine = store.engine
+    found = engine.nearest(
         np.atleast_2d(queries),
         count("k", k),
         space=string_or_none("space", space),
@@ -287,7 +289,7 @@ def nearest(
         condition=where_json(where),
     )
     named = [[Neighbour(*hit) for hit in hits] for hits in found]
-    return named if queries.ndim == 2 else named[0]
+    return answered(engine, named if queries.ndim == 2 else named[0])
 
 
 def _least(score: float) -> float:

@@ -85,9 +85,12 @@ def upsert_if(
     if_new: bool = False,
 ) -> WalEvent:
     """Write a record if the one with its id is of a version, or there is none; else a ``Conflict`` tells."""
-    name = string("id", record.id if isinstance(record, ChronoRecord) else record.get("id"))
     if flag("if_new", if_new) and if_version is not None:
         raise InvalidArgument("if_new: a new record has no version; give one of the two", field="if_new")
+    given = (record.id or None) if isinstance(record, ChronoRecord) else record.get("id")
+    if if_new and given is None:  # it gets an id that nobody has
+        return store.engine.upsert(record)
+    name = string("id", given)
 
     def work(look: Look) -> WalEvent:
         known = look.get(name)

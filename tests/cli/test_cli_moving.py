@@ -228,7 +228,7 @@ def test_ingest_names_the_bad_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_bytes(rows({"id": "A"}, {"id": "B", "confidence": -1}))
     answer = run("ingest", tmp_path / "a.ndjson")
     assert answer.code == 2
-    assert "a.ndjson line 2: must be from 0 to 1, got -1" in answer.stderr
+    assert 'a.ndjson line 2 (id "B"), confidence must be from 0 to 1, got -1' in answer.stderr
     assert run("ingest", tmp_path / "missing").code == 2
     assert run("ingest", tmp_path).code == 2
 

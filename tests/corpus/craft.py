@@ -36,6 +36,7 @@ class Case:
     base: str = "none"
     files: dict[str, bytes] = field(default_factory=dict)  # beside the log, for folders
     folder_damage: list[Any] = field(default_factory=list)  # kinds found outside the log, or (kind, offset)
+    scopes: list[list[Any]] = field(default_factory=list)  # kind, id and seq of records whose scope is wrong
 
     def without_events(self) -> Case:
         """The same, for lines that hold no event."""
@@ -58,6 +59,8 @@ class Case:
             "events": self.events,
             "note": self.note,
         }
+        if self.scopes:
+            found["scopes"] = self.scopes
         return {**found, "base": self.base} if self.files else found
 
 

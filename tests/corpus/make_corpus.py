@@ -16,18 +16,20 @@ import cases_foreign
 import cases_links
 import cases_moments
 import cases_packed
+import cases_scopes
 import cases_spelling
 import cases_synced
 from craft import Case
 
 
 def logs() -> list[Case]:
-    parts = (cases_links, cases_batches, cases_synced, cases_fields, cases_spelling)
+    parts = (cases_links, cases_batches, cases_synced, cases_fields, cases_spelling, cases_scopes)
     return [case for part in parts for case in part.cases()]
 
 
 def folders() -> list[Case]:
-    return [*cases_base.cases(), *cases_moments.cases(), *cases_foreign.cases(), *cases_packed.cases()]
+    parts = (cases_base, cases_moments, cases_foreign, cases_packed)
+    return [*(case for part in parts for case in part.cases()), *cases_scopes.folders()]
 
 
 def files_of_log(case: Case) -> dict[str, bytes]:

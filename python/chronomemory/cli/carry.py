@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Container, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from chronomemory.types import Progress, VerifyReport
 
 __all__ = ["bring_history", "bring_records", "embeddings_in", "history_of", "records_of"]
 
+#: So many records are asked about together whose they are.
+_LOOKED_AT_ONCE = 1_000
 #: Ids that begin so name rows of embeddings.
 _OF_EMBEDDINGS = "vector:"
 #: What a line has in it that may be a setting or a frame, however it is spelled.
@@ -34,14 +37,17 @@ _OF_ROWS = "row-"
 
 
 def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]:
-    """Yield every record as a line, in the order in which they came, but those that name embeddings.
+    """Yield every own record as a line, in the order in which they came, but those that name embeddings.
 
-    All are of the moment at which the first was asked for, and no more than one is held. Those that an import
+    All are of the moment at which the first was asked for, and few are held at a time. Those that an import
     would refuse are to be left out: one of them would keep all others from coming back.
     """
-    for record in store.iter(status=None, faces=True):
-        if not record.id.startswith(_OF_EMBEDDINGS) and record.id not in left_out:
-            yield canonical_json(record.to_dict()) + b"\n"
+    walk = store.iter(status=None, faces=True)
+    while some := list(islice(walk, _LOOKED_AT_ONCE)):
+        owned = store.engine.are_own([record.id for record in some])
+        for record, is_own in zip(some, owned, strict=True):
+            if is_own and not record.id.startswith(_OF_EMBEDDINGS) and record.id not in left_out:
+                yield canonical_json(record.to_dict()) + b"\n"
 
 
 def embeddings_in(store: ChronoStore) -> int:
@@ -84,7 +90,7 @@ def _check_sayings(source: Path) -> None:
                 _check_saying(parse_json(line.strip()))
             except InvalidArgument as error:
                 raise InvalidRecord(
-                    f"{source.name} line {number}: {error} (0 records before it were kept)",
+                    f"{source.name} line {number}, {error} (0 records before it were kept)",
                     field=error.field,
                     recovery="Correct the line, or leave it out; nothing was imported.",
                 ) from None

@@ -11,9 +11,19 @@ import typer
 from rich.text import Text
 
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.options import HERE, MAX_SEQ, AsJson, Project, RecordId
+from chronomemory.cli.options import (
+    HERE,
+    MAX_SEQ,
+    AgentName,
+    AsJson,
+    OfEveryone,
+    Project,
+    RecordId,
+    SessionName,
+    UserName,
+)
 from chronomemory.cli.output import Output, clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, LOST, NotFoundError, session
+from chronomemory.cli.session import FINDING, LOST, NotFoundError, Whose, session
 from chronomemory.cli.tables import damage_table, event_table, history_table, kind_table, pairs, table
 from chronomemory.event import WalEvent
 from chronomemory.layout import log_path
@@ -143,6 +153,8 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
             out.show("      before anything is written, chronomemory repair takes back what is whole")
         else:
             out.show("      an interrupted write, never acknowledged; the next write puts it aside")
+    for finding in report.scopes:
+        out.show(Text.assemble(("scope ", "bold yellow"), clean(finding)))
     for note in report.notes:
         out.show(Text.assemble(("note  ", "bold yellow"), clean(note)))
     rungs = table("rung", "verdict", "what it would mean")
@@ -196,11 +208,20 @@ def _events(report: VerifyReport) -> str:
     return f"{counted(report.events, 'event')}, seq {report.first_seq or 0:,} to {report.last_seq:,}"
 
 
-def history(record_id: RecordId, project: Project = HERE, as_json: AsJson = False) -> None:
+def history(
+    record_id: RecordId,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Tell the life of one record; with --json its events."""
-    with session(project, as_json) as here:
-        lines = here.store.engine.history(record_id)
-        if not lines and here.store.get(record_id) is None:
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+        lines = here.door.engine.history(record_id)
+        if not lines and here.door.get(record_id) is None:
+            here.tell_of_nobody()
             raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
         if as_json:
             here.out.lines(lines)

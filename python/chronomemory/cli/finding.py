@@ -13,9 +13,13 @@ from rich.text import Text
 from chronomemory._core import canonical_json
 from chronomemory.cli.options import (
     HERE,
+    AgentName,
     AsJson,
     AsOf,
+    OfEveryone,
     Project,
+    SessionName,
+    UserName,
     WhereJson,
     moment,
     share,
@@ -24,7 +28,7 @@ from chronomemory.cli.options import (
     where_of,
 )
 from chronomemory.cli.output import clean
-from chronomemory.cli.session import session
+from chronomemory.cli.session import Whose, session
 from chronomemory.cli.tables import table
 from chronomemory.search import Hit
 
@@ -55,12 +59,16 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     where: WhereJson = None,
     as_of: AsOf = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Find records by their words, best first; with --json one a line."""
-    with session(project, as_json) as here:
-        hits = here.store.search(
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+        hits = here.door.search(
             words,
             kind=kind or None,
             status=None if every_status else status,
@@ -74,6 +82,8 @@ def search(
             explain=explain or not as_json,
             where=where_of(where),
         )
+        if not hits:
+            here.tell_of_nobody()
         if as_json:
             here.out.lines(canonical_json(_told(hit, explain)) for hit in hits)
         elif not hits:

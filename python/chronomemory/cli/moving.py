@@ -14,35 +14,61 @@ import typer
 
 from chronomemory.blocks.unusable import unusable
 from chronomemory.cli.carry import bring_history, bring_records, embeddings_in, history_of, records_of
-from chronomemory.cli.options import HERE, STDIN, AsJson, InputFile, InputFiles, Project
+from chronomemory.cli.options import (
+    HERE,
+    STDIN,
+    AgentName,
+    AsJson,
+    InputFile,
+    InputFiles,
+    OfEveryone,
+    Project,
+    SessionName,
+    UserName,
+)
 from chronomemory.cli.output import clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, RefusedError, session
+from chronomemory.cli.session import FINDING, RefusedError, Whose, session
 from chronomemory.cli.tables import pairs
 from chronomemory.cli.targets import check_target, write_target
 
 __all__ = ["export", "import_", "ingest", "migrate"]
 
+#: How many lines that were left out are named.
+_ERRORS_SHOWN = 20
+
 
 def ingest(
     files: InputFiles,
+    skip: Annotated[bool, typer.Option("--skip", help="Leave bad lines out, and name them.")] = False,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Load plain records in bulk from NDJSON, one object a line.
 
     Lines go in as a row of atomic batches. A bad line ends the load: what came before its batch
-    stays, and the message names the line.
+    stays, and the message names the line. With --skip bad lines are left out, and the exit code is 1.
     """
-    with session(project, as_json) as here, ExitStack() as spools:
+    whose = Whose(user, agent, in_session, everyone)
+    with session(project, as_json, whose=whose) as here, ExitStack() as spools:
         sources = [spools.enter_context(_on_disk(path)) for path in files]
         with here.out.progress("loading") as progress:
-            report = here.store.ingest(sources, progress=progress)
+            report = here.door.ingest(sources, on_error="skip" if skip else "raise", progress=progress)
+        for error in report.errors[:_ERRORS_SHOWN]:
+            here.out.warn(f"left out: {error}")
+        if report.skipped > _ERRORS_SHOWN:
+            here.out.warn(f"and {counted(report.skipped - _ERRORS_SHOWN, 'line')} more left out")
         if as_json:
             here.out.document({**report.to_dict(), "files": [spelled(path) for path in files]})
         else:
             here.out.done(f"loaded {counted(report.records, 'record')} from {size(report.bytes)}")
             if report.records:
                 here.out.show(pairs({"events": f"seq {report.first_seq:,} to {report.last_seq:,}"}))
+    if report.skipped:
+        raise typer.Exit(FINDING)
 
 
 def import_(
@@ -86,16 +112,24 @@ def export(
         bool, typer.Option("--history", help="The log's events as they are, instead of records.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Write all records as NDJSON: every kind, status and face.
 
+    They are those of everyone; with names, those that are theirs, and nothing wider.
     Embeddings do not travel as JSON: use backup and restore, or embed again. What the blocks face
     cannot use is left out and named, since an import would refuse it. A damaged log is
     exported as far as it can be read, and the exit code is 1.
     """
-    with session(project, as_json) as here:
+    whose = Whose(user, agent, in_session, everyone)
+    with session(project, as_json, whose=whose) as here:
+        if history and here.door is not here.store:
+            raise RefusedError("--history is the whole log: leave out whose records are meant")
         if file != STDIN:
             check_target(file, project, force=force)
         report = here.store.verify()
@@ -123,7 +157,9 @@ def export(
         if history:
             lines = history_of(here.store.project_root, report)
         else:
-            lines = records_of(here.store.everyone(), {name for name, _, _ in misfits})
+            here.tell_of_nobody()
+            door = here.store.everyone() if here.door is here.store else here.door
+            lines = records_of(door, {name for name, _, _ in misfits})
         if file == STDIN:
             here.out.bytes(line.rstrip(b"\n") for line in lines)
         else:

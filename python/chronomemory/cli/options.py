@@ -14,12 +14,16 @@ __all__ = [
     "HERE",
     "MAX_SEQ",
     "STDIN",
+    "AgentName",
     "AsJson",
     "AsOf",
     "InputFile",
     "InputFiles",
+    "OfEveryone",
     "Project",
     "RecordId",
+    "SessionName",
+    "UserName",
     "WhereJson",
     "json_object",
     "moment",
@@ -63,6 +67,21 @@ RecordId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The 
 AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="SEQ|TIME", help="As it was after this event, or at this moment."),
+]
+UserName = Annotated[
+    str | None,
+    typer.Option("--user", metavar="NAME", callback=text, help="Whose: this user's, and what is wider."),
+]
+AgentName = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", callback=text, help="Whose: this agent's, likewise.")
+]
+SessionName = Annotated[
+    str | None,
+    typer.Option("--session", metavar="NAME", callback=text, help="Whose: this session's, likewise."),
+]
+OfEveryone = Annotated[
+    bool,
+    typer.Option("--everyone", help="Of everyone, whosever it is; without any of these, what is shared."),
 ]
 WhereJson = Annotated[
     str | None,

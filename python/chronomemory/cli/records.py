@@ -11,10 +11,14 @@ from chronomemory._core import canonical_json
 from chronomemory.cli.options import (
     HERE,
     MAX_SEQ,
+    AgentName,
     AsJson,
     AsOf,
+    OfEveryone,
     Project,
     RecordId,
+    SessionName,
+    UserName,
     WhereJson,
     json_object,
     moment,
@@ -24,14 +28,13 @@ from chronomemory.cli.options import (
     where_of,
 )
 from chronomemory.cli.output import clean, counted
-from chronomemory.cli.session import NotFoundError, RefusedError, Session, session
+from chronomemory.cli.session import NotFoundError, RefusedError, Session, Whose, session
 from chronomemory.cli.tables import change_table, record_card, record_table
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
-from chronomemory.rollback import RollbackReport, invalidate_in
-from chronomemory.store import ChronoStore
-from chronomemory.updates import Look, run
+from chronomemory.records import Records
+from chronomemory.rollback import invalidate
 from chronomemory.view import StoreView
 
 __all__ = ["delete", "get", "put", "query", "rollback"]
@@ -65,6 +68,10 @@ def put(
         typer.FileBinaryRead | None,
         typer.Option(metavar="FILE", help="The whole record as one JSON object; - is stdin."),
     ] = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -96,11 +103,12 @@ def put(
             depth = told
     elif record_id is None:
         raise typer.BadParameter("a record needs an ID, or --from-json")
-    with session(project, as_json, depth=depth or 0) as here:
+    whose = Whose(user, agent, in_session, everyone)
+    with session(project, as_json, depth=depth or 0, whose=whose) as here:
         if record_id is None:
-            event: WalEvent | None = here.store.upsert(whole or {})
+            event: WalEvent | None = here.door.upsert(whole or {})
         else:
-            event = here.store.update(record_id, lambda known: _updated(known, record_id, given))
+            event = here.door.update(record_id, lambda known: _updated(known, record_id, given))
         if event is None:
             return
         if as_json:
@@ -115,11 +123,21 @@ def _updated(known: ChronoRecord | None, record_id: str, given: dict[str, Any]) 
     return {**known.to_dict(), **given}
 
 
-def get(record_id: RecordId, as_of: AsOf = None, project: Project = HERE, as_json: AsJson = False) -> None:
+def get(
+    record_id: RecordId,
+    as_of: AsOf = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Show a record with its provenance, a deleted one too."""
-    with session(project, as_json) as here:
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         record = _looked_at(here, as_of).get(record_id)
         if record is None:
+            here.tell_of_nobody()
             raise NotFoundError(
                 f"there is no record {record_id!r}" + ("" if as_of is None else f" as of {as_of}"),
                 recovery="List what there is with: chronomemory query --all",
@@ -132,16 +150,25 @@ def get(record_id: RecordId, as_of: AsOf = None, project: Project = HERE, as_jso
             here.out.show(record_card(record, touched))
 
 
-def delete(record_id: RecordId, project: Project = HERE, as_json: AsJson = False) -> None:
+def delete(
+    record_id: RecordId,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Tombstone a record: it leaves every answer, its history stays.
 
     An id that the store does not know is a finding, and nothing is written.
     """
-    with session(project, as_json) as here:
-        known = here.store.get(record_id)
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+        known = here.door.get(record_id)
         if known is None:
+            here.tell_of_nobody()
             raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
-        seq = None if known.status == "tombstone" else here.store.delete(record_id).seq
+        seq = None if known.status == "tombstone" else here.door.delete(record_id).seq
         if as_json:
             here.out.document({"id": record_id, "deleted": seq is not None, "seq": seq})
         elif seq is None:
@@ -167,13 +194,17 @@ def query(
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how they were found.")] = False,
     as_of: AsOf = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """List records, in the order they came; with --json one a line."""
     if explain and as_json:
         raise typer.BadParameter("--explain says something to people: leave out --json")
-    with session(project, as_json) as here:
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         shown = limit or _ROWS_SHOWN
         records = _looked_at(here, as_of).query(
             kind=kind,
@@ -188,6 +219,8 @@ def query(
             until=time_of(until, "--until"),
             explain=explain,
         )
+        if not records:
+            here.tell_of_nobody()
         if as_json:
             here.out.lines(canonical_json(record.to_dict()) for record in records)
         elif not records:
@@ -204,6 +237,10 @@ def rollback(
     record_id: RecordId,
     reason: Annotated[str, typer.Option(help="Why it is wrong.")],
     again: Annotated[bool, typer.Option("--again", help="Even if it is invalidated already.")] = False,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -212,8 +249,20 @@ def rollback(
     What depends on it or derives from it becomes a hypothesis at half its confidence. All of it is
     one atomic batch, and a record of kind rollback_event keeps the report.
     """
-    with session(project, as_json) as here:
-        report = run(here.store, lambda look: _rolled_back(here, look, record_id, reason, again))
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+
+        def check(known: ChronoRecord | None) -> None:
+            if known is None and not DepGraph.from_store(here.door).predecessors(record_id):
+                raise NotFoundError(
+                    f"there is no record {record_id!r}, and nothing rests on it", recovery="Check the id."
+                )
+            if known is not None and known.status == "invalidated" and not again:
+                raise RefusedError(
+                    f"{record_id!r} is invalidated already; again would halve every confidence once more",
+                    recovery="Give --again if that is what you want.",
+                )
+
+        report = invalidate(record_id, reason, here.door, check=check)
         changes = [*filter(None, [report.direct_change]), *report.cascaded]
         if as_json:
             told = {**report.to_dict(), "changes": [asdict(change) for change in changes]}
@@ -227,20 +276,5 @@ def rollback(
         )
 
 
-def _rolled_back(here: Session, look: Look, record_id: str, reason: str, again: bool) -> RollbackReport:
-    graph = DepGraph.from_store(here.store)
-    known = look.get(record_id)
-    if known is None and not graph.predecessors(record_id):
-        raise NotFoundError(
-            f"there is no record {record_id!r}, and nothing rests on it", recovery="Check the id."
-        )
-    if known is not None and known.status == "invalidated" and not again:
-        raise RefusedError(
-            f"{record_id!r} is invalidated already; again would halve every confidence once more",
-            recovery="Give --again if that is what you want.",
-        )
-    return invalidate_in(look, record_id, reason, graph)
-
-
-def _looked_at(here: Session, as_of: str | None) -> ChronoStore | StoreView:
-    return here.store if as_of is None else here.store.as_of(moment(as_of))
+def _looked_at(here: Session, as_of: str | None) -> Records | StoreView:
+    return here.door if as_of is None else here.door.as_of(moment(as_of))

@@ -18,10 +18,13 @@ import typer
 
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
+from chronomemory.records import Records
+from chronomemory.scope import Scope
+from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
 from chronomemory.watching import ALSO_WARNED
 
-__all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "session"]
+__all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "Whose", "session"]
 
 FINDING = 1
 REFUSED = 2
@@ -46,15 +49,48 @@ class Session:
 
     store: ChronoStore
     out: Output
+    #: For whom it asks and writes: those who were named, everyone, or the store itself.
+    door: Records
+
+    def tell_of_nobody(self) -> bool:
+        """Say so if nothing was ever written for those who were named: a name may be misspelled."""
+        door = self.door
+        if not isinstance(door, ScopedStore) or door.known:
+            return False
+        self.out.warn(f"nothing was ever written for {door.scope}")
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Whose records a command is about."""
+
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    everyone: bool = False
+
+    def door(self, store: ChronoStore) -> Records:
+        """Return the handle for them."""
+        names = {"user": self.user, "agent": self.agent, "session": self.session}
+        given = {level: name for level, name in names.items() if name is not None}
+        if self.everyone and given:
+            raise RefusedError(f"--everyone and --{next(iter(given))} do not go together")
+        if self.everyone:
+            return store.everyone()
+        return ScopedStore(store, Scope.of(**given)) if given else store
+
+
+_SHARED = Whose()
 
 
 @contextmanager
-def session(project: Path, as_json: bool, *, depth: int = 0) -> Iterator[Session]:
+def session(project: Path, as_json: bool, *, depth: int = 0, whose: Whose = _SHARED) -> Iterator[Session]:
     """Lend a project's store; an error inside becomes two lines and an exit code."""
     out = Output(as_json)
     try:
         with _heard(out), closing(ChronoStore(project, recursion_depth=depth)) as store:
-            yield Session(store, out)
+            yield Session(store, out, whose.door(store))
     except ChronoError as error:
         out.fail(str(error), error.recovery, type(error).__name__)
         refused = isinstance(error, InvalidArgument | RefusedError)

@@ -114,7 +114,7 @@ pub enum Error {
         reason: String,
     },
     /// The id belongs to a record that the caller does not see; nothing was written.
-    #[error("id {id:?}: taken in this store; use handle.id({id:?})")]
+    #[error("id {id:?}: taken in this store; use handle.id({id:?}), or leave the id out")]
     IdTaken {
         /// The id.
         id: String,
@@ -130,6 +130,34 @@ pub enum Error {
     OutOfScope {
         /// The id.
         id: String,
+    },
+    /// The store requires a name that the writer did not give; nothing was written.
+    #[error("{level}: this store requires it for every write; what is for all is written through public()")]
+    ScopeRequired {
+        /// Which name.
+        level: &'static str,
+    },
+    /// One of several rows cannot be written; nothing of its batch was.
+    #[error("row {row}, {fault}")]
+    InBatch {
+        /// Which one, from 0.
+        row: usize,
+        /// Why.
+        fault: Box<Error>,
+    },
+    /// One line of a file cannot be written; nothing of its batch was.
+    #[error("{file} line {line}{}, {fault} ({kept} records before it were kept)", shown_id(.id.as_deref()))]
+    InFile {
+        /// The name of the file.
+        file: String,
+        /// Which line, from 1.
+        line: u64,
+        /// The id that stands in it, if one does.
+        id: Option<String>,
+        /// Why.
+        fault: Box<Error>,
+        /// How many records were written before.
+        kept: u64,
     },
     /// An embedding space belongs to another model or dimension; nothing was written.
     #[error("the space {space:?} is bound to {model:?} with {dim} dimensions, not to {given_model:?} with {given_dim}")]
@@ -221,6 +249,24 @@ impl Error {
             Self::IdTaken { id } => Self::IdTaken { id: id.clone() },
             Self::UnknownRecord { id } => Self::UnknownRecord { id: id.clone() },
             Self::OutOfScope { id } => Self::OutOfScope { id: id.clone() },
+            Self::ScopeRequired { level } => Self::ScopeRequired { level },
+            Self::InBatch { row, fault } => Self::InBatch {
+                row: *row,
+                fault: Box::new(fault.shared()),
+            },
+            Self::InFile {
+                file,
+                line,
+                id,
+                fault,
+                kept,
+            } => Self::InFile {
+                file: file.clone(),
+                line: *line,
+                id: id.clone(),
+                fault: Box::new(fault.shared()),
+                kept: *kept,
+            },
             Self::Bound {
                 space,
                 model,
@@ -290,6 +336,10 @@ impl Error {
 pub fn said(field: &str, reason: &str) -> String {
     let mark = if reason.starts_with("must ") { "" } else { ":" };
     format!("{field}{mark} {reason}")
+}
+
+fn shown_id(id: Option<&str>) -> String {
+    id.map(|id| format!(" (id {id:?})")).unwrap_or_default()
 }
 
 /// Names the file in an I/O failure.

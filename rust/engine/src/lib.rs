@@ -63,6 +63,7 @@ pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;
 pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};
 pub use error::{Error, Result, said};
+pub use event::author::Author;
 pub use event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use event::draft_value::{RECORD_FIELDS, defaults};
 pub use host::{Host, Join, Machine, Work};
@@ -78,9 +79,9 @@ pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
-    Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Kept, Matrix, Moment, Neighbour,
-    Page, Progress, Question, Repaired, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE,
-    Written, layout_of,
+    Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Intake, Kept, Matrix, Moment,
+    Neighbour, Page, Progress, Question, Repaired, RowRefusal, RowSource, Search, SpaceReport, Standing, Store,
+    Verified, View, WHY_NOT_RESTORABLE, Written, layout_of,
 };
 pub use text::{Filter, Words, asked};
-pub use verify::Report;
+pub use verify::{Report, ScopeFault, ScopeFinding};

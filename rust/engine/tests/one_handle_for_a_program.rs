@@ -5,7 +5,9 @@ mod scenario;
 use std::sync::Arc;
 
 use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Draft, Durability, Engine, Error, Machine, Options, Query, Verified, Viewer};
+use chronomemory::{
+    Author, Draft, Durability, Engine, Error, Intake, Machine, Options, Query, RowSource, Verified, Viewer,
+};
 use scenario::{contents, fresh_disk, layout, record};
 
 /// More than are worth a second thread.
@@ -119,8 +121,13 @@ fn a_callback_may_use_the_store_only_while_nobody_keeps_it() {
     let (mut kept, mut shared) = (0, 0);
     engine
         .ingest(
-            &scenario::project().join("rows.jsonl"),
-            (&std::sync::Arc::default(), false),
+            RowSource::File(&scenario::project().join("rows.jsonl")),
+            Intake {
+                author: &Author::default(),
+                faces: false,
+                skips: false,
+                seed: b"",
+            },
             &mut |_, _| {
                 assert!(matches!(engine.get(&Viewer::default(), "R1"), Err(Error::InProgress)));
                 kept += 1;

@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::draft_buffer::DraftBuffer;
 use crate::enter::{as_argument, bad_choice, invalid, must, to_python};
+use crate::record::Naming;
 use crate::{record, value};
 
 /// Puts one entry of a mixed batch into a draft.
@@ -18,7 +19,7 @@ pub fn add_change(
 ) -> PyResult<()> {
     let py = what.py();
     match verb {
-        "upsert" => record::upsert(desk, what, depth, face),
+        "upsert" => record::upsert(desk, what, depth, face, Naming::Given).map(|_| ()),
         "delete" => {
             let id = record_id(what)?;
             desk.draft

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chronomemory::{Checking, Error, Moment, Options, Store, Viewer, unspelled};
+use chronomemory::{Author, Checking, Error, Moment, Options, Store, Viewer, unspelled};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::draft_buffer::DraftBuffer;
-use crate::enter::{at_row, bad_choice, enter, enter_to_leave, to_python};
+use crate::enter::{bad_choice, enter, enter_to_leave};
 use crate::event::WalEvent;
+use crate::record::Naming;
 use crate::sharing::terms_of;
 use crate::told::{Copied, Single};
 use crate::view::{View, query_of};
@@ -22,6 +23,8 @@ pub struct Engine {
     pub(crate) engine: Arc<chronomemory::Engine>,
     /// For whom it asks and writes.
     pub(crate) viewer: Arc<Viewer>,
+    /// The same with the terms on which it writes.
+    pub(crate) author: Author,
     pub(crate) depth: i64,
     /// For the next change.
     pub(crate) spare: Mutex<Option<Box<DraftBuffer>>>,
@@ -69,6 +72,7 @@ impl Engine {
         Ok(Self {
             engine: Arc::new(enter(py, || chronomemory::Engine::open(&project_root, options))?),
             viewer: Arc::default(),
+            author: Author::default(),
             depth: recursion_depth,
             spare: Mutex::default(),
             searches: Arc::default(),
@@ -88,9 +92,10 @@ impl Engine {
         face: Option<&str>,
     ) -> PyResult<WalEvent> {
         let mut desk = self.desk();
-        record::upsert(&mut desk, record, self.depth, face)?;
+        let made = record::upsert(&mut desk, record, self.depth, face, Naming::Random)?;
         let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
         self.keep(desk);
+        record::stamp_id(record, made.as_deref())?;
         record::stamp_depth(record, self.depth)?;
         Ok(WalEvent::of_line(committed.last_line))
     }
@@ -103,31 +108,10 @@ impl Engine {
         face: Option<&str>,
     ) -> PyResult<Option<WalEvent>> {
         let mut desk = self.desk();
-        record::upsert(&mut desk, record, self.depth, face)?;
+        let made = record::upsert(&mut desk, record, self.depth, face, Naming::Random)?;
         let committed = self.run(py, |engine| engine.commit_new(&desk.draft))?;
+        record::stamp_id(record, made.as_deref())?;
         Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
-    }
-
-    #[pyo3(signature = (records, face=None))]
-    fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut desk = self.desk();
-        // Of a class of its own it may be read in another way.
-        let count = records.cast_exact::<PyList>().map_or(0, |records| records.len());
-        let mut batch = self.run(py, |engine| engine.batch(count))?;
-        let mut rows = 0;
-        for record in records.try_iter()? {
-            let record = record?;
-            let drafted = record::upsert(&mut desk, &record, self.depth, face);
-            drafted.map_err(|fault| at_row(fault, rows, &record))?;
-            batch.drafted(&mut desk.draft).map_err(|fault| to_python(py, fault))?;
-            rows += 1;
-        }
-        if rows == 0 {
-            return self.nothing_written(py);
-        }
-        let committed = enter(py, || batch.commit(&mut desk.draft))?;
-        self.keep(desk);
-        Ok((committed.first_seq, committed.next_seq))
     }
 
     #[pyo3(signature = (record_id, face=None))]
@@ -298,9 +282,11 @@ impl Engine {
 
 impl Engine {
     pub(crate) fn for_viewer(&self, viewer: Viewer) -> Self {
+        let viewer = Arc::new(viewer);
         Self {
             engine: Arc::clone(&self.engine),
-            viewer: Arc::new(viewer),
+            author: Author::plainly(&viewer),
+            viewer,
             depth: self.depth,
             spare: Mutex::default(),
             searches: Arc::clone(&self.searches),
@@ -312,10 +298,10 @@ impl Engine {
         self.searches.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn desk(&self) -> Box<DraftBuffer> {
+    pub(crate) fn desk(&self) -> Box<DraftBuffer> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut desk = spare.unwrap_or_default();
-        desk.draft.written_by(&self.viewer);
+        desk.draft.by(&self.author);
         desk
     }
 
@@ -335,7 +321,7 @@ impl Engine {
     }
 
     /// What a batch without changes says: where the next event would stand.
-    fn nothing_written(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+    pub(crate) fn nothing_written(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let next = self.read(py, |store| Ok(store.last_seq() + 1))?;
         Ok((next, next))
     }

@@ -132,6 +132,22 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             &message,
             "Use handle.id(name): no other scope can take such an id.",
         ),
+        Error::ScopeRequired { level } => raise(py, "ScopeRequired", &message, |details| {
+            details.set_item("field", level)?;
+            details.set_item(
+                "recovery",
+                "Write through store.scoped(…) with that name; through store.public() what is for all.",
+            )
+        }),
+        // Who wrote a batch of rows says so before; of others a place among their changes means nothing.
+        Error::InBatch { fault, .. } => return to_python(py, *fault),
+        Error::InFile {
+            file,
+            line,
+            id,
+            fault,
+            kept,
+        } => return in_file(py, (&file, line, kept), id.as_deref(), *fault),
         Error::UnknownRecord { id } => of_record(
             py,
             "UnknownRecord",
@@ -190,8 +206,17 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
 
 /// `InvalidRecord` for one field.
 pub fn invalid(py: Python<'_>, field: &str, reason: &str) -> PyErr {
-    let recovery = "Correct the value and write it again.";
-    of_field(py, "InvalidRecord", field, &said(field, reason), recovery).unwrap_or_else(|fault| fault)
+    invalid_at(py, field, field, reason)
+}
+
+/// `InvalidRecord` for a place inside of a field.
+pub fn invalid_at(py: Python<'_>, field: &str, path: &str, reason: &str) -> PyErr {
+    let made = raise(py, "InvalidRecord", &said(path, reason), |details| {
+        details.set_item("field", field)?;
+        details.set_item("path", path)?;
+        details.set_item("recovery", "Correct the value and write it again.")
+    });
+    made.unwrap_or_else(|fault| fault)
 }
 
 /// `InvalidArgument`: what an argument must be or have, and what was given.
@@ -224,20 +249,53 @@ pub fn shown(given: &Bound<'_, PyAny>) -> String {
 
 /// Says of which row of a batch a refusal is, and which id that has. What is no refusal of a value stays as it is.
 pub fn at_row(fault: PyErr, row: usize, record: &Bound<'_, PyAny>) -> PyErr {
-    let value = fault.value(record.py());
+    let id = record.getattr("id").or_else(|_| record.get_item("id"));
+    let id = id
+        .and_then(|id| id.extract::<String>())
+        .ok()
+        .filter(|id| !id.is_empty());
+    at_row_of(record.py(), fault, row, id)
+}
+
+/// The same where only the id is known.
+pub fn at_row_of(py: Python<'_>, fault: PyErr, row: usize, id: Option<String>) -> PyErr {
     let told = || -> PyResult<()> {
+        let value = fault.value(py);
         if !value.hasattr("row")? {
             return Ok(());
         }
-        let id = record.getattr("id").or_else(|_| record.get_item("id"));
-        let id = id.and_then(|id| id.extract::<String>()).ok();
-        let shown = id.as_ref().map(|id| format!(" (id {id:?})")).unwrap_or_default();
-        let message = value.str()?.to_string_lossy().into_owned();
+        let (shown, message) = placed(value, id.as_deref())?;
         value.setattr("args", (format!("row {row}{shown}, {message}"),))?;
         value.setattr("row", row)?;
-        value.setattr("id", id)
+        value.setattr("id", &id)
     };
     told().err().unwrap_or(fault)
+}
+
+/// An id in brackets, and what is said beside it without naming it once more.
+fn placed(value: &Bound<'_, PyAny>, id: Option<&str>) -> PyResult<(String, String)> {
+    let message = value.str()?.to_string_lossy().into_owned();
+    let Some(id) = id else {
+        return Ok((String::new(), message));
+    };
+    let rest = message.strip_prefix(&format!("id {id:?}:"));
+    let message = rest.map_or(message.clone(), |rest| format!("id:{rest}"));
+    Ok((format!(" (id {id:?})"), message))
+}
+
+/// A refusal of a line in a file: the error of its own, which also says where.
+fn in_file(py: Python<'_>, place: (&str, u64, u64), id: Option<&str>, fault: Error) -> PyErr {
+    let made = to_python(py, fault);
+    let (file, line, kept) = place;
+    let told = || -> PyResult<()> {
+        let value = made.value(py);
+        let (shown, message) = placed(value, id)?;
+        let message = format!("{file} line {line}{shown}, {message} ({kept} records before it were kept)");
+        value.setattr("args", (message,))?;
+        value.setattr("line", line)?;
+        value.setattr("id", id)
+    };
+    told().err().unwrap_or(made)
 }
 
 /// Says of what was refused as the content of a record that it was an argument.

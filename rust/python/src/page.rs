@@ -7,13 +7,21 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::engine::Engine;
-use crate::enter::{bad_choice, enter};
+use crate::enter::enter;
 use crate::select::Asked;
 use crate::told::{Copied, Single};
 use crate::view::View;
 
 /// What the last record of a page was ordered by, the seq of the event that made it, and its id.
-type End = (Option<i64>, Option<u64>, String);
+type End = (Option<EndKey>, Option<u64>, String);
+
+/// A number, or the bytes of a field.
+#[derive(FromPyObject, IntoPyObject)]
+enum EndKey {
+    Number(i64),
+    Field(Vec<u8>),
+}
+
 /// Records, where to go on, and how they were found.
 type PageFound<'py> = (Vec<Bound<'py, PyAny>>, Option<End>, String);
 
@@ -24,6 +32,7 @@ struct Order {
     by: String,
     reverse: bool,
     after: Option<End>,
+    explain: bool,
 }
 
 /// What somebody wants to have listed, from keyword arguments of one dict.
@@ -31,25 +40,42 @@ fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(List
     let py = terms.py();
     let (query, condition) = terms.extract::<Asked>()?.split(py, viewer)?;
     let order = terms.extract::<Order>()?;
-    let by = match order.by.as_str() {
-        "created" => By::Created,
-        "updated" => By::Updated,
-        "happened" => By::Happened,
-        "confidence" => By::Confidence,
-        "id" => By::Id,
-        other => return Err(bad_choice(py, "order_by", other, "an order of records")),
+    let (by, field) = match order.by.as_str() {
+        "created" => (By::Created, None),
+        "updated" => (By::Updated, None),
+        "happened" => (By::Happened, None),
+        "confidence" => (By::Confidence, None),
+        "id" => (By::Id, None),
+        path => (By::Created, Some(path.to_owned())),
     };
     let listing = Listing {
         query,
         by,
+        field,
         reverse: order.reverse,
-        after: order.after.map(|(key, created, id)| PageEnd { key, created, id }),
+        after: order.after.map(end_of),
+        explains: order.explain,
     };
     Ok((listing, condition))
 }
 
+fn end_of((key, created, id): End) -> PageEnd {
+    let (key, field) = match key {
+        Some(EndKey::Number(key)) => (Some(key), None),
+        Some(EndKey::Field(field)) => (None, Some(field)),
+        None => (None, None),
+    };
+    PageEnd {
+        key,
+        field,
+        created,
+        id,
+    }
+}
+
 fn told<'py>(py: Python<'py>, (found, end, plan): (Copied, Option<PageEnd>, String)) -> PyResult<PageFound<'py>> {
-    let end = end.map(|end| (end.key, end.created, end.id));
+    let key = |end: &mut PageEnd| end.key.map(EndKey::Number).or(end.field.take().map(EndKey::Field));
+    let end = end.map(|mut end| (key(&mut end), end.created, end.id));
     Ok((found.records(py)?, end, plan))
 }
 

@@ -25,6 +25,9 @@ pub fn record_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// The twelve fields of a record in canonical order; what is missing has its default.
 type Fields<'py> = [Option<Bound<'py, PyAny>>; 12];
 
+/// Half as many bytes as an id has digits that nobody gave.
+const ID_BYTES: usize = 16;
+
 const CONFIDENCE: usize = 0;
 const DATA: usize = 1;
 const EPISTEMIC_BOUNDARY: usize = 2;
@@ -56,27 +59,73 @@ fn names(py: Python<'_>) -> [&Bound<'_, PyString>; 12] {
     ]
 }
 
-/// Puts a record into a draft; its recursion depth is the store's.
-pub fn upsert(desk: &mut DraftBuffer, record: &Bound<'_, PyAny>, depth: i64, face: Option<&str>) -> PyResult<()> {
+/// Whether a record without an id gets one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Naming {
+    /// It must have one.
+    Given,
+    /// It gets a random one.
+    Random,
+}
+
+/// Puts a record into a draft; its recursion depth is the store's. Returns the id that it was given here, if any.
+pub fn upsert(
+    desk: &mut DraftBuffer,
+    record: &Bound<'_, PyAny>,
+    depth: i64,
+    face: Option<&str>,
+    naming: Naming,
+) -> PyResult<Option<String>> {
     let py = record.py();
     desk.draft.make_room().map_err(|fault| to_python(py, fault))?;
     let class = record_class(py)?;
     // Nearly all are of that very class, which one comparison tells.
-    let fields = if record.get_type().is(class) {
-        from_object(record)?
+    let (fields, is_dict) = if record.get_type().is(class) {
+        (from_object(record)?, false)
     } else if let Ok(dict) = record.cast::<PyDict>() {
-        from_dict(dict)?
+        (from_dict(dict)?, true)
     } else if record.is_instance(class)? {
-        from_object(record)?
+        (from_object(record)?, false)
     } else if let Ok(mapping) = record.cast::<PyMapping>() {
         let dict = PyDict::new(py);
         dict.update(mapping)?;
-        from_dict(&dict)?
+        (from_dict(&dict)?, true)
     } else {
         let reason = format!("must be a ChronoRecord or a dict, got {}", shown(record));
         return Err(invalid(py, "record", &reason));
     };
-    write(desk, py, &fields, depth, face)
+    // A dict that has one says so; a record always has one, and the empty one is none.
+    let is_unnamed = match &fields[ID] {
+        None => true,
+        Some(id) => !is_dict && id.cast::<PyString>().is_ok_and(|id| id.is_empty().unwrap_or(false)),
+    };
+    let made = match naming {
+        Naming::Random if is_unnamed && face.is_none() => Some(random_id(py)?),
+        _ => None,
+    };
+    write(desk, py, &fields, made.as_deref(), depth, face)?;
+    Ok(made)
+}
+
+/// An id that nobody else has.
+fn random_id(py: Python<'_>) -> PyResult<String> {
+    let digits = random(py)?.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(digits)
+}
+
+/// Bytes that nobody can guess.
+pub fn random(py: Python<'_>) -> PyResult<Vec<u8>> {
+    static URANDOM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    URANDOM.import(py, "os", "urandom")?.call1((ID_BYTES,))?.extract()
+}
+
+/// Tells a record the id that it was given.
+pub fn stamp_id(record: &Bound<'_, PyAny>, made: Option<&str>) -> PyResult<()> {
+    let py = record.py();
+    match made {
+        Some(id) if record.is_instance(record_class(py)?)? => record.setattr(intern!(py, "id"), id),
+        _ => Ok(()),
+    }
 }
 
 /// Tells a record which depth it was written with.
@@ -127,7 +176,14 @@ fn slot_of(key: &Bound<'_, PyAny>) -> PyResult<usize> {
         .ok_or_else(|| invalid(key.py(), name, "not a field of a record; put it under data"))
 }
 
-fn write(desk: &mut DraftBuffer, py: Python<'_>, fields: &Fields<'_>, depth: i64, face: Option<&str>) -> PyResult<()> {
+fn write(
+    desk: &mut DraftBuffer,
+    py: Python<'_>,
+    fields: &Fields<'_>,
+    made: Option<&str>,
+    depth: i64,
+    face: Option<&str>,
+) -> PyResult<()> {
     let fault = |error: Error| to_python(py, error);
     let DraftBuffer { draft, shapes, .. } = desk;
     let mut writer = draft.upsert();
@@ -143,7 +199,8 @@ fn write(desk: &mut DraftBuffer, py: Python<'_>, fields: &Fields<'_>, depth: i64
         writer.raw(RawField::EpistemicBoundary),
     )?;
     write_list(fields, EVIDENCE, shapes, writer.raw(RawField::Evidence))?;
-    writer.id(text(fields, ID, "")?, face).map_err(fault)?;
+    let id = made.map_or_else(|| text(fields, ID, ""), Ok)?;
+    writer.id(id, face).map_err(fault)?;
     writer.is_hypothesis(is_hypothesis(fields)?);
     writer.kind(text(fields, KIND, defaults::KIND)?);
     writer.label(text(fields, LABEL, "")?);
@@ -180,6 +237,11 @@ fn confidence(fields: &Fields<'_>) -> PyResult<f64> {
     if let Ok(number) = value.cast::<PyFloat>() {
         return Ok(number.value());
     }
+    let plain = value::of_numpy(value)?;
+    let value = plain.as_ref().unwrap_or(value);
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(number.value());
+    }
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
         return Err(wrong_type(value, CONFIDENCE, "a number"));
     }
@@ -190,10 +252,13 @@ fn confidence(fields: &Fields<'_>) -> PyResult<f64> {
 fn is_hypothesis(fields: &Fields<'_>) -> PyResult<bool> {
     match &fields[IS_HYPOTHESIS] {
         None => Ok(false),
-        Some(value) => match value.cast::<PyBool>() {
-            Ok(truth) => Ok(truth.is_true()),
-            Err(_) => Err(wrong_type(value, IS_HYPOTHESIS, "True or False")),
-        },
+        Some(value) => {
+            let plain = value::of_numpy(value)?;
+            match plain.as_ref().unwrap_or(value).cast::<PyBool>() {
+                Ok(truth) => Ok(truth.is_true()),
+                Err(_) => Err(wrong_type(value, IS_HYPOTHESIS, "True or False")),
+            }
+        }
     }
 }
 

@@ -28,6 +28,15 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
         "tail",
         report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?,
     )?;
+    let scopes = PyList::empty(py);
+    for found in &report.scopes {
+        let one = PyDict::new(py);
+        one.set_item("kind", found.fault.word())?;
+        one.set_item("id", &found.id)?;
+        one.set_item("seq", found.seq)?;
+        scopes.append(one)?;
+    }
+    dict.set_item("scopes", scopes)?;
     let is_unseen = *standing == Standing::Unseen;
     let notes = PyList::new(py, &report.notes)?;
     if let Some(fault) = fault.filter(|_| !is_unseen) {

@@ -1,5 +1,7 @@
 //! For whom does Python ask and write?
 
+use std::sync::Arc;
+
 use chronomemory::{Scope, Viewer};
 use pyo3::prelude::*;
 
@@ -12,6 +14,23 @@ pub fn digits_of(viewer: &Viewer) -> String {
         Viewer::Named { scope, .. } => scope.digits(),
         Viewer::Everyone => String::new(),
     }
+}
+
+/// User, agent and session.
+pub type Names = (Option<String>, Option<String>, Option<String>);
+
+/// The names that somebody gave; `None` for everyone.
+pub fn names_of(viewer: &Viewer) -> Option<Names> {
+    let Viewer::Named { scope, .. } = viewer else {
+        return None;
+    };
+    let [user, agent, session] = scope.names().map(|name| name.map(str::to_owned));
+    Some((user, agent, session))
+}
+
+/// Whether somebody also sees what is wider.
+pub fn sees_wider(viewer: &Viewer) -> bool {
+    !matches!(viewer, Viewer::Named { shared: false, .. })
 }
 
 #[pymethods]
@@ -28,6 +47,28 @@ impl Engine {
     ) -> PyResult<Self> {
         let scope = Scope::new([user, agent, session]).map_err(|fault| to_python(py, fault))?;
         Ok(self.for_viewer(Viewer::Named { scope, shared }))
+    }
+
+    /// The same store for one without names who means all who use it.
+    fn public(&self) -> Self {
+        let mut own = self.for_viewer(Viewer::default());
+        own.author.is_public = true;
+        own
+    }
+
+    /// The same store for one who sees everything and acts for whom this is.
+    fn acting(&self) -> Self {
+        let mut own = self.for_viewer(Viewer::Everyone);
+        own.author.acts_for = Some(Arc::clone(&self.viewer));
+        own.author.is_public = self.author.is_public;
+        own
+    }
+
+    /// Says that every write must come with a name of a level, or need not: whether that is new.
+    fn require(&self, py: Python<'_>, level: &str, wanted: bool) -> PyResult<bool> {
+        self.run(py, |engine| {
+            engine.change(|store, now| store.require(level, wanted, now))
+        })
     }
 
     /// The same store for one who sees everything.
@@ -73,5 +114,20 @@ impl Engine {
     /// The digits that stand for the scope in ids.
     fn scope_digits(&self) -> String {
         digits_of(&self.viewer)
+    }
+
+    /// Who asks: user, agent and session; None for everyone.
+    fn scope_names(&self) -> Option<Names> {
+        names_of(&self.viewer)
+    }
+
+    /// Tells what is seen now from what was seen before.
+    fn seen_version(&self, py: Python<'_>) -> PyResult<(u64, i64, u64)> {
+        self.read(py, |store| Ok(store.seen_version(&self.viewer)))
+    }
+
+    /// Whether what is wider is seen too.
+    fn sees_wider(&self) -> bool {
+        sees_wider(&self.viewer)
     }
 }

@@ -72,14 +72,15 @@ impl Shapes {
         }
     }
 
-    /// Writes a dict that has at least one pair, each value by way of `write`; `refuse` makes an error of a reason.
-    pub fn write<'py>(
+    /// Writes a dict that has at least one pair, each value, given by its place, by way of `write`; `refuse` makes an error
+    /// of a reason.
+    pub fn write<E>(
         &mut self,
-        pairs: &Pairs<'py>,
+        pairs: &Pairs<'_>,
         out: &mut Vec<u8>,
-        mut write: impl FnMut(&mut Self, &Bound<'py, PyAny>, &mut Vec<u8>) -> PyResult<()>,
-        refuse: impl Fn(&str) -> PyErr,
-    ) -> PyResult<()> {
+        mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<(), E>,
+        refuse: impl Fn(&str) -> E,
+    ) -> Result<(), E> {
         let shape = match self.find(pairs) {
             Some(shape) => shape,
             None => {
@@ -94,7 +95,7 @@ impl Shapes {
         for &(place, end) in &shape.order {
             out.extend_from_slice(&shape.spelled[start..end]);
             start = end;
-            write(self, &pairs[place].1, out)?;
+            write(self, place, out)?;
         }
         out.push(b'}');
         Ok(())
@@ -102,10 +103,10 @@ impl Shapes {
 }
 
 /// The keys in canonical order, each with its place in the dict.
-fn in_order<'a>(
+fn in_order<'a, E>(
     pairs: &'a Pairs<'_>,
-    refuse: impl Fn(&str) -> PyErr,
-) -> PyResult<SmallVec<[(usize, &'a str); USUAL_PAIRS]>> {
+    refuse: impl Fn(&str) -> E,
+) -> Result<SmallVec<[(usize, &'a str); USUAL_PAIRS]>, E> {
     let mut sorted = SmallVec::with_capacity(pairs.len());
     for (place, (key, _)) in pairs.iter().enumerate() {
         let key = key.to_str().map_err(|_| refuse("half a surrogate pair is not text"))?;

@@ -38,6 +38,7 @@ impl Engine {
         let terms = terms_of(py, recursion_depth, durability, lock_timeout)?;
         Ok(Self {
             engine: Arc::new(self.engine.on_terms(terms)),
+            author: self.author.clone(),
             viewer: Arc::clone(&self.viewer),
             depth: recursion_depth,
             spare: Mutex::default(),

@@ -63,23 +63,4 @@ impl Engine {
         let (repaired, kept) = enter_reporting(py, progress, |report| self.engine.repair(unproven, report))?;
         report::repaired(py, repaired.as_ref(), &kept)
     }
-
-    #[pyo3(signature = (path, progress=None, *, faces=false))]
-    fn ingest<'py>(
-        &self,
-        py: Python<'py>,
-        path: PathBuf,
-        progress: Option<Py<PyAny>>,
-        faces: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let report = enter_reporting(py, progress, |report| {
-            self.engine.ingest(&path, (&self.viewer, faces), report)
-        })?;
-        let dict = PyDict::new(py);
-        dict.set_item("records", report.records)?;
-        dict.set_item("bytes", report.bytes)?;
-        dict.set_item("first_seq", report.first_seq)?;
-        dict.set_item("last_seq", report.last_seq)?;
-        Ok(dict)
-    }
 }

@@ -2,9 +2,10 @@
 
 use chronomemory::{MAX_DEPTH, MAX_INT_DIGITS, write_f64, write_i64, write_string};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
-use crate::enter::invalid;
+use crate::refusal::{Refusal, Step};
 use crate::shape::{Pairs, Shapes};
 
 /// Where a value stands, for the error that names it.
@@ -18,59 +19,101 @@ pub struct Field<'a> {
 
 /// Writes any object that JSON can carry.
 pub fn write(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
+    put(object, field.depth, shapes, out).map_err(|refusal| refusal.told(object.py(), field.name))
+}
+
+type Outcome = Result<(), Refusal>;
+
+fn put(object: &Bound<'_, PyAny>, depth: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> Outcome {
     // Nearly all values are of these very classes, which one comparison tells.
     if let Ok(text) = object.cast_exact::<PyString>() {
-        write_string(str_of(text, field.name)?, out);
+        put_text(text, out)
     } else if let Ok(number) = object.cast_exact::<PyInt>() {
-        write_int(number, field, out)?;
+        put_int(number, out)
     } else if let Ok(number) = object.cast_exact::<PyFloat>() {
-        write_float(number, field, out)?;
+        put_float(number, out)
     } else if let Ok(dict) = object.cast_exact::<PyDict>() {
-        write_dict(dict, field, shapes, out)?;
+        put_dict(dict, depth, shapes, out)
     } else if let Ok(list) = object.cast_exact::<PyList>() {
-        write_items(list.iter(), object.py(), field, shapes, out)?;
+        put_items(list.iter(), depth, shapes, out)
     } else if object.is_none() {
         out.extend_from_slice(b"null");
+        Ok(())
     } else if let Ok(truth) = object.cast_exact::<PyBool>() {
         out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
+        Ok(())
     } else {
-        write_subclass(object, field, shapes, out)?;
+        put_other(object, depth, shapes, out)
     }
+}
+
+fn put_other(object: &Bound<'_, PyAny>, depth: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> Outcome {
+    if let Ok(text) = object.cast::<PyString>() {
+        put_text(text, out)
+    } else if let Ok(number) = object.cast::<PyFloat>() {
+        put_float(number, out)
+    } else if let Ok(number) = object.cast::<PyInt>() {
+        put_int(number, out)
+    } else if let Ok(dict) = object.cast::<PyDict>() {
+        put_dict(dict, depth, shapes, out)
+    } else if let Ok(list) = object.cast::<PyList>() {
+        put_items(list.iter(), depth, shapes, out)
+    } else if let Ok(tuple) = object.cast::<PyTuple>() {
+        put_items(tuple.iter(), depth, shapes, out)
+    } else if let Some(plain) = of_numpy(object)? {
+        put(&plain, depth, shapes, out)
+    } else {
+        let kind = object.get_type().name()?.to_string_lossy().into_owned();
+        let instead = instead_of(&kind);
+        Err(Refusal::new(format!(
+            "a {kind} is nothing that JSON can carry{instead}"
+        )))
+    }
+}
+
+/// What to write instead of a value that would not come back as what it was.
+fn instead_of(kind: &str) -> &'static str {
+    match kind {
+        "datetime" | "date" | "time" | "Timestamp" => "; write its text, value.isoformat()",
+        "datetime64" | "timedelta64" | "UUID" | "Path" | "PosixPath" | "WindowsPath" => "; write its text, str(value)",
+        "Decimal" | "Fraction" => "; write its text, str(value), or float(value) if that is near enough",
+        "ndarray" | "Series" => "; write value.tolist()",
+        "set" | "frozenset" => "; write a list",
+        "bytes" | "bytearray" => "; write text, such as value.hex()",
+        "NAType" | "NaTType" => "; write None",
+        _ => "",
+    }
+}
+
+/// A number or truth of NumPy as one of Python, with the very same value.
+pub fn of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    if !object.is_instance(GENERIC.import(py, "numpy", "generic")?)? {
+        return Ok(None);
+    }
+    let kind: String = object.getattr("dtype")?.getattr("kind")?.extract()?;
+    let class = match kind.as_str() {
+        "b" => py.get_type::<PyBool>(),
+        "i" | "u" => py.get_type::<PyInt>(),
+        "f" => py.get_type::<PyFloat>(),
+        _ => return Ok(None),
+    };
+    class.call1((object,)).map(Some)
+}
+
+fn put_text(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> Outcome {
+    let text = text
+        .to_str()
+        .map_err(|fault| Refusal::new(half_of_a_pair(text.py(), &fault)))?;
+    write_string(text, out);
     Ok(())
 }
 
-fn write_subclass(object: &Bound<'_, PyAny>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
-    if let Ok(text) = object.cast::<PyString>() {
-        write_string(str_of(text, field.name)?, out);
-        Ok(())
-    } else if let Ok(number) = object.cast::<PyFloat>() {
-        write_float(number, field, out)
-    } else if let Ok(number) = object.cast::<PyInt>() {
-        write_int(number, field, out)
-    } else if let Ok(dict) = object.cast::<PyDict>() {
-        write_dict(dict, field, shapes, out)
-    } else if let Ok(list) = object.cast::<PyList>() {
-        write_items(list.iter(), object.py(), field, shapes, out)
-    } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        write_items(tuple.iter(), object.py(), field, shapes, out)
-    } else {
-        let kind = object.get_type().name()?;
-        Err(invalid(
-            object.py(),
-            field.name,
-            &format!("a {kind} is nothing that JSON can carry"),
-        ))
-    }
-}
-
-fn write_float(number: &Bound<'_, PyFloat>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+fn put_float(number: &Bound<'_, PyFloat>, out: &mut Vec<u8>) -> Outcome {
     let value = number.value();
     if !value.is_finite() {
-        return Err(invalid(
-            number.py(),
-            field.name,
-            &format!("{value} is not a number that JSON can carry"),
-        ));
+        return Err(Refusal::new(format!("{value} is no JSON number")));
     }
     write_f64(value, out);
     Ok(())
@@ -79,7 +122,7 @@ fn write_float(number: &Bound<'_, PyFloat>, field: Field<'_>, out: &mut Vec<u8>)
 /// The text of a string; half a surrogate pair has none.
 pub fn str_of<'a>(text: &'a Bound<'_, PyString>, field: &str) -> PyResult<&'a str> {
     text.to_str()
-        .map_err(|fault| invalid(text.py(), field, &half_of_a_pair(text.py(), &fault)))
+        .map_err(|fault| Refusal::new(half_of_a_pair(text.py(), &fault)).told(text.py(), field))
 }
 
 fn half_of_a_pair(py: Python<'_>, fault: &PyErr) -> String {
@@ -89,19 +132,19 @@ fn half_of_a_pair(py: Python<'_>, fault: &PyErr) -> String {
     }
 }
 
-fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+fn put_int(number: &Bound<'_, PyInt>, out: &mut Vec<u8>) -> Outcome {
     if let Ok(small) = number.extract::<i64>() {
         write_i64(small, out);
         return Ok(());
     }
-    let py = number.py();
-    let too_long = || invalid(py, field.name, "an integer of more than 4300 digits");
+    let too_long = || Refusal::new("an integer of more than 4300 digits".to_owned());
     // The base class spells it: a subclass may have a repr of its own.
-    let digits = py
+    let digits = number
+        .py()
         .get_type::<PyInt>()
         .call_method1("__repr__", (number,))
         .map_err(|_| too_long())?;
-    let digits = digits.cast::<PyString>()?.to_str()?.to_owned();
+    let digits = digits.extract::<String>()?;
     if digits.trim_start_matches('-').len() > MAX_INT_DIGITS {
         return Err(too_long());
     }
@@ -109,45 +152,43 @@ fn write_int(number: &Bound<'_, PyInt>, field: Field<'_>, out: &mut Vec<u8>) -> 
     Ok(())
 }
 
-fn deeper<'a>(py: Python<'_>, field: Field<'a>) -> PyResult<Field<'a>> {
-    if field.depth >= MAX_DEPTH {
-        return Err(invalid(py, field.name, "nested deeper than 200 levels in its event"));
+fn deeper(depth: usize) -> Result<usize, Refusal> {
+    if depth >= MAX_DEPTH {
+        // No path: it would be as long as the value is deep.
+        return Err(Refusal::of_field(
+            "nested deeper than 200 levels in its event".to_owned(),
+        ));
     }
-    Ok(Field {
-        depth: field.depth + 1,
-        ..field
-    })
+    Ok(depth + 1)
 }
 
-fn write_items<'py>(
+fn put_items<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
-    py: Python<'py>,
-    field: Field<'_>,
+    depth: usize,
     shapes: &mut Shapes,
     out: &mut Vec<u8>,
-) -> PyResult<()> {
-    let inner = deeper(py, field)?;
+) -> Outcome {
+    let inner = deeper(depth)?;
     out.push(b'[');
     for (index, item) in items.enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        write(&item, inner, shapes, out)?;
+        put(&item, inner, shapes, out).map_err(|refusal| refusal.inside(|| Step::Place(index)))?;
     }
     out.push(b']');
     Ok(())
 }
 
-fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, shapes: &mut Shapes, out: &mut Vec<u8>) -> PyResult<()> {
-    let py = dict.py();
-    let inner = deeper(py, field)?;
+fn put_dict(dict: &Bound<'_, PyDict>, depth: usize, shapes: &mut Shapes, out: &mut Vec<u8>) -> Outcome {
+    let inner = deeper(depth)?;
     let mut pairs = Pairs::new();
     for (key, value) in dict.iter() {
         let key = match key.cast_into_exact::<PyString>() {
             Ok(key) => key,
             Err(other) => match other.into_inner().cast_into::<PyString>() {
                 Ok(key) => key,
-                Err(_) => return Err(invalid(py, field.name, "JSON keys are strings")),
+                Err(_) => return Err(Refusal::new("JSON keys are strings".to_owned())),
             },
         };
         pairs.push((key, value));
@@ -159,7 +200,10 @@ fn write_dict(dict: &Bound<'_, PyDict>, field: Field<'_>, shapes: &mut Shapes, o
     shapes.write(
         &pairs,
         out,
-        |shapes, value, out| write(value, inner, shapes, out),
-        |reason| invalid(py, field.name, reason),
+        |shapes, place, out| {
+            let (key, value) = &pairs[place];
+            put(value, inner, shapes, out).map_err(|refusal| refusal.inside(|| Step::Key(key.to_string())))
+        },
+        |reason| Refusal::new(reason.to_owned()),
     )
 }

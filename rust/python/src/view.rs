@@ -6,7 +6,7 @@ use chronomemory::{Query, Viewer};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
-use crate::scope::digits_of;
+use crate::scope::{Names, digits_of, names_of, sees_wider};
 use crate::search;
 use crate::told::{Copied, Single};
 
@@ -28,6 +28,19 @@ impl View {
     /// The digits that stand for the scope in ids.
     fn scope_digits(&self) -> String {
         digits_of(&self.viewer)
+    }
+
+    fn scope_names(&self) -> Option<Names> {
+        names_of(&self.viewer)
+    }
+
+    fn sees_wider(&self) -> bool {
+        sees_wider(&self.viewer)
+    }
+
+    /// Whether anything was written by then that is one's own.
+    fn is_known(&self) -> bool {
+        self.view.knows(&self.viewer)
     }
 
     /// The record of an id as it was.

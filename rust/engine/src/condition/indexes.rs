@@ -4,12 +4,13 @@
 //! every value of its field, or for every element of an array, whatever the record is otherwise.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::narrow::IndexWay;
 use super::operand::FieldValue;
 use super::place::{Facts, FieldPath};
 use crate::event::faces::SEARCH;
-use crate::index::{Postings, key};
+use crate::index::{KeyRange, Postings, key};
 use crate::json::elements;
 use crate::memory::{self, Refused};
 use crate::state::{Row, State, Watermark, unspelled};
@@ -29,7 +30,16 @@ struct FieldIndex {
     place: FieldPath,
     /// The slot of the record that declares it.
     slot: u32,
-    postings: Postings,
+    /// By value, of all.
+    of_all: Postings,
+    /// By scope, then by value: what somebody sees lies in a few places, and nothing of others is counted.
+    by_scope: Postings,
+}
+
+impl FieldIndex {
+    fn postings(&self, is_of_all: bool) -> &Postings {
+        if is_of_all { &self.of_all } else { &self.by_scope }
+    }
 }
 
 /// The indexes that a store declares. They follow the state when they are asked.
@@ -41,10 +51,10 @@ pub struct FieldIndexes {
 
 impl FieldIndexes {
     /// Whether they know the state as it is, as far as these ways need them.
-    pub fn are_fresh(&self, state: &State, ways: &[IndexWay<'_>]) -> bool {
+    pub fn are_fresh(&self, state: &State, ways: &[IndexWay<'_>], is_of_all: bool) -> bool {
         let is_fresh = |path: String| {
             let index = self.by_path.get(&path);
-            index.is_none_or(|index| !index.postings.is_behind(state))
+            index.is_none_or(|index| !index.postings(is_of_all).is_behind(state))
         };
         !self.mark.is_behind(state.changes()) && ways.iter().all(|way| is_fresh(way.path.to_string()))
     }
@@ -53,7 +63,7 @@ impl FieldIndexes {
     ///
     /// # Errors
     /// `Refused` if there is no memory for them.
-    pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>]) -> Result<(), Refused> {
+    pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>], is_of_all: bool) -> Result<(), Refused> {
         if !self.mark.is_of(state.changes().life()) {
             self.by_path.clear();
         }
@@ -65,10 +75,16 @@ impl FieldIndexes {
         self.mark = state.changes().watermark();
         for way in ways {
             if let Some(index) = self.by_path.get_mut(&way.path.to_string()) {
-                let lacks = index.postings.lacks(state);
+                let lacks = index.postings(is_of_all).lacks(state);
                 memory::could_have(lacks * ENTRY_BYTES)?;
                 let place = &index.place;
-                index.postings.follow(state, |row| keys_of(place, row));
+                if is_of_all {
+                    index.of_all.follow(state, |row| keys_of(place, row));
+                } else {
+                    index
+                        .by_scope
+                        .follow(state, |row| in_scope(state.scope_in(row.slot), keys_of(place, row)));
+                }
             }
         }
         Ok(())
@@ -86,7 +102,8 @@ impl FieldIndexes {
             self.by_path.entry(path).or_insert_with(|| FieldIndex {
                 place,
                 slot: row.slot,
-                postings: Postings::default(),
+                of_all: Postings::default(),
+                by_scope: Postings::default(),
             });
         }
     }
@@ -98,16 +115,43 @@ impl FieldIndexes {
         paths.into_iter().map(|(_, path)| path.clone()).collect()
     }
 
-    /// What the index of a path holds.
-    pub fn postings(&self, path: &str) -> Option<&Postings> {
-        self.by_path.get(path).map(|index| &index.postings)
+    /// What the index of a path holds, of all or by scope.
+    pub fn postings(&self, path: &str, is_of_all: bool) -> Option<&Postings> {
+        self.by_path.get(path).map(|index| index.postings(is_of_all))
     }
+}
+
+/// Ranges of values in some scopes, as an index by scope has them.
+pub fn ranges_in(scopes: &[u32], ranges: &[KeyRange]) -> Vec<KeyRange> {
+    let inside =
+        |scope: u32, bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| [&scope.to_be_bytes()[..], key].concat());
+    let each = |scope: u32| {
+        ranges
+            .iter()
+            .map(move |(from, until)| (inside(scope, from), inside(scope, until)))
+    };
+    scopes.iter().flat_map(|&scope| each(scope)).collect()
+}
+
+fn in_scope(scope: u32, keys: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let placed = keys.into_iter().map(|key| [&scope.to_be_bytes()[..], &key].concat());
+    placed.collect()
 }
 
 /// Where a path leads, if an index can be made of it: a moment beside the record stands in none.
 pub fn indexable(path: &str) -> Option<FieldPath> {
     let place = FieldPath::of_text(path).ok()?;
     place.stamp().is_none().then_some(place)
+}
+
+/// What a record has in a field as bytes that sort as values do: null, booleans, numbers, text. Of an array or an object it has
+/// nothing to be ordered by.
+pub fn sort_key(place: &FieldPath, record: &[u8]) -> Option<Vec<u8>> {
+    let held = place.find(record, &Facts::default());
+    let value = held.as_ref().and_then(FieldValue::value)?;
+    let mut spelled = Vec::new();
+    (!matches!(value.first(), Some(b'[' | b'{'))).then(|| key::spell(value, &mut spelled))?;
+    Some(spelled)
 }
 
 fn keys_of(place: &FieldPath, row: &Row<'_>) -> Vec<Vec<u8>> {

@@ -33,9 +33,9 @@ mod indexes;
 
 mod plan;
 
-pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable};
+pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable, sort_key};
 pub use place::{Facts, FieldPath, MomentField};
-pub use plan::QueryPlan;
+pub use plan::{QueryPlan, is_of_all};
 
 use narrow::IndexWay;
 

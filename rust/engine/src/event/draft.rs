@@ -7,12 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::act::beyond;
+use super::author::Author;
 use super::faces::{act_id, face_of, is_of_acts};
 use super::{Coming, Op};
 use crate::error::{Error, Result};
 use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
 use crate::memory::{self, Refused};
-use crate::scope::{self, Viewer};
+use crate::scope::Viewer;
 
 /// What the rest of a line may need beside record and id.
 const ENVELOPE_BYTES: usize = 512;
@@ -37,18 +38,28 @@ pub struct Change {
 pub struct Draft {
     text: Vec<u8>,
     changes: Vec<Change>,
-    writer: Arc<Viewer>,
+    author: Author,
 }
 
 impl Draft {
     /// Says who writes what comes: the records are stamped with that scope.
     pub fn written_by(&mut self, writer: &Arc<Viewer>) {
-        self.writer = Arc::clone(writer);
+        self.by(&Author::plainly(writer));
+    }
+
+    /// The same, and on what terms.
+    pub fn by(&mut self, author: &Author) {
+        self.author = author.clone();
+    }
+
+    /// Who writes, and on what terms.
+    pub fn author(&self) -> &Author {
+        &self.author
     }
 
     /// Who writes.
     pub fn writer(&self) -> &Arc<Viewer> {
-        &self.writer
+        &self.author.writer
     }
 
     /// The changes, in order.
@@ -65,6 +76,15 @@ impl Draft {
     pub fn clear(&mut self) {
         self.text.clear();
         self.changes.clear();
+    }
+
+    /// Leaves out the changes that are refused.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
+        let mut place = 0;
+        self.changes.retain(|_| {
+            place += 1;
+            is_kept(place - 1)
+        });
     }
 
     /// Whether nothing is to be said.
@@ -260,13 +280,8 @@ impl RecordWriter<'_> {
     /// # Errors
     /// `Invalid` if it carries another one.
     pub fn end_data(&mut self, start: usize) -> Result<()> {
-        let Draft { text, writer, .. } = &mut *self.draft;
-        match &**writer {
-            Viewer::Everyone => scope::check(&text[start..]),
-            // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
-            Viewer::Named { .. } if scope::is_own(writer, &text[start..]) => Ok(()),
-            Viewer::Named { scope, .. } => scope::stamp(text, start, scope),
-        }
+        let Draft { text, author, .. } = &mut *self.draft;
+        author.settle_scope(text, start)
     }
 
     /// A field whose canonical value the caller puts behind what is there.

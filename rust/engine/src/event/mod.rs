@@ -5,6 +5,7 @@
 //! finds events in a line that lost its newline; [`stamp`] spells moments in time. The law is `docs/format.md`.
 
 pub mod act;
+pub mod author;
 pub mod draft;
 pub mod draft_value;
 pub mod faces;

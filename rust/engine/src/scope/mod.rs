@@ -16,5 +16,5 @@ mod carried;
 mod viewer;
 
 pub use carried::{Carried, KEY, carried, check, given, replace, stamp};
-pub use names::Scope;
+pub use names::{LEVELS, Scope};
 pub use viewer::{Seen, Viewer, is_own};

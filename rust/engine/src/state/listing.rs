@@ -33,10 +33,14 @@ pub struct Listing {
     pub query: Query,
     /// In which order.
     pub by: By,
+    /// A field that they are ordered by instead, as a caller writes it.
+    pub field: Option<String>,
     /// The other way round. What has no key comes last all the same.
     pub reverse: bool,
     /// Where the last page ended.
     pub after: Option<PageEnd>,
+    /// Whether it is to be told how many records were looked at.
+    pub explains: bool,
 }
 
 /// The last record of a page.
@@ -44,6 +48,8 @@ pub struct Listing {
 pub struct PageEnd {
     /// What it was ordered by, as a number that sorts alike; `None` if it had none, or if that was its id or its place.
     pub key: Option<i64>,
+    /// The same where that was a field, as bytes that sort alike.
+    pub field: Option<Vec<u8>>,
     /// The seq of the event that made it, if that is known.
     pub created: Option<u64>,
     /// Its id.
@@ -94,6 +100,7 @@ impl State {
         slots.truncate(limit);
         let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
             key: self.key_of(listing.by, slot, happened),
+            field: None,
             created: self.moments.created(slot).seq(),
             id: unspelled(self.id_of(slot)),
         });
@@ -114,7 +121,7 @@ impl State {
 
     /// The first slot behind the record that a page ended with, or the one of that record itself. A record that is gone was
     /// made by an event that others were made before or after.
-    fn slot_at(&self, end: &PageEnd, is_behind: bool) -> u32 {
+    pub fn slot_at(&self, end: &PageEnd, is_behind: bool) -> u32 {
         let slot = self.slot_of(&end.id);
         let same = slot.filter(|&slot| self.moments.created(slot).seq() == end.created);
         if let Some(slot) = same {
@@ -163,6 +170,43 @@ impl State {
             (None, false) => gathered(self.catalog.slots_from(wanted, start).filter(passes).take(most)),
             (None, true) => gathered(self.catalog.slots_before(wanted, end).filter(passes).take(most)),
         }
+    }
+
+    /// The slots of a page of records ordered by a field, and where it ends if there are more; `key` spells what one has there as
+    /// bytes that sort alike.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for it.
+    pub fn list_by_field(
+        &self,
+        listing: &Listing,
+        among: Option<Vec<u32>>,
+        key: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
+        let limit = listing.query.limit.unwrap_or(usize::MAX);
+        let rank = |key: Option<Vec<u8>>| match key {
+            Some(key) if listing.reverse => (false, key.iter().map(|byte| !byte).collect()),
+            Some(key) => (false, key),
+            None => (true, Vec::new()),
+        };
+        let after = listing.after.as_ref();
+        let after = after.map(|end| (rank(end.field.clone()), self.slot_at(end, true)));
+        let ranked = self
+            .matching_among(&listing.query, among)
+            .map(|slot| (rank(key(self.record_in(slot))), slot))
+            .filter(|one| after.as_ref().is_none_or(|after| one >= after));
+        let mut slots: Vec<u32> = first_of(gathered(ranked)?, limit.saturating_add(1))
+            .map(|(_, slot)| slot)
+            .collect();
+        let has_more = slots.len() > limit;
+        slots.truncate(limit);
+        let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
+            key: None,
+            field: key(self.record_in(slot)),
+            created: self.moments.created(slot).seq(),
+            id: unspelled(self.id_of(slot)),
+        });
+        Ok((slots, end))
     }
 
     fn by_key(

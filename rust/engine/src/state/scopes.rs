@@ -154,6 +154,12 @@ impl Directory {
         self.members.get(scope as usize).map_or(&[], |members| &members.slots)
     }
 
+    /// The numbers of the scopes that are seen.
+    pub fn numbers(&self, sight: &Sight) -> Vec<u32> {
+        let all = 0..self.members.len() as u32;
+        sight.scopes().map_or_else(|| all.collect(), Iterator::collect)
+    }
+
     /// The slots of all scopes that are seen, ascending; `None` if everything is.
     pub fn seen(&self, sight: &Sight) -> Option<Vec<u32>> {
         let lists: Vec<&[u32]> = sight.scopes()?.map(|scope| self.slots(scope)).collect();

@@ -108,6 +108,11 @@ impl Store {
         self.state.scopes().knows(viewer)
     }
 
+    /// Tells what somebody sees from what that one saw before.
+    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64, u64) {
+        self.state.seen_version(viewer)
+    }
+
     /// All scopes that records carry.
     pub fn scopes(&self) -> &Directory {
         self.state.scopes()

@@ -78,7 +78,7 @@ pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
 pub use write::commit::Group;
-pub use write::ingest::Ingested;
+pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource};
 pub use write::optimistic::{Bookmark, Change, Written};
 pub use write::spell::Committed;
 

@@ -16,12 +16,25 @@ use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::json;
 use chronomemory::testing::store;
 use chronomemory::testing::store::Turns;
-use chronomemory::{Access, Disk, Draft, Durability, Error, Identity, Layout, Options, Query, Result, Store, Value};
+use chronomemory::{
+    Access, Author, Disk, Draft, Durability, Error, Identity, Intake, Layout, Options, Query, Result, RowSource, Store,
+    Value,
+};
 
 use acting::act;
 use embedded::{attach, bear, ids_of};
 
 pub const START: i64 = 1_779_105_600_000_000;
+
+/// How rows of plain records are taken in.
+fn intake(author: &Author) -> Intake<'_> {
+    Intake {
+        author,
+        faces: false,
+        skips: false,
+        seed: b"",
+    }
+}
 
 pub fn project() -> PathBuf {
     PathBuf::from("/project")
@@ -226,7 +239,12 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Repair => store.repair(false, now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
         Action::Ingest => store
-            .ingest(&rows(), (&Arc::default(), false), &|| now, &mut |_, _| {})
+            .ingest(
+                RowSource::File(&rows()),
+                intake(&Author::default()),
+                &|| now,
+                &mut |_, _| {},
+            )
             .map(|_| ()),
         Action::Attach(n) => attach(store, *n, now),
         Action::Detach(n) => store

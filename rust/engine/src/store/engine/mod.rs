@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
+use super::write::row_batch::RefusedChanges;
 use super::{Change, Committed, Shared, Store, Turns, Written};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
@@ -252,6 +253,15 @@ impl Engine {
             Viewer::Named { scope, .. } if !scope.is_shared() => self.read(|store| store.keep_scopes(draft)),
             _ => Ok(()),
         }
+    }
+
+    /// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their
+    /// places.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`], but for the refusal of a change.
+    pub fn commit_allowed(&self, draft: &mut Draft) -> Result<(Option<Committed>, RefusedChanges)> {
+        self.change(|store, now| store.commit_allowed(draft, now))
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.

@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
-use crate::scope::Viewer;
-use crate::store::{self, Ingested, Kept, Repaired, Standing, Store};
+use crate::store::{self, Ingested, Intake, Kept, Repaired, RowSource, Standing, Store};
 use crate::verify::Report;
 
 /// What a look at all files found.
@@ -190,17 +189,12 @@ impl Engine {
         self.keeping(|store, now| Ok((store.repair(unproven, now, progress)?, store.kept()?)))
     }
 
-    /// Loads a file of records, one JSON object a line.
+    /// Loads records, one JSON object a line.
     ///
     /// # Errors
     /// As [`Store::ingest`].
-    pub fn ingest(
-        &self,
-        path: &Path,
-        (writer, faces): (&Arc<Viewer>, bool),
-        progress: Progress<'_>,
-    ) -> Result<Ingested> {
-        self.keeping(|store, _| store.ingest(path, (writer, faces), &|| self.host.now(), progress))
+    pub fn ingest(&self, source: RowSource<'_>, intake: Intake<'_>, progress: Progress<'_>) -> Result<Ingested> {
+        self.keeping(|store, _| store.ingest(source, intake, &|| self.host.now(), progress))
     }
 
     fn keeping<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {

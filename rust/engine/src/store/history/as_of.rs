@@ -41,6 +41,11 @@ impl View {
         self.seq
     }
 
+    /// Whether there was a record of somebody's own, a tombstone too.
+    pub fn knows(&self, viewer: &Viewer) -> bool {
+        self.state.scopes().knows(viewer)
+    }
+
     /// The canonical record of an id, if somebody saw it.
     pub fn get(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
         self.state.get_seen(viewer, id)

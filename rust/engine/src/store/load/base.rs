@@ -310,6 +310,7 @@ impl Base {
             tail,
             notes: self.notes,
             cut: None,
+            scopes: Vec::new(),
         }
     }
 }

@@ -74,6 +74,10 @@ pub fn examine(
         layout,
         threads: look.threads,
     };
+    // Whoever looks at everything is also told whose records are not what they should be.
+    if look.archives {
+        loader.watch_scopes();
+    }
     base.load(place, log, length, &beginning, synced, loader)?;
     let mut walk = Walk::new(synced).promised(hint.promised());
     let reading = Reading {
@@ -119,6 +123,7 @@ pub fn examine(
         unknown: base.unknown.clone(),
         report: Report {
             cut,
+            scopes: loader.scope_findings(),
             ..base.report(&walk, tail, length)
         },
         anchored: synced.is_some(),

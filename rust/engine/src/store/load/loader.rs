@@ -12,8 +12,9 @@ use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Moments, Taker};
 use crate::state::{State, unspelled};
-use crate::verify::{Holding, Sink};
+use crate::verify::{Holding, ScopeFinding, Sink};
 
+use super::scope_watch::ScopeWatch;
 use super::unproven::{Marking, take_lines};
 
 /// Where to stop when the past is asked for.
@@ -40,6 +41,8 @@ pub struct Loader {
     satisfied: bool,
     /// Only what is said about embeddings is taken.
     only_vectors: bool,
+    /// What records carry, if somebody wants to know.
+    watch: Option<ScopeWatch>,
     /// What a repair takes beyond that: the good events of broken batches that begin here.
     salvaged: Option<BTreeSet<u64>>,
     /// The ids that events of the other broken batches speak of, each with its place.
@@ -112,6 +115,16 @@ impl Loader {
         }
     }
 
+    /// Looks at what records carry from here on.
+    pub(super) fn watch_scopes(&mut self) {
+        self.watch = Some(ScopeWatch::default());
+    }
+
+    /// What is wrong with what they carry.
+    pub(super) fn scope_findings(&self) -> Vec<ScopeFinding> {
+        self.watch.as_ref().map(ScopeWatch::findings).unwrap_or_default()
+    }
+
     /// Whether another loader has come to the same records.
     pub(in crate::store) fn agrees_with(&self, other: &Self) -> bool {
         match (&self.state, &other.state) {
@@ -153,6 +166,7 @@ impl Loader {
             *state = State::default();
         }
         (self.settled_until, self.last_seq, self.satisfied) = (None, 0, false);
+        self.watch = self.watch.take().map(|_| ScopeWatch::default());
         self.holding.clear();
     }
 
@@ -169,8 +183,10 @@ impl Loader {
     }
 
     pub(in crate::store) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
+        let watch = self.watch.as_mut();
         let contents = match &mut self.state {
-            Some(state) if self.only_vectors => snapshot::read(file, &mut OnlyVectors(state)),
+            Some(state) if self.only_vectors => snapshot::read(file, &mut Watched(&mut OnlyVectors(state), watch)),
+            Some(state) if watch.is_some() => snapshot::read(file, &mut Watched(state, watch)),
             Some(state) => snapshot::read(file, state),
             None => snapshot::read(file, &mut snapshot::Nobody),
         }?;
@@ -196,6 +212,15 @@ impl Loader {
         if !self.is_wanted(&known) {
             return;
         }
+        self.keep(known, ts);
+    }
+
+    /// Whether a base accounts for an event already.
+    fn is_settled(&self, known: &Known<'_>) -> bool {
+        self.settled_until.is_some_and(|seq| known.seq <= seq)
+    }
+
+    fn keep(&mut self, known: Known<'_>, ts: i64) {
         if let Some(state) = &mut self.state {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known, ts);
@@ -203,6 +228,33 @@ impl Loader {
                 state.apply(known, ts);
             }
         }
+    }
+}
+
+/// Takes of a base what another takes, and lets somebody look at it first.
+struct Watched<'a, T>(&'a mut T, Option<&'a mut ScopeWatch>);
+
+impl<T: Taker> Taker for Watched<'_, T> {
+    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        self.0.make_room(bytes)
+    }
+
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
+        if let (Some(watch), Some(id)) = (&mut self.1, fields.id) {
+            watch.base(id.of(record), record);
+        }
+        self.0.take(record, fields, moments);
+    }
+
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        self.0.date(id, moments);
+    }
+
+    fn start_over(&mut self) {
+        if let Some(watch) = &mut self.1 {
+            **watch = ScopeWatch::default();
+        }
+        self.0.start_over();
     }
 }
 
@@ -241,16 +293,27 @@ impl Sink for Loader {
     }
 
     fn count(&mut self, known: Known<'_>, ts: i64) {
+        let is_news = !self.is_settled(&known);
+        if let Some(watch) = self.watch.as_mut().filter(|_| is_news) {
+            watch.count(&known);
+        }
         self.take(known, ts);
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
+        let is_news = !self.is_settled(&known);
+        if let Some(watch) = self.watch.as_mut().filter(|_| is_news) {
+            watch.hold(&known);
+        }
         if self.is_wanted(&known) {
             self.holding.push(known, ts);
         }
     }
 
     fn settle(&mut self, held: Held) {
+        if let Some(watch) = &mut self.watch {
+            watch.settle(held == Held::Count);
+        }
         let mut holding = std::mem::take(&mut self.holding);
         // A batch is one step: a moment inside it is the moment before it.
         let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);

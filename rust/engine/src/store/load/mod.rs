@@ -5,6 +5,8 @@
 
 pub(in crate::store) mod unproven;
 
+pub(in crate::store) mod scope_watch;
+
 pub(in crate::store) mod loader;
 
 pub(in crate::store) mod rebuild;

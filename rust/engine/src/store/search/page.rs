@@ -1,12 +1,12 @@
 //! Which records come next, and which did a walk begin with?
 
-use std::sync::RwLock;
+use std::sync::{PoisonError, RwLock};
 
 use super::select::{Scene, select};
-use crate::condition::{Condition, FieldIndexes, QueryPlan};
-use crate::error::Result;
+use crate::condition::{Condition, FieldIndexes, FieldPath, QueryPlan, indexable, sort_key};
+use crate::error::{Error, Result};
 use crate::memory::gathered;
-use crate::state::{Dated, Frozen, Listing, PageEnd, Query};
+use crate::state::{Dated, Frozen, Listing, PageEnd, Query, State};
 use crate::store::{Store, View};
 use crate::text::{CHOICE_ID, Fields};
 
@@ -23,6 +23,17 @@ pub struct Page<'a> {
 /// The slots of a page, where it ends if there are more, and how they were found.
 type PageSlots = (Vec<u32>, Option<PageEnd>, Option<QueryPlan>);
 
+/// A field to order by, if an index of it is declared.
+fn field_of(state: &State, indexes: &RwLock<FieldIndexes>, path: &str) -> Result<FieldPath> {
+    let mut known = indexes.write().unwrap_or_else(PoisonError::into_inner);
+    known.follow(state, &[], true)?;
+    let place = indexable(path).filter(|place| known.declared().contains(&place.to_string()));
+    place.ok_or_else(|| {
+        let words = format!("there is no index of {path:?} to order by; create_index({path:?}) makes one");
+        Error::argument("order_by", words)
+    })
+}
+
 fn slots(
     scene: Scene<'_>,
     indexes: &RwLock<FieldIndexes>,
@@ -38,11 +49,21 @@ fn slots(
                 ..listing.query.clone()
             };
             let (among, plan) = select(scene, indexes, &all, condition)?;
+            let plan = match listing.explains {
+                true => plan.told(state, &all, condition),
+                false => plan,
+            };
             (Some(among), Some(plan))
         }
         None => (None, None),
     };
-    let (slots, end) = state.list(listing, among, &|record| fields.happened(record))?;
+    let (slots, end) = match &listing.field {
+        Some(path) => {
+            let place = field_of(state, indexes, path)?;
+            state.list_by_field(listing, among, &|record| sort_key(&place, record))?
+        }
+        None => state.list(listing, among, &|record| fields.happened(record))?,
+    };
     Ok((slots, end, plan))
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use roaring::RoaringBitmap;
 
 use super::moments::began_at;
-use crate::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan};
+use crate::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan, is_of_all};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::layout::LOG;
@@ -181,12 +181,13 @@ pub(in crate::store) fn plan(
 ) -> Result<QueryPlan> {
     let ways = condition.ways();
     let known = indexes.read().unwrap_or_else(PoisonError::into_inner);
-    if known.are_fresh(state, &ways) {
+    let is_of_all = is_of_all(query);
+    if known.are_fresh(state, &ways, is_of_all) {
         return Ok(QueryPlan::choose(state, query, condition, &known));
     }
     drop(known);
     let mut known = indexes.write().unwrap_or_else(PoisonError::into_inner);
-    known.follow(state, &ways)?;
+    known.follow(state, &ways, is_of_all)?;
     Ok(QueryPlan::choose(state, query, condition, &known))
 }
 

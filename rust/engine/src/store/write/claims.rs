@@ -5,55 +5,85 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::spell::changes;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::act::Act;
+use crate::event::author::Author;
 use crate::event::draft::{Change, Draft};
-use crate::event::faces::face_of;
+use crate::event::faces::{SEARCH, face_of};
 use crate::json::members;
-use crate::scope::{Carried, Scope, Seen, Viewer, carried, replace};
+use crate::scope::{Carried, LEVELS, Scope, Seen, Viewer, carried, replace};
 use crate::state::{State, spelled, unspelled};
 
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';
 const DIGITS: usize = 16;
+/// What the ids of the records begin with that require a name; the names of levels follow.
+const REQUIRE_PREFIX: &str = "search:require:";
 
 /// Whether all changes are their writer's to make.
 ///
 /// # Errors
-/// `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope.
+/// `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope; of several changes which
+/// one it is.
 pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    let is_alone = changes(parts).nth(1).is_none();
+    match refused_claims(state, parts).next() {
+        None => Ok(()),
+        Some((_, fault)) if is_alone => Err(fault),
+        Some((row, fault)) => Err(Error::InBatch {
+            row,
+            fault: Box::new(fault),
+        }),
+    }
+}
+
+/// The changes that are not their writer's to make, each with its place and why.
+pub(in crate::store) fn refused_claims<'a>(
+    state: &'a State,
+    parts: &'a [impl Borrow<Draft>],
+) -> impl Iterator<Item = (usize, Error)> + 'a {
     let mut born: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
-    for (draft, change) in changes(parts) {
-        let (writer, id) = (draft.writer(), draft.id(change));
-        if change.op == Op::Act {
-            check_act(state, writer, id, draft.record(change))?;
-            continue;
-        }
-        let here = carried(draft.record(change));
-        if change.op == Op::Patch && here.is_some() {
-            return Err(moved(id));
-        }
-        match state.seen_by(writer, id) {
-            // What the same batch wrote before is there by then.
-            None if change.op != Op::Upsert && born.contains_key(id) => {}
-            None => check_new(writer, change, id, here)?,
-            Some(Some(Seen::Own)) => {
-                let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
-                if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
-                    return Err(moved(id));
-                }
+    let numbered = changes(parts).enumerate();
+    numbered.filter_map(move |(row, (draft, change))| {
+        check_claim(state, draft, change, &mut born)
+            .err()
+            .map(|fault| (row, fault))
+    })
+}
+
+fn check_claim<'a>(
+    state: &State,
+    draft: &'a Draft,
+    change: &Change,
+    born: &mut HashMap<&'a [u8], Option<&'a [u8]>>,
+) -> Result<()> {
+    let (writer, id) = (draft.writer(), draft.id(change));
+    if change.op == Op::Act {
+        return check_act(state, writer, id, draft.record(change));
+    }
+    let here = carried(draft.record(change));
+    if change.op == Op::Patch && here.is_some() {
+        return Err(moved(id));
+    }
+    match state.seen_by(writer, id) {
+        // What the same batch wrote before is there by then.
+        None if change.op != Op::Upsert && born.contains_key(id) => {}
+        None => check_new(draft.author(), change, id, here)?,
+        Some(Some(Seen::Own)) => {
+            let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
+            if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
+                return Err(moved(id));
             }
-            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
-            Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
-            Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
         }
-        if change.op == Op::Upsert && *born.entry(id).or_insert(here) != here {
-            return Err(moved(id));
-        }
+        Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
+        Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
+        Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+    }
+    if change.op == Op::Upsert && *born.entry(id).or_insert(here) != here {
+        return Err(moved(id));
     }
     Ok(())
 }
@@ -101,6 +131,40 @@ pub(in crate::store) fn check_owned<'a>(
     Ok(())
 }
 
+/// The id of the record that says that a name is required.
+pub(in crate::store) fn requiring(level: &str) -> String {
+    format!("{REQUIRE_PREFIX}{level}")
+}
+
+/// Whether a name is required of who writes.
+pub(in crate::store) fn is_required(state: &State, level: &str) -> bool {
+    let slot = state.slot_of(&requiring(level));
+    slot.and_then(|slot| state.row(slot))
+        .is_some_and(|row| *row.class.status == *b"active")
+}
+
+/// Whether all that a draft says is said of the store, and is nobody's.
+fn is_of_store(draft: &Draft) -> bool {
+    let mut changes = draft.changes().iter();
+    changes.all(|change| face_of(draft.id(change)) == Some(SEARCH))
+}
+
+/// Whether writers give the names that the store requires. Whoever writes for all, or as everyone, says so.
+///
+/// # Errors
+/// `ScopeRequired`.
+pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    for (place, &level) in LEVELS.iter().enumerate() {
+        let lacks = parts
+            .iter()
+            .any(|part| !part.borrow().author().gives(place) && !is_of_store(part.borrow()));
+        if lacks && is_required(state, level) {
+            return Err(Error::ScopeRequired { level });
+        }
+    }
+    Ok(())
+}
+
 /// Whether there is anything to check: where nobody gives names, and nobody did, there is not.
 pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
     let is_plain = |draft: &Draft| draft.writer().is_plain();
@@ -126,7 +190,7 @@ pub(in crate::store) fn keep_scopes(state: &State, draft: &mut Draft) -> Result<
         return Ok(());
     }
     let mut own = Draft::default();
-    own.written_by(draft.writer());
+    own.by(draft.author());
     for change in draft.changes() {
         let mut record = draft.record(change).to_vec();
         if let Some(there) = kept(draft, change) {
@@ -138,9 +202,14 @@ pub(in crate::store) fn keep_scopes(state: &State, draft: &mut Draft) -> Result<
     Ok(())
 }
 
-fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8], here: Option<&[u8]>) -> Result<()> {
-    let Viewer::Named { scope, .. } = &**writer else {
-        return Ok(());
+fn check_new(author: &Author, change: &Change, id: &[u8], here: Option<&[u8]>) -> Result<()> {
+    let Viewer::Named { scope, .. } = &*author.writer else {
+        let scope = here.map_or_else(|| Some(Scope::default()), Scope::read);
+        return match change.op {
+            // What was in a store before comes back with the id that it had there.
+            Op::Upsert if !author.is_import => check_digits(id, scope.as_ref()),
+            _ => Ok(()),
+        };
     };
     if change.op != Op::Upsert {
         // One without names may say so of an id that nobody knows, as ever: it is in the log then.
@@ -150,7 +219,8 @@ fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8], here: Option<&[u8
         };
     }
     // What a face makes of several things carries what they have in common.
-    let is_joined = |here: &[u8]| face_of(id).is_some() && writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
+    let is_joined =
+        |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
     if here.is_some_and(|here| here != scope.spelled() && !is_joined(here)) {
         let (own, given) = (scope.spelled(), here.unwrap_or_default());
         let (own, given) = (String::from_utf8_lossy(&own), String::from_utf8_lossy(given));
@@ -159,9 +229,14 @@ fn check_new(writer: &Arc<Viewer>, change: &Change, id: &[u8], here: Option<&[u8
             format!("must be that of the handle, {own}, got {given}"),
         ));
     }
-    // Ids of this form belong to the scope whose digits they end with, so that nobody can occupy them.
+    check_digits(id, Some(scope))
+}
+
+/// Ids that end with the digits of a scope belong to it, so that nobody can occupy them.
+fn check_digits(id: &[u8], scope: Option<&Scope>) -> Result<()> {
+    let own = scope.map(Scope::digits).unwrap_or_default();
     match marked_digits(id) {
-        Some(digits) if digits != scope.digits().as_bytes() => Err(Error::IdTaken { id: unspelled(id) }),
+        Some(digits) if digits != own.as_bytes() => Err(Error::IdTaken { id: unspelled(id) }),
         _ => Ok(()),
     }
 }

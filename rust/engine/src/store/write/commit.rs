@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::options::{Durability, WriterTerms};
 
-use super::claims::{check_claims, has_claims, keep_scopes};
+use super::claims::{check_claims, check_required, has_claims, keep_scopes};
 use super::spell::{Committed, check_patches};
 use crate::store::ahead::Ahead;
 use crate::store::{Store, Syncing};
@@ -217,6 +217,7 @@ impl Store {
     /// Whether a batch can be written, as far as the records say that it speaks of.
     pub(in crate::store) fn check(&mut self, parts: &[impl Borrow<Draft>]) -> Result<()> {
         self.settle();
+        check_required(&self.state, parts)?;
         if has_claims(&self.state, parts) {
             check_claims(&self.state, parts)?;
         }

@@ -1,4 +1,4 @@
-//! How does a store say by which fields it looks records up?
+//! How does a store say by which fields it looks records up, and which names it requires?
 
 use std::sync::PoisonError;
 
@@ -7,7 +7,10 @@ use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::event::faces::SEARCH;
 use crate::json::Value;
+use crate::scope::LEVELS;
 use crate::store::Store;
+
+use super::claims::{is_required, requiring};
 
 impl Store {
     /// Declares an index of a field, for all who use the store; says whether there was none.
@@ -57,13 +60,45 @@ impl Store {
         })
     }
 
+    /// Says that every write must come with a name of a level, or that it need not; says whether that is new.
+    ///
+    /// # Errors
+    /// `Argument` for what is no level; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn require(&mut self, level: &str, is_wanted: bool, now: i64) -> Result<bool> {
+        if !LEVELS.contains(&level) {
+            let known = LEVELS.join(", ");
+            return Err(Error::must("level", format!("be one of {known}"), format!("{level:?}")));
+        }
+        self.with_lock(now, |store| {
+            store.settle();
+            if is_required(&store.state, level) == is_wanted {
+                return Ok(false);
+            }
+            let (id, mut draft) = (requiring(level), Draft::default());
+            if is_wanted {
+                let record = Value::object([
+                    ("confidence", Value::from(1.0)),
+                    ("data", Value::object([("level", Value::from(level))])),
+                    ("id", Value::from(id)),
+                    ("kind", Value::from("search_require")),
+                ]);
+                draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
+            } else {
+                draft.delete(&id, Some(SEARCH))?;
+            }
+            store.write(&[&draft], now)?;
+            store.sync_if_due(now)?;
+            Ok(true)
+        })
+    }
+
     /// The paths that it declares indexes of, the oldest first.
     ///
     /// # Errors
     /// `OutOfMemory`.
     pub fn declared(&self) -> Result<Vec<String>> {
         let mut known = self.field_indexes.write().unwrap_or_else(PoisonError::into_inner);
-        known.follow(&self.state, &[])?;
+        known.follow(&self.state, &[], true)?;
         Ok(known.declared())
     }
 }

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use crate::blocks::{Misfit, misfit};
-use crate::disk::{Access, DiskFile, read_upto};
+use crate::digest::sha256;
+use crate::disk::{Access, Bytes, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
+use crate::event::author::Author;
 use crate::event::draft::Draft;
 use crate::event::faces::{VECTORS, face_of};
 use crate::json::{self, Value};
 use crate::ordered::in_order;
-use crate::scope::Viewer;
 use crate::state::unspelled;
 
+use super::row_batch::{KEPT_REFUSALS, RefusedRow, RowBatch, row_of};
 use crate::store::{Progress, Store};
 
 /// How much of the source becomes one batch.
@@ -24,43 +26,95 @@ const PIECE_BYTES: u64 = 2 * 1024 * 1024;
 /// How much more is read when a row reaches beyond its piece.
 const REACH_BYTES: usize = 64 * 1024;
 
+/// How many hex digits an id has that nobody gave.
+const ID_DIGITS: usize = 32;
+
+/// Where rows come from.
+#[derive(Clone, Debug)]
+pub enum RowSource<'a> {
+    /// A file.
+    File(&'a Path),
+    /// Text that somebody else has read, whole lines; what came before it counts for what is said of its lines.
+    Text {
+        /// What it is called.
+        name: &'a Path,
+        /// The lines.
+        bytes: Vec<u8>,
+        /// How many lines came before.
+        lines: u64,
+        /// How many of their records were written.
+        kept: u64,
+    },
+}
+
+/// How rows are taken in.
+#[derive(Clone, Copy, Debug)]
+pub struct Intake<'a> {
+    /// Who writes them.
+    pub author: &'a Author,
+    /// Whether they may be records of any face, as an export writes them.
+    pub faces: bool,
+    /// Whether rows that cannot be written are left out; else the first of them ends the load.
+    pub skips: bool,
+    /// What the ids are made from that rows lack: nobody else should have it.
+    pub seed: &'a [u8],
+}
+
 /// What was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ingested {
     /// How many records.
     pub records: u64,
     /// How many bytes were read.
     pub bytes: u64,
+    /// How many lines were read.
+    pub lines: u64,
     /// The seq of the first record; 0 if there is none.
     pub first_seq: u64,
     /// The seq of the last record.
     pub last_seq: u64,
+    /// How many rows were left out.
+    pub skipped: u64,
+    /// The first of them.
+    pub refusals: Vec<RowRefusal>,
 }
 
-/// The rows that begin in one piece of the source.
-#[derive(Default)]
-struct IngestRows {
-    draft: Draft,
-    lines: u64,
-    /// The first row that is not a record: its line within the piece, and why.
-    refused: Option<(u64, Error)>,
+/// A row that cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowRefusal {
+    /// Its line, from 1.
+    pub line: u64,
+    /// The id that stands in it, if one does.
+    pub id: Option<String>,
+    /// The field that is wrong.
+    pub field: String,
+    /// Why.
+    pub reason: String,
 }
 
 impl Store {
-    /// Loads a file of records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
-    /// is not a record everything before its part is kept and nothing of its part is. With `faces` the rows may be
-    /// records of any face, as an export writes them.
+    /// Loads records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
+    /// is not a record everything before its part is kept and nothing of its part is, unless such rows are skipped. Records
+    /// of the faces come in as a whole or not at all: half a face is worth nothing.
     ///
     /// # Errors
-    /// `Invalid` or `TooLarge` names the line, the field and the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
+    /// `InFile` names the line and holds the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn ingest(
         &mut self,
-        path: &Path,
-        (writer, faces): (&Arc<Viewer>, bool),
+        source: RowSource<'_>,
+        intake: Intake<'_>,
         now: &dyn Fn() -> i64,
         progress: Progress<'_>,
     ) -> Result<Ingested> {
-        let file = self.site.disk.open(path, Access::Read).at(path)?;
+        let (path, file, before, kept): (&Path, Arc<dyn DiskFile>, u64, u64) = match source {
+            RowSource::File(path) => (path, self.site.disk.open(path, Access::Read).at(path)?, 0, 0),
+            RowSource::Text {
+                name,
+                bytes,
+                lines,
+                kept,
+            } => (name, Arc::new(Bytes(bytes)), lines, kept),
+        };
         let length = file.length().at(path)?;
         let depth = self.options.recursion_depth;
         let (pieces, threads) = (length.div_ceil(PIECE_BYTES), self.options.threads);
@@ -68,15 +122,27 @@ impl Store {
             bytes: length,
             ..Ingested::default()
         };
-        let work = |index: u64, rows: &mut IngestRows| {
-            rows.draft.written_by(writer);
-            read_rows(&*file, (index * PIECE_BYTES, length), (depth, faces), rows)
+        let work = |index: u64, rows: &mut RowBatch| {
+            rows.draft.by(&Author {
+                is_import: intake.faces,
+                ..intake.author.clone()
+            });
+            read_rows(&*file, (index * PIECE_BYTES, length), depth, intake, rows)
         };
-        if faces {
-            // An export comes back as a whole or not at all: half a face is worth nothing.
+        let in_file = |row: RefusedRow, lines: u64, kept: u64| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            IngestStop::Refused(Error::InFile {
+                file: name.unwrap_or_default(),
+                line: before + lines + row.line + 1,
+                id: row.id,
+                fault: Box::new(row.fault),
+                kept,
+            })
+        };
+        if intake.faces {
             let mut lines = 0;
-            let look = |rows: &mut IngestRows| match rows.refused.take() {
-                Some((line, fault)) => Err(IngestStop::Refused(at_line(path, lines + line + 1, &fault, 0))),
+            let look = |rows: &mut RowBatch| match rows.refused.pop() {
+                Some(row) => Err(in_file(row, lines, kept)),
                 None => {
                     lines += rows.lines;
                     Ok(true)
@@ -84,34 +150,67 @@ impl Store {
             };
             in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
         }
-        let (mut lines, mut done) = (0, 0);
-        let take = |rows: &mut IngestRows| {
-            if let Some((line, fault)) = rows.refused.take() {
-                return Err(IngestStop::Refused(at_line(
-                    path,
-                    lines + line + 1,
-                    &fault,
-                    report.records,
-                )));
+        let mut done = 0;
+        let take = |rows: &mut RowBatch| {
+            let wanted = rows.draft.changes().len();
+            if !intake.skips
+                && let Some(row) = rows.refused.pop()
+            {
+                return Err(in_file(row, report.lines, kept + report.records));
             }
-            lines += rows.lines;
-            if !rows.draft.is_empty() {
-                let committed = self
-                    .keep_scopes(&mut rows.draft)
-                    .and_then(|()| self.commit(&rows.draft, now()));
-                let committed = committed.map_err(IngestStop::Refused)?;
-                if report.records == 0 {
-                    report.first_seq = committed.first_seq;
+            match self.commit_rows(rows, intake.skips, now) {
+                Ok(Some(committed)) => {
+                    if report.records == 0 {
+                        report.first_seq = committed.first_seq;
+                    }
+                    report.records += rows.draft.changes().len() as u64;
+                    report.last_seq = committed.next_seq - 1;
                 }
-                report.records += rows.draft.changes().len() as u64;
-                report.last_seq = committed.next_seq - 1;
+                Ok(None) => {}
+                // One of the rows is not the writer's to write.
+                Err(fault) => {
+                    return Err(match row_of(fault, wanted) {
+                        Ok((row, fault)) => {
+                            let id = unspelled(rows.draft.id(&rows.draft.changes()[row]));
+                            let line = rows.places[row];
+                            let row = RefusedRow {
+                                line,
+                                id: Some(id),
+                                fault,
+                            };
+                            in_file(row, report.lines, kept + report.records)
+                        }
+                        Err(fault) => IngestStop::Refused(fault),
+                    });
+                }
             }
+            report.skipped += rows.skipped;
+            rows.refused.sort_by_key(|row| row.line);
+            for row in rows.refused.drain(..) {
+                if report.refusals.len() < KEPT_REFUSALS {
+                    report.refusals.push(told(row, before + report.lines));
+                }
+            }
+            report.lines += rows.lines;
             done = (done + PIECE_BYTES).min(length);
             progress(done, length);
             Ok(true)
         };
         in_order(pieces, threads, work, take).map_err(|stop| stop.told(path))?;
         Ok(report)
+    }
+}
+
+fn told(row: RefusedRow, before: u64) -> RowRefusal {
+    let (field, reason) = match &row.fault {
+        Error::Invalid { field, .. } | Error::TooLarge { field, .. } => (field.clone(), row.fault.to_string()),
+        other => ("id".to_owned(), other.to_string()),
+    };
+    RowRefusal {
+        line: before + row.line + 1,
+        id: row.id,
+        field,
+        reason,
     }
 }
 
@@ -135,22 +234,6 @@ impl From<io::Error> for IngestStop {
     }
 }
 
-fn at_line(path: &Path, line: u64, fault: &Error, kept: u64) -> Error {
-    let (field, reason) = match fault {
-        Error::Invalid { field, reason } | Error::TooLarge { field, reason } => (field.clone(), reason.clone()),
-        other => ("record".to_owned(), other.to_string()),
-    };
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let reason = format!("{name} line {line}: {reason} ({kept} records before it were kept)");
-    match fault {
-        Error::TooLarge { .. } => Error::too_large(field, reason),
-        _ => Error::invalid(field, reason),
-    }
-}
-
 /// A record of a face comes in as that face would have written it, or not at all.
 fn check_shape(draft: &Draft, of_face: bool) -> Result<()> {
     let written = draft.changes().last().filter(|_| of_face);
@@ -166,11 +249,14 @@ fn check_shape(draft: &Draft, of_face: bool) -> Result<()> {
 fn read_rows(
     file: &dyn DiskFile,
     (start, length): (u64, u64),
-    (depth, faces): (i64, bool),
-    rows: &mut IngestRows,
+    depth: i64,
+    intake: Intake<'_>,
+    rows: &mut RowBatch,
 ) -> io::Result<()> {
     rows.draft.clear();
-    (rows.lines, rows.refused) = (0, None);
+    rows.places.clear();
+    rows.refused.clear();
+    (rows.lines, rows.skipped) = (0, 0);
     let origin = start.saturating_sub(1);
     let end = (start + PIECE_BYTES).min(length);
     let mut bytes = Vec::new();
@@ -195,30 +281,57 @@ fn read_rows(
     }
     while at < inside {
         let end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline);
-        let row = &bytes[at..end];
+        let (row, place) = (&bytes[at..end], origin + at as u64);
         let line = rows.lines;
         rows.lines += 1;
         at = end + 1;
         if row.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let outcome = json::parse(row)
-            .map_err(|fault| Error::invalid("record", format!("not JSON: {fault}")))
-            .and_then(|record| {
-                let id = record.get("id").and_then(Value::as_str).filter(|_| faces);
-                match id.and_then(|id| face_of(id.as_bytes())) {
-                    // It names rows that are not in this file, and would take the place of what names those that are here.
-                    Some(VECTORS) => Ok(()),
-                    face => {
-                        rows.draft.upsert_value(&record, depth, face)?;
-                        check_shape(&rows.draft, face.is_some())
-                    }
-                }
-            });
+        let drafted = rows.draft.changes().len();
+        let (id, outcome) = match json::parse(row) {
+            Ok(record) => draft_row(&mut rows.draft, record, place, depth, intake),
+            Err(fault) => (None, Err(Error::invalid("record", format!("not JSON: {fault}")))),
+        };
         if let Err(fault) = outcome {
-            rows.refused = Some((line, fault));
-            return Ok(());
+            rows.draft.retain(|change| change < drafted);
+            rows.refuse(line, id, fault);
+            if !intake.skips {
+                return Ok(());
+            }
+        } else if rows.draft.changes().len() > drafted {
+            rows.places.push(line);
         }
     }
     Ok(())
+}
+
+/// Puts a row into a draft; also says which id stands in it.
+fn draft_row(
+    draft: &mut Draft,
+    mut record: Value,
+    place: u64,
+    depth: i64,
+    intake: Intake<'_>,
+) -> (Option<String>, Result<()>) {
+    let id = record.get("id").and_then(Value::as_str).map(str::to_owned);
+    let face = id.as_deref().filter(|_| intake.faces);
+    let face = face.and_then(|id| face_of(id.as_bytes()));
+    if face == Some(VECTORS) {
+        // It names rows that are not in this file, and would take the place of what names those that are here.
+        return (id, Ok(()));
+    }
+    if record.as_object().is_some() && record.get("id").is_none() && !intake.faces {
+        record.set("id", Value::Str(made_id(intake.seed, place)));
+    }
+    let outcome = draft
+        .upsert_value(&record, depth, face)
+        .and_then(|()| check_shape(draft, face.is_some()));
+    (id, outcome)
+}
+
+/// The id of a row that names none.
+fn made_id(seed: &[u8], place: u64) -> String {
+    let text = [seed, &place.to_le_bytes()].concat();
+    sha256(&text).text()[..ID_DIGITS].to_owned()
 }

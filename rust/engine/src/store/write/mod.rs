@@ -16,6 +16,8 @@ pub(in crate::store) mod optimistic;
 
 pub(in crate::store) mod attach;
 
+pub(in crate::store) mod row_batch;
+
 pub(in crate::store) mod ingest;
 
 pub(in crate::store) mod declare;

@@ -1,0 +1,45 @@
+"""Who was asked, and was anything ever written for them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from chronomemory.scope import Scope
+
+__all__ = ["Answer", "Asked", "answered"]
+
+_Found = TypeVar("_Found")
+
+
+class Asked(Protocol):
+    """Who is asked: an engine, or a look at the past."""
+
+    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
+        """The names that were given; None for everyone."""
+
+    def is_known(self) -> bool:
+        """Whether there is anything of one's own."""
+
+
+class Answer(list[_Found]):
+    """What was found.
+
+    ``scope`` has the names that were given, None for everyone. ``known`` says whether anything was ever
+    written for them, tombstones too: a misspelled name finds nothing, and is not known.
+    """
+
+    __slots__ = ("known", "scope")
+
+    def __init__(
+        self, found: Iterable[_Found] = (), *, scope: Scope | None = None, known: bool = True
+    ) -> None:
+        super().__init__(found)
+        self.scope = scope
+        self.known = known
+
+
+def answered(asked: Asked, found: Iterable[_Found]) -> Answer[_Found]:
+    """Say of what was found who asked."""
+    names = asked.scope_names()
+    return Answer(found, scope=None if names is None else Scope(*names), known=asked.is_known())
