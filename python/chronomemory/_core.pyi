@@ -18,6 +18,7 @@ from chronomemory.record import ChronoRecord
 
 __all__ = [
     "Door",
+    "Edition",
     "Engine",
     "Told",
     "View",
