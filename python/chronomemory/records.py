@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from chronomemory import ingestion, metrics, pages, reasons, reinstatement, search, selection, vectors, verbs
-from chronomemory._core import Door, Engine
+from chronomemory._core import Engine, Store
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import count, flag, many, string, string_or_none
 from chronomemory.record import ChronoRecord
@@ -16,7 +16,7 @@ from chronomemory.view import StoreView, look_back
 __all__ = ["Records"]
 
 
-class Records(Door):
+class Records(Store):
     """What a store and a handle of a scope have in common: records, their past, search and embeddings."""
 
     @property
