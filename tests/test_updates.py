@@ -45,7 +45,7 @@ def beside(project: Path, verb: Callable[[], Any], meanwhile: Callable[[ChronoSt
             outcome.append(error)
 
     thread = threading.Thread(target=act)
-    with ChronoStore(project, exclusive=True) as other:
+    with ChronoStore(project, exclusive=True, own_engine=True) as other:
         other.record_count()
         thread.start()
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from chronomemory import interrupts as interrupts  # first: what follows takes a moment
-from chronomemory import metrics, query
-from chronomemory._core import __version__
-from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus
-from chronomemory.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
-from chronomemory.deps import DependencyEdge, DepGraph
-from chronomemory.errors import (
-    Busy,
-    CallInProgress,
-    ChronoError,
-    Conflict,
-    EmbeddingMismatch,
-    FormatUnsupported,
-    HistoryUnavailable,
-    IdTaken,
-    InvalidArgument,
-    InvalidRecord,
-    Limit,
-    LogCorrupted,
-    OutOfMemory,
-    OutOfScope,
-    RecordTooLarge,
-    ScopeRequired,
-    StaleCursor,
-    StoreClosed,
-    StoreLocked,
-    StorePoisoned,
-    StoreReadOnly,
-    UnknownRecord,
-    UnknownScope,
-    UnknownSpace,
-    WriteConflict,
-)
-from chronomemory.event import WalEvent
-from chronomemory.health import Counters, Health
-from chronomemory.reasons import Reason, Why
-from chronomemory.record import ChronoRecord
-from chronomemory.reinstatement import ReinstateReport, Rollback
-from chronomemory.rollback import RollbackReport, invalidate
-from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
-from chronomemory.search import Hit
-from chronomemory.store import ChronoStore, open_store
-from chronomemory.types import VerifyReport
-from chronomemory.vectors import Neighbour, Space
+
+if TYPE_CHECKING:
+    from chronomemory import metrics, query
+    from chronomemory._core import __version__
+    from chronomemory.blocks import Memory, MemorySystem
+    from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus
+    from chronomemory.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
+    from chronomemory.deps import DependencyEdge, DepGraph
+    from chronomemory.errors import (
+        Busy,
+        CallInProgress,
+        ChronoError,
+        Conflict,
+        EmbeddingMismatch,
+        FormatUnsupported,
+        HistoryUnavailable,
+        IdTaken,
+        InvalidArgument,
+        InvalidRecord,
+        Limit,
+        LogCorrupted,
+        OutOfMemory,
+        OutOfScope,
+        RecordTooLarge,
+        ScopeRequired,
+        StaleCursor,
+        StoreClosed,
+        StoreLocked,
+        StorePoisoned,
+        StoreReadOnly,
+        UnknownRecord,
+        UnknownScope,
+        UnknownSpace,
+        WriteConflict,
+    )
+    from chronomemory.event import WalEvent
+    from chronomemory.health import Counters, Health
+    from chronomemory.reasons import Reason, Why
+    from chronomemory.record import ChronoRecord
+    from chronomemory.reinstatement import ReinstateReport, Rollback
+    from chronomemory.rollback import RollbackReport, invalidate
+    from chronomemory.scope import Scope
+    from chronomemory.scoped import ScopedStore
+    from chronomemory.search import Hit
+    from chronomemory.store import ChronoStore, open_store
+    from chronomemory.types import VerifyReport
+    from chronomemory.vectors import Neighbour, Space
 
 __all__ = [
     "Busy",
@@ -74,6 +80,8 @@ __all__ = [
     "InvalidRecord",
     "Limit",
     "LogCorrupted",
+    "Memory",
+    "MemorySystem",
     "Neighbour",
     "OutOfMemory",
     "OutOfScope",
@@ -104,3 +112,100 @@ __all__ = [
     "open_store",
     "query",
 ]
+
+#: Where each name lives. A module is imported when the first of its names is asked for: a command that only
+#: says its version, or a program that wants one class, should not wait for the others.
+_HOMES = {
+    "_core": ("__version__",),
+    "blocks": (
+        "Memory",
+        "MemorySystem",
+    ),
+    "bridge": (
+        "EsdbBridge",
+        "EsdbRecord",
+        "EsdbStatus",
+    ),
+    "context_pack": (
+        "ContextPack",
+        "ContextPackCompiler",
+        "ContextPackEntry",
+    ),
+    "deps": (
+        "DepGraph",
+        "DependencyEdge",
+    ),
+    "errors": (
+        "Busy",
+        "CallInProgress",
+        "ChronoError",
+        "Conflict",
+        "EmbeddingMismatch",
+        "FormatUnsupported",
+        "HistoryUnavailable",
+        "IdTaken",
+        "InvalidArgument",
+        "InvalidRecord",
+        "Limit",
+        "LogCorrupted",
+        "OutOfMemory",
+        "OutOfScope",
+        "RecordTooLarge",
+        "ScopeRequired",
+        "StaleCursor",
+        "StoreClosed",
+        "StoreLocked",
+        "StorePoisoned",
+        "StoreReadOnly",
+        "UnknownRecord",
+        "UnknownScope",
+        "UnknownSpace",
+        "WriteConflict",
+    ),
+    "event": ("WalEvent",),
+    "health": (
+        "Counters",
+        "Health",
+    ),
+    "reasons": (
+        "Reason",
+        "Why",
+    ),
+    "record": ("ChronoRecord",),
+    "reinstatement": (
+        "ReinstateReport",
+        "Rollback",
+    ),
+    "rollback": (
+        "RollbackReport",
+        "invalidate",
+    ),
+    "scope": ("Scope",),
+    "scoped": ("ScopedStore",),
+    "search": ("Hit",),
+    "store": (
+        "ChronoStore",
+        "open_store",
+    ),
+    "types": ("VerifyReport",),
+    "vectors": (
+        "Neighbour",
+        "Space",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = frozenset({"metrics", "query"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"chronomemory.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"chronomemory.{_HOME_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,9 +17,9 @@ from typing_extensions import Self, disjoint_base
 from chronomemory.record import ChronoRecord
 
 __all__ = [
-    "Door",
     "Edition",
     "Engine",
+    "Store",
     "Told",
     "View",
     "WalEvent",
@@ -86,7 +86,7 @@ class WalEvent:
     __hash__: None  # type: ignore[assignment]
 
 @disjoint_base
-class Door:
+class Store:
     """What ``ChronoStore`` is made of: it opens and closes the engine that is kept here."""
 
     _engine: Engine | None

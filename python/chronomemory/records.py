@@ -18,7 +18,7 @@ from chronomemory import (
     vectors,
     verbs,
 )
-from chronomemory._core import Door, Engine
+from chronomemory._core import Engine, Store
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import count, flag, many, must, string, string_or_none
@@ -29,7 +29,7 @@ from chronomemory.view import StoreView, look_back
 __all__ = ["Records"]
 
 
-class Records(Door):
+class Records(Store):
     """What a store and a handle of a scope have in common: records, their past, search and embeddings."""
 
     @property

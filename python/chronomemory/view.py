@@ -24,15 +24,20 @@ _CLOCKS_DIFFER_US = 2_000_000
 def look_back(engine: Engine, when: int | datetime) -> StoreView:
     """Look at a store as it was after event ``when``, or at that moment.
 
-    A datetime without a time zone names no moment and is refused.
+    A datetime without a time zone names no moment and is refused, and so is what has not happened yet.
     """
     if isinstance(when, datetime):
         moment = micros("as_of", when)
+        latest, now = engine.latest_us(), time.time_ns() // 1000
+        if moment > max(now + _CLOCKS_DIFFER_US, latest or now):
+            raise must("as_of", "be a moment that has come", when.isoformat())
         warn_of_stamps("as_of", engine, moment)
         return StoreView(engine.as_of(ts_us=moment))
     if not isinstance(when, int) or isinstance(when, bool):
         raise must("as_of", "be a seq or a datetime", when)
-    return StoreView(engine.as_of(seq=count("as_of", min(when, LAST_SEQ))))
+    if count("as_of", min(when, LAST_SEQ)) > engine.wal_seq():
+        raise must("as_of", f"be at most {engine.wal_seq()}, the last event", when)
+    return StoreView(engine.as_of(seq=when))
 
 
 def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int = 4) -> None:

@@ -119,7 +119,7 @@ def holder(books: Path) -> Callable[[ChronoStore, Path], None]:
         store.close()
         with books.open("a", buffering=1) as book:
             while not stop.exists():
-                with ChronoStore(store.project_root, exclusive=True, lock_timeout=60) as own:
+                with ChronoStore(store.project_root, exclusive=True, own_engine=True, lock_timeout=60) as own:
                     time.sleep(HOLD_SECONDS)
                     for deed in ("counted", "reinforced"):
                         DEEDS_BY_NAME[deed](own, HOLDER, number)

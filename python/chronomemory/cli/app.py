@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
 
 from chronomemory._core import __version__
-from chronomemory.cli import blocks, care, evidence, finding, moving, reasons, records
+from chronomemory.cli.loading import LoadedGroup
 from chronomemory.cli.output import clean
-from chronomemory.cli.spaces import spaces
 from chronomemory.interrupts import INTERRUPTED, be_heard
 
 __all__ = ["app", "main"]
@@ -29,8 +27,50 @@ _NOTES = "\n\n".join(
 )
 
 
-class _Root(TyperGroup):
+class _Root(LoadedGroup):
     """The commands; what is wrong with an argument is told without obeying what stands in it."""
+
+    table: ClassVar = {
+        "Beliefs": {
+            "put": "records:put",
+            "get": "records:get",
+            "query": "records:query",
+            "search": "finding:search",
+            "delete": "records:delete",
+            "rollback": "records:rollback",
+            "reinstate": "reasons:reinstate",
+            "spaces": "spaces:spaces",
+        },
+        "Blocks": {
+            "learn": "blocks:learn",
+            "recall": "blocks:recall",
+            "frame": "blocks:frame",
+            "outcome": "blocks:outcome",
+            "dream": "blocks:dream",
+            "curate": "blocks:curate",
+            "blocks": "blocks:blocks",
+        },
+        "Evidence": {
+            "status": "evidence:status",
+            "verify": "evidence:verify",
+            "history": "past:history",
+            "why": "reasons:why",
+            "replay": "past:replay",
+            "accept-head": "evidence:accept_head",
+        },
+        "In and out": {
+            "ingest": "moving:ingest",
+            "import": "moving:import_",
+            "export": "moving:export",
+            "migrate": "moving:migrate",
+        },
+        "Care": {
+            "backup": "care:backup",
+            "restore": "care:restore",
+            "compact": "care:compact",
+            "repair": "care:repair",
+        },
+    }
 
     def make_context(self, *args: Any, **more: Any) -> Any:
         with _cleaned():
@@ -64,52 +104,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "Beliefs": {
-        "put": records.put,
-        "get": records.get,
-        "query": records.query,
-        "search": finding.search,
-        "delete": records.delete,
-        "rollback": records.rollback,
-        "reinstate": reasons.reinstate,
-        "spaces": spaces,
-    },
-    "Blocks": {
-        "learn": blocks.learn,
-        "recall": blocks.recall,
-        "frame": blocks.frame,
-        "outcome": blocks.outcome,
-        "dream": blocks.dream,
-        "curate": blocks.curate,
-    },
-    "Evidence": {
-        "status": evidence.status,
-        "verify": evidence.verify,
-        "history": evidence.history,
-        "why": reasons.why,
-        "replay": evidence.replay,
-        "accept-head": evidence.accept_head,
-    },
-    "In and out": {
-        "ingest": moving.ingest,
-        "import": moving.import_,
-        "export": moving.export,
-        "migrate": moving.migrate,
-    },
-    "Care": {
-        "backup": care.backup,
-        "restore": care.restore,
-        "compact": care.compact,
-        "repair": care.repair,
-    },
-}
-
-for panel, commands in _COMMANDS.items():
-    for name, command in commands.items():
-        app.command(name, rich_help_panel=panel)(command)
-app.add_typer(blocks.blocks, name="blocks", rich_help_panel="Blocks")
 
 
 def _say_version(wanted: bool) -> None:

@@ -16,16 +16,17 @@ from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
 from chronomemory.blocks.page import graph_data, graph_page
 from chronomemory.blocks.recall.explain import bar, shares
 from chronomemory.blocks.recall.frames import load_frame
+from chronomemory.cli.loading import Command, CommandGroup
 from chronomemory.cli.options import HERE, AsJson, Project, WhereJson, share, text, where_of
 from chronomemory.cli.output import Output, clean, counted, spelled
-from chronomemory.cli.session import RefusedError, session
+from chronomemory.cli.session import FINDING, RefusedError, session
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
 
 __all__ = ["blocks", "curate", "dream", "frame", "learn", "outcome", "recall"]
 
-blocks = typer.Typer(help="Look at the blocks themselves.", no_args_is_help=True)
+blocks = typer.Typer(cls=CommandGroup, help="Look at the blocks themselves.", no_args_is_help=True)
 
 Query = Annotated[
     str | None,
@@ -187,11 +188,13 @@ def outcome(
         told = memory.outcome(block_ids, signal, weight)
         if as_json:
             out.document(asdict(told) | {"unknown": list(told.unknown)})
-            return
-        for block_id, confidence in told.confidence.items():
-            out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
-        for block_id in told.unknown:
-            out.warn(f"{block_id} is not an active block")
+        else:
+            for block_id, confidence in told.confidence.items():
+                out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
+            for block_id in told.unknown:
+                out.warn(f"{block_id} is not an active block")
+    if not told.confidence:
+        raise typer.Exit(FINDING)
 
 
 def dream(
@@ -230,7 +233,7 @@ def _tell_curated(out: Output, curated: dict[str, Any]) -> None:
     out.done(f"{counted(archived, 'block')} archived, {counted(pruned, 'weak link')} taken away")
 
 
-@blocks.command("ls")
+@blocks.command("ls", cls=Command)
 def list_blocks(
     status: Annotated[str, typer.Option(help="inbox, active, archived, or all.")] = "active",
     tag: Annotated[str | None, typer.Option(help="Only with a tag like this; % is any text.")] = None,
@@ -257,7 +260,7 @@ def list_blocks(
         out.show(rows if found else "no blocks")
 
 
-@blocks.command("status")
+@blocks.command("status", cls=Command)
 def block_status(project: Project = HERE, as_json: AsJson = False) -> None:
     """Say what there is, how late it is, and what could be done next."""
     with _memory(project, as_json) as (memory, out):
@@ -274,7 +277,7 @@ def block_status(project: Project = HERE, as_json: AsJson = False) -> None:
         out.show(pairs(facts))
 
 
-@blocks.command("graph")
+@blocks.command("graph", cls=Command)
 def draw_graph(
     html: Annotated[
         Path, typer.Option("--html", metavar="FILE", dir_okay=False, help="Where to write the page.")

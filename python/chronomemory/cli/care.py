@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,14 +22,19 @@ def compact(
     drop_history: Annotated[
         bool, typer.Option("--drop-history", help="Forget the old events for good.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Start a short new log that commits to the old one.
 
-    The first line of the new log names the state it starts from, and the old log, by their hashes.
+    The first line of the new log names the state it starts from, and the old log, by their hashes. At a
+    terminal --drop-history asks first: what is dropped cannot be looked at again, by history, why or --as-of.
     """
     with session(project, as_json) as here:
+        if drop_history and not yes and sys.stdin.isatty():
+            here.out.warn("the old events are dropped for good: no history, and nothing to look back at")
+            typer.confirm("Drop them?", abort=True, err=True)
         before = _log_bytes(project)
         with here.out.progress("compacting") as progress:
             events = here.store.compact(keep_history=not drop_history, progress=progress)

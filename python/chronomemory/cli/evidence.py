@@ -1,38 +1,24 @@
-"""Which commands say what happened, and whether it can be trusted?"""
+"""Which commands say whether it can be trusted?"""
 
 from __future__ import annotations
 
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.text import Text
 
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.options import (
-    HERE,
-    MAX_SEQ,
-    AgentName,
-    AsJson,
-    OfEveryone,
-    Project,
-    RecordId,
-    SessionName,
-    UserName,
-)
+from chronomemory.cli.options import HERE, AsJson, Project
 from chronomemory.cli.output import Output, clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, LOST, NotFoundError, Whose, session
-from chronomemory.cli.tables import damage_table, event_table, history_table, kind_table, pairs, table
-from chronomemory.event import WalEvent
+from chronomemory.cli.session import FINDING, LOST, session
+from chronomemory.cli.tables import damage_table, kind_table, pairs, table
 from chronomemory.layout import log_path
 from chronomemory.types import VerifyReport
 
-__all__ = ["accept_head", "history", "replay", "status", "verify"]
-
-#: How many events a table shows unless told; JSON has no such limit.
-_ROWS_SHOWN = 50
+__all__ = ["accept_head", "status", "verify"]
 
 #: What each rung would mean; the verdict itself comes from the report.
 _RUNGS = {
@@ -206,52 +192,3 @@ def _events(report: VerifyReport) -> str:
     if not report.events:
         return "no events"
     return f"{counted(report.events, 'event')}, seq {report.first_seq or 0:,} to {report.last_seq:,}"
-
-
-def history(
-    record_id: RecordId,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """Tell the life of one record; with --json its events."""
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
-        lines = here.door.engine.history(record_id)
-        if not lines and here.door.get(record_id) is None:
-            here.tell_of_nobody()
-            raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
-        if as_json:
-            here.out.lines(lines)
-            return
-        if lines:
-            here.out.show(history_table(_events_of(lines), record_id, here.store.rollbacks(record_id)))
-
-
-def replay(
-    from_seq: Annotated[int, typer.Option(min=0, max=MAX_SEQ, help="Begin here.")] = 0,
-    limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
-    ] = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """List the events of the log; with --json its lines as they are."""
-    with session(project, as_json) as here:
-        lines = here.store.engine.replay(from_seq)
-        if as_json:
-            here.out.lines(lines[:limit])
-        elif not lines:
-            here.out.show("no such events")
-        else:
-            shown = limit or _ROWS_SHOWN
-            here.out.show(event_table(_events_of(lines[:shown])))
-            if len(lines) > shown:
-                here.out.hint(f"and {len(lines) - shown:,} more (--limit, --from-seq)")
-
-
-def _events_of(lines: list[bytes]) -> list[WalEvent]:
-    return [WalEvent.from_json_line(line) for line in lines]

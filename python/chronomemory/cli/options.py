@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +39,10 @@ STDIN = Path("-")
 
 #: A seq is a 64-bit number in the engine.
 MAX_SEQ = 2**63 - 1
+
+
+#: A day, without a time of day.
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def _readable(given: Path | list[Path]) -> Path | list[Path]:
@@ -97,8 +102,13 @@ InputFiles = Annotated[
 ]
 
 
-def moment(spelled: str) -> int | datetime:
-    """Read a seq, or a moment as ISO 8601 writes it; without a time zone it names no moment."""
+def moment(spelled: str, *, ends: bool = True) -> int | datetime:
+    """Read a seq, or a moment as ISO 8601 writes it; without a time zone it names no moment.
+
+    A date alone is that day in UTC, as all tables show it: its end, or its beginning if that is asked for.
+    """
+    if _DATE.fullmatch(spelled):
+        return _day(spelled, ends=ends)
     if spelled.isascii() and spelled.isdigit():
         if int(spelled) > MAX_SEQ:
             raise typer.BadParameter(f"{spelled} is larger than any seq")
@@ -112,6 +122,19 @@ def moment(spelled: str) -> int | datetime:
     if when.utcoffset() is None:
         raise typer.BadParameter(f"{spelled!r} has no time zone: add Z, or an offset such as +02:00")
     return when
+
+
+def _day(spelled: str, *, ends: bool) -> datetime:
+    try:
+        begins = datetime.fromisoformat(spelled).replace(tzinfo=timezone.utc)
+    except ValueError:
+        raise typer.BadParameter(f"{spelled!r} is no day of the calendar") from None
+    if not ends:
+        return begins
+    # Today is not over: as far as it has come.
+    now = datetime.now(timezone.utc)
+    end = begins + timedelta(days=1, microseconds=-1)
+    return now if begins <= now < end else end
 
 
 def share(value: float) -> float:
@@ -141,7 +164,7 @@ def where_of(spelled: str | None) -> dict[str, Any] | None:
 
 def time_of(spelled: str | None, name: str) -> datetime | None:
     """Read a moment; a seq is none."""
-    when = None if spelled is None else moment(spelled)
+    when = None if spelled is None else moment(spelled, ends=name != "--since")
     if isinstance(when, int):
         raise typer.BadParameter(f"{name} takes a moment such as 2026-05-18T12:00:00Z, not a seq")
     return when

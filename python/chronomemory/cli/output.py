@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console, RenderableType
@@ -20,7 +20,10 @@ from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
 from chronomemory._core import canonical_json
-from chronomemory.types import Progress
+
+if TYPE_CHECKING:
+    # To say the version, or to help, needs no store.
+    from chronomemory.types import Progress
 
 __all__ = ["Output", "clean", "counted", "escaped", "size", "spelled"]
 

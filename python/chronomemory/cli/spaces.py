@@ -28,4 +28,6 @@ def spaces(project: Project = HERE, as_json: AsJson = False) -> None:
             counts = (str(space.dim), f"{space.living:,}", f"{space.rows:,}", size(space.bytes))
             shown.add_row(name, clean(space.model), *counts)
         here.out.show(shown)
-        here.out.done("* is asked when no space is named; 'chronomemory verify' checks every row")
+        if any(space.is_default for space in found):
+            here.out.hint("* is asked when no space is named")
+        here.out.hint("'chronomemory verify' checks every row")

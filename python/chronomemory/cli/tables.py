@@ -13,7 +13,6 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
-from chronomemory.blocks.storage.acts import in_words
 from chronomemory.cli.output import clean
 from chronomemory.event import WalEvent
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
@@ -27,9 +26,9 @@ __all__ = [
     "confidence_text",
     "damage_table",
     "event_table",
-    "history_table",
     "kind_table",
     "moment_text",
+    "op_text",
     "pairs",
     "record_card",
     "record_table",
@@ -37,6 +36,7 @@ __all__ = [
     "status_step",
     "status_text",
     "table",
+    "time_text",
 ]
 
 _STATUS_STYLES = {
@@ -47,8 +47,6 @@ _STATUS_STYLES = {
     "tombstone": "dim",
 }
 _OP_STYLES = {"upsert": "green", "migrate": "green", "patch": "cyan", "act": "cyan", "delete": "red"}
-_WHOLE = frozenset({"upsert", "migrate"})
-_SHORT = 24
 _ID_COLUMNS = 26
 _WORD_COLUMNS = 14
 _GAP = 3
@@ -178,41 +176,12 @@ def event_table(events: Iterable[WalEvent]) -> Table:
     for event in events:
         made.add_row(
             clean(event.seq),
-            Text(_time(event.ts), style="dim"),
-            _op(event.op),
+            Text(time_text(event.ts), style="dim"),
+            op_text(event.op),
             Text(clean(event.record_id), style="cyan"),
             Text(clean(event.hash)[:_HASH_SHOWN], style="dim"),
         )
     return made
-
-
-def history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence[Rollback] = ()) -> Table:
-    """Tell the life of one record: what each event changed, and for those of a rollback, why."""
-    reasons: dict[int | None, Text] = {}
-    for told in touched:
-        reasons[told.seq] = _because("by", told.rollback_id, told.reason)
-        if told.reinstated is not None:
-            reasons[told.reinstated_seq] = _because("taken back:", told.rollback_id, told.reinstated)
-    made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
-    before: dict[str, Any] | None = None
-    for event in events:
-        said = event.record or {}
-        when = clean(event.seq), Text(_time(event.ts), style="dim"), _op(event.op)
-        if event.op == "act":
-            # It says what happened to several records; what became of this one is the engine's to tell.
-            made.add_row(*when, clean(in_words(said, record_id)))
-            continue
-        # A patch and a deletion name only what they change; an upsert says everything.
-        now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
-        story = _story(before, now)
-        because = reasons.get(event.seq)
-        made.add_row(*when, story if because is None else Text.assemble(story, "\n", because))
-        before = now
-    return made
-
-
-def _because(how: str, rollback_id: str, reason: str) -> Text:
-    return Text.assemble((f"{how} ", "dim"), (clean(rollback_id), "cyan"), f" “{clean(reason)}”")
 
 
 def damage_table(damage: Iterable[Damage]) -> Table:
@@ -265,57 +234,11 @@ def _json(value: Any) -> Text:
     return JSONHighlighter()(spelled)
 
 
-def _op(op: str) -> Text:
+def op_text(op: str) -> Text:
+    """Colour what an event does."""
     return Text(clean(op), style=_OP_STYLES.get(op, "magenta"))
 
 
-def _time(ts: object) -> str:
+def time_text(ts: object) -> str:
+    """Spell the moment that an event carries, to the second."""
     return clean(ts)[:19].replace("T", " ")
-
-
-def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
-    if before is None:
-        known = [(name, now[name]) for name in ("label", "status", "confidence") if name in now]
-        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known)
-    old, new = _leaves(before), _leaves(now)
-    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    if not changed:
-        return Text("nothing", style="dim")
-    return Text("\n").join(
-        Text.assemble(
-            (f"{clean(name)} ", "dim"), _short(old.get(name)), " → ", (_short(new.get(name)), "bold")
-        )
-        for name in changed
-    )
-
-
-def _merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Apply a merge patch (RFC 7396)."""
-    made = dict(before)
-    for name, value in patch.items():
-        if value is None:
-            made.pop(name, None)
-        elif isinstance(value, dict):
-            inner = made.get(name)
-            made[name] = _merged(inner if isinstance(inner, dict) else {}, value)
-        else:
-            made[name] = value
-    return made
-
-
-def _leaves(value: dict[str, Any], path: str = "") -> dict[str, Any]:
-    """Name every value inside an object by its path."""
-    found: dict[str, Any] = {}
-    for name, inner in value.items():
-        if isinstance(inner, dict):
-            found |= _leaves(inner, f"{path}{name}.")
-        else:
-            found[f"{path}{name}"] = inner
-    return found
-
-
-def _short(value: Any) -> str:
-    if value is None:
-        return "(none)"
-    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

@@ -5,7 +5,7 @@ mod scenario;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronomemory::testing::store::{Needs, Shared, seal_text, search};
-use chronomemory::{Draft, Durability, Search};
+use chronomemory::{Draft, Durability, Options, Search};
 use scenario::{START, fresh_disk, open, record};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.
@@ -18,7 +18,13 @@ fn write(store: &Shared, numbers: std::ops::Range<usize>, word: &str) {
         let record = record(&format!("R{number}"), &format!("{word} number{number}"));
         draft.upsert_value(&record, 0, None).expect("a record");
     }
-    store.commit(&mut draft, &|| START).expect("a commit");
+    let terms = Options {
+        durability: Durability::Off,
+        ..Options::default()
+    };
+    store
+        .commit(&mut draft, terms.writer_terms(), &|| START)
+        .expect("a commit");
 }
 
 fn found(store: &Shared, text: &str) -> Vec<(Vec<u8>, u64)> {

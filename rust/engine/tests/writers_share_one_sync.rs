@@ -36,11 +36,59 @@ fn open(disk: &Around<Slow>) -> Shared {
 }
 
 fn put(store: &Shared, id: &str) -> chronomemory::Result<u64> {
+    put_as(store, id, Durability::Full)
+}
+
+fn put_as(store: &Shared, id: &str, durability: Durability) -> chronomemory::Result<u64> {
     let mut draft = Draft::default();
     draft.upsert_value(&record(id, "kept"), 0, None).expect("a record");
+    let terms = Options {
+        durability,
+        ..Options::default()
+    };
     store
-        .commit(&mut draft, &|| START)
+        .commit(&mut draft, terms.writer_terms(), &|| START)
         .map(|(committed, _)| committed.first_seq)
+}
+
+#[test]
+fn each_writer_has_the_durability_that_it_asked_for() {
+    let disk = slow_disk(Duration::ZERO);
+    let store = open(&disk);
+    put(&store, "first").expect("a write");
+    let syncs = || disk.twist.syncs.load(Ordering::Relaxed);
+    let before = syncs();
+    put_as(&store, "hasty", Durability::Off).expect("a write");
+    assert_eq!(syncs(), before, "who asks for nothing waits for nothing");
+    assert!(store.read_guard().pulse().unsynced_bytes > 0);
+    put(&store, "careful").expect("a write");
+    assert!(syncs() > before);
+    assert_eq!(store.read_guard().pulse().unsynced_bytes, 0);
+}
+
+#[test]
+fn careful_and_hasty_writers_beside_each_other_are_both_told_the_truth() {
+    let disk = slow_disk(Duration::from_millis(1));
+    let store = open(&disk);
+    put(&store, "first").expect("a write");
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (store, disk) = (&store, &disk);
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let careful = thread % 2 == 0;
+                    let mode = if careful { Durability::Full } else { Durability::Off };
+                    let id = format!("T{thread}-{n}");
+                    put_as(store, &id, mode).expect("a write");
+                    if careful && n + 1 == EACH {
+                        let after = disk.inner.after_crash(n as u64);
+                        let found = scenario::open(&after, Durability::Full).expect("open");
+                        assert!(contents(&found).contains_key(&id), "{id} was acknowledged");
+                    }
+                }
+            });
+        }
+    });
 }
 
 #[test]

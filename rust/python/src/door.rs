@@ -10,7 +10,8 @@ use crate::engine::Engine;
 use crate::event::WalEvent;
 
 /// What `ChronoStore` is made of: it opens and closes the engine, and here it is kept.
-#[pyclass(module = "chronomemory._core", subclass, frozen)]
+// Named as its callers know it: a call that is wrong is told with the name.
+#[pyclass(name = "Store", module = "chronomemory._core", subclass, frozen)]
 pub struct Door {
     engine: Mutex<Option<Py<Engine>>>,
 }

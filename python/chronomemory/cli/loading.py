@@ -1,0 +1,72 @@
+"""How is a command loaded only when somebody calls it, and how does its help read?"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+__all__ = ["Command", "CommandGroup", "LoadedGroup"]
+
+#: A number that nobody reaches tells nothing.
+_NO_BOUND = 2**31
+
+
+class _ReadsWell:
+    """Help as a person would write it: no type behind a flag, no braces, no bound of 19 digits."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+            if (getattr(param, "max", None) or 0) > _NO_BOUND:
+                param._get_number_range_help_str = lambda: None
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.translate(_NO_BRACES).replace("[[", "[").replace("]]", "]") for piece in pieces]
+
+
+_NO_BRACES = {ord("{"): None, ord("}"): None}
+
+
+class Command(_ReadsWell, TyperCommand):
+    """A command."""
+
+
+class CommandGroup(_ReadsWell, TyperGroup):
+    """Commands below a name of their own."""
+
+
+class LoadedGroup(CommandGroup):
+    """Commands whose modules are imported when they are called; help imports them all."""
+
+    #: By the panel of the help: the names, each with the module here and what it has there.
+    table: ClassVar[dict[str, dict[str, str]]] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, panel by panel."""
+        return [name for names in self.table.values() for name in names]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or None if there is none of that name."""
+        for panel, names in self.table.items():
+            if cmd_name in names and cmd_name not in self.commands:
+                self.commands[cmd_name] = _loaded(cmd_name, names[cmd_name], panel)
+        return self.commands.get(cmd_name)
+
+
+def _loaded(name: str, place: str, panel: str) -> Any:
+    module, _, attribute = place.partition(":")
+    found = getattr(importlib.import_module(f"chronomemory.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+        alone.command(name, cls=Command)(found)
+        found = alone
+    command: Any = typer.main.get_command(found)
+    command.name, command.rich_help_panel = name, panel
+    return command

@@ -1,0 +1,172 @@
+"""Which commands tell what happened?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from chronomemory.blocks.storage.acts import in_words
+from chronomemory.cli.options import (
+    HERE,
+    MAX_SEQ,
+    AgentName,
+    AsJson,
+    OfEveryone,
+    Project,
+    RecordId,
+    SessionName,
+    UserName,
+)
+from chronomemory.cli.output import clean
+from chronomemory.cli.session import NotFoundError, Whose, session
+from chronomemory.cli.tables import event_table, op_text, table, time_text
+from chronomemory.errors import HistoryUnavailable
+from chronomemory.event import WalEvent
+from chronomemory.reinstatement import Rollback
+
+__all__ = ["history", "replay"]
+
+#: How many events a table shows unless told; JSON has no such limit.
+_ROWS_SHOWN = 50
+#: Events that say everything of a record.
+_WHOLE = frozenset({"upsert", "migrate"})
+_SHORT = 24
+
+
+def history(
+    record_id: RecordId,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Tell the life of one record; with --json its events."""
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+        lines = here.door.engine.history(record_id)
+        if not lines:
+            record = here.door.get(record_id)
+            if record is None:
+                here.tell_of_nobody()
+                raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
+            since = (
+                "" if record.updated_seq is None else f"; event {record.updated_seq:,} was the last of them"
+            )
+            raise HistoryUnavailable(
+                f"the events of {record_id!r} were dropped by a compaction{since}",
+                recovery="get shows the record as it is; a backup from before may have its events.",
+            )
+        if as_json:
+            here.out.lines(lines)
+        else:
+            here.out.show(_history_table(_events_of(lines), record_id, here.door.rollbacks(record_id)))
+
+
+def replay(
+    from_seq: Annotated[int, typer.Option(min=0, max=MAX_SEQ, help="Begin here.")] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
+    ] = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List the events of the log; with --json its lines as they are."""
+    with session(project, as_json) as here:
+        lines = here.store.engine.replay(from_seq)
+        if as_json:
+            here.out.lines(lines[:limit])
+        elif not lines:
+            here.out.show("no such events")
+        else:
+            shown = limit or _ROWS_SHOWN
+            here.out.show(event_table(_events_of(lines[:shown])))
+            if len(lines) > shown:
+                here.out.hint(f"and {len(lines) - shown:,} more (--limit, --from-seq)")
+
+
+def _events_of(lines: list[bytes]) -> list[WalEvent]:
+    return [WalEvent.from_json_line(line) for line in lines]
+
+
+def _history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence[Rollback] = ()) -> Table:
+    """Tell the life of one record: what each event changed, and for those of a rollback, why."""
+    reasons: dict[int | None, Text] = {}
+    for told in touched:
+        reasons[told.seq] = _because("by", told.rollback_id, told.reason)
+        if told.reinstated is not None:
+            reasons[told.reinstated_seq] = _because("taken back:", told.rollback_id, told.reinstated)
+    made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
+    before: dict[str, Any] | None = None
+    for event in events:
+        said = event.record or {}
+        when = clean(event.seq), Text(time_text(event.ts), style="dim"), op_text(event.op)
+        if event.op == "act":
+            # It says what happened to several records; what became of this one is the engine's to tell.
+            made.add_row(*when, clean(in_words(said, record_id)))
+            continue
+        # A patch and a deletion name only what they change; an upsert says everything.
+        now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
+        story = _story(before, now)
+        because = reasons.get(event.seq)
+        made.add_row(*when, story if because is None else Text.assemble(story, "\n", because))
+        before = now
+    return made
+
+
+def _because(how: str, rollback_id: str, reason: str) -> Text:
+    return Text.assemble((f"{how} ", "dim"), (clean(rollback_id), "cyan"), f" “{clean(reason)}”")
+
+
+def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
+    if before is None:
+        known = [(name, now[name]) for name in ("label", "status", "confidence") if name in now]
+        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known)
+    old, new = _leaves(before), _leaves(now)
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if not changed:
+        return Text("nothing", style="dim")
+    return Text("\n").join(
+        Text.assemble(
+            (f"{clean(name)} ", "dim"), _short(old.get(name)), " → ", (_short(new.get(name)), "bold")
+        )
+        for name in changed
+    )
+
+
+def _merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Apply a merge patch (RFC 7396)."""
+    made = dict(before)
+    for name, value in patch.items():
+        if value is None:
+            made.pop(name, None)
+        elif isinstance(value, dict):
+            inner = made.get(name)
+            made[name] = _merged(inner if isinstance(inner, dict) else {}, value)
+        else:
+            made[name] = value
+    return made
+
+
+def _leaves(value: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """Name every value inside an object by its path."""
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            found |= _leaves(inner, f"{path}{name}.")
+        else:
+            found[f"{path}{name}"] = inner
+    return found
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "(none)"
+    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

@@ -1,0 +1,1 @@
+../../../tools/lost_base.py

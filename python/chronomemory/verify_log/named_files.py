@@ -1,0 +1,1 @@
+../../../tools/named_files.py

@@ -1,0 +1,1 @@
+../../../tools/packed_log.py

@@ -1,0 +1,1 @@
+../../../tools/vector_rows.py

@@ -1,0 +1,38 @@
+"""Can whoever has the wheel check a log without the engine?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import chronomemory
+from chronomemory import ChronoStore
+
+TOOLS = Path(__file__).parents[1] / "tools"
+SHIPPED = Path(chronomemory.__file__).parent / "verify_log"
+
+
+def run(place: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, *more, "-m", "chronomemory.verify_log", str(place)]
+    return subprocess.run(call, capture_output=True, check=False, text=True)
+
+
+def test_it_judges_a_log_and_loads_no_engine(store: ChronoStore, tmp_path: Path, log: Path) -> None:
+    store.upsert({"id": "A", "label": "original"})
+    store.upsert({"id": "B"})
+    store.compact()
+    store.upsert({"id": "C"})
+    store.close()
+    good = run(tmp_path, "-X", "importtime")
+    assert good.returncode == 0, good.stderr
+    assert "chain ok" in good.stdout
+    assert "_core" not in good.stderr
+    log.write_bytes(log.read_bytes().replace(b'"C"', b'"D"', 1))
+    assert run(tmp_path).returncode == 1
+
+
+def test_what_is_shipped_is_what_lies_in_tools() -> None:
+    files = sorted(path.name for path in TOOLS.glob("*.py"))
+    assert files == sorted(path.name for path in SHIPPED.glob("[!_]*.py"))
+    assert all((SHIPPED / name).read_bytes() == (TOOLS / name).read_bytes() for name in files)
