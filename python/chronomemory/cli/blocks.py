@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.text import Text
 
 from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
@@ -17,12 +15,34 @@ from chronomemory.blocks.page import graph_data, graph_page
 from chronomemory.blocks.recall.explain import bar, shares
 from chronomemory.blocks.recall.frames import load_frame
 from chronomemory.cli.loading import Command, CommandGroup
-from chronomemory.cli.options import HERE, AsJson, Project, WhereJson, share, text, where_of
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    AsJson,
+    Project,
+    SessionName,
+    UserName,
+    WhereJson,
+    share,
+    text,
+    where_of,
+)
 from chronomemory.cli.output import Output, clean, counted, spelled
-from chronomemory.cli.session import FINDING, RefusedError, session
+from chronomemory.cli.remembering import (
+    Content,
+    Endpoint,
+    Model,
+    Tags,
+    edit,
+    forget,
+    memory_of,
+    remember,
+    show,
+    tell,
+)
+from chronomemory.cli.session import FINDING, Whose
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
-from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
 
 __all__ = ["blocks", "curate", "dream", "frame", "learn", "outcome", "recall"]
 
@@ -35,51 +55,22 @@ Query = Annotated[
 BlockIds = Annotated[list[str], typer.Argument(metavar="ID…", help="The blocks' ids.")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many blocks at most.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")]
-Endpoint = Annotated[
-    str | None,
-    typer.Option("--endpoint", metavar="URL", help="A server for embeddings; without it words are compared."),
-]
-Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model at the endpoint.")]
-
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
 
 
-@contextmanager
-def _memory(
-    project: Path, as_json: bool, endpoint: str | None = None, model: str | None = None
-) -> Iterator[tuple[Memory, Output]]:
-    with session(project, as_json) as here:
-        try:
-            yield Memory(here.store, embedder=_embedder(endpoint, model)), here.out
-        except ValidationError as error:
-            raise RefusedError(f"the frame makes no sense: {error.errors()[0]['msg']}") from None
-
-
-def _embedder(endpoint: str | None, model: str | None) -> Embedder:
-    if (endpoint is None) != (model is None):
-        raise RefusedError("--endpoint and --model belong together", recovery="Give both, or neither.")
-    if endpoint is None or model is None:
-        return LexicalEmbedder()
-    try:
-        return EndpointEmbedder(model, base_url=endpoint)
-    except ValueError as error:
-        raise RefusedError(str(error), recovery="An address begins with http:// or https://.") from None
-
-
 def learn(
-    content: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What there is to know.")],
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given again.")] = None,
+    content: Content,
+    tag: Tags = None,
     category: Annotated[str, typer.Option(help="What kind of thing it is.")] = "knowledge",
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Put something into the inbox; dream makes it part of the memory."""
-    with _memory(project, as_json) as (memory, out):
-        learned = memory.learn(content, tag or [], category, "cli")
-        if as_json:
-            out.document(asdict(learned))
-        else:
-            out.done(f"{learned.status.replace('_', ' ')}: ", (learned.block_id, "bold"))
+    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
+        tell(out, memory.learn(content, tag or [], category, "cli"), as_json)
 
 
 def recall(
@@ -90,11 +81,14 @@ def recall(
     where: WhereJson = None,
     endpoint: Endpoint = None,
     model: Model = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Find the blocks that matter here; nothing is changed by asking."""
-    with _memory(project, as_json, endpoint, model) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
         found = memory.recall(query, top_k=top_k, frame=frame, where=where_of(where))
         with memory.blocks.connect() as conn:
             weights = load_frame(conn, frame).weights
@@ -151,11 +145,14 @@ def frame(
     where: WhereJson = None,
     endpoint: Endpoint = None,
     model: Model = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Render a frame for a prompt, and reinforce the blocks in it."""
-    with _memory(project, as_json, endpoint, model) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
         result = memory.frame(
             name, query, top_k=top_k, token_budget=budget, explain=explain, where=where_of(where)
         )
@@ -180,14 +177,17 @@ def outcome(
     block_ids: BlockIds,
     signal: Annotated[float, typer.Option(callback=share, help="How it went: 0 is bad, 1 is good.")],
     weight: Annotated[float, typer.Option(min=0.001, help="How much that says.")] = 1.0,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Tell blocks how it went: their confidence moves, and those that helped are linked."""
-    with _memory(project, as_json) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
         told = memory.outcome(block_ids, signal, weight)
         if as_json:
-            out.document(asdict(told) | {"unknown": list(told.unknown)})
+            out.document(told.to_dict())
         else:
             for block_id, confidence in told.confidence.items():
                 out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
@@ -198,10 +198,16 @@ def outcome(
 
 
 def dream(
-    endpoint: Endpoint = None, model: Model = None, project: Project = HERE, as_json: AsJson = False
+    endpoint: Endpoint = None,
+    model: Model = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
 ) -> None:
     """Consolidate the inbox, and let go of what has faded."""
-    with _memory(project, as_json, endpoint, model) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
         consolidated, curated = memory.dream()
         if as_json:
             out.document(asdict(consolidated) | {"curated": _curated(asdict(curated))})
@@ -214,9 +220,15 @@ def dream(
         _tell_curated(out, asdict(curated))
 
 
-def curate(project: Project = HERE, as_json: AsJson = False) -> None:
+def curate(
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Archive what has faded, and take weak links away."""
-    with _memory(project, as_json) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
         curated = asdict(memory.curate())
         if as_json:
             out.document(_curated(curated))
@@ -238,11 +250,14 @@ def list_blocks(
     status: Annotated[str, typer.Option(help="inbox, active, archived, or all.")] = "active",
     tag: Annotated[str | None, typer.Option(help="Only with a tag like this; % is any text.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """List blocks."""
-    with _memory(project, as_json) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
         found = memory.ls(status=None if status == "all" else status, tag=tag, limit=limit)
         if as_json:
             out.document({"blocks": found})
@@ -261,9 +276,15 @@ def list_blocks(
 
 
 @blocks.command("status", cls=Command)
-def block_status(project: Project = HERE, as_json: AsJson = False) -> None:
+def block_status(
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Say what there is, how late it is, and what could be done next."""
-    with _memory(project, as_json) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
         told = asdict(memory.status())
         if as_json:
             out.document(told)
@@ -286,11 +307,14 @@ def draw_graph(
         int, typer.Option(min=1, help="At most so many blocks, those with the most links.")
     ] = 2000,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Draw blocks and their links as one page for a browser."""
-    with _memory(project, as_json) as (memory, out):
+    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
         check_target(html, project, force=force)
         with memory.blocks.connect() as conn:
             told = {
@@ -306,3 +330,13 @@ def draw_graph(
             out.done(
                 f"{counted(told['blocks'], 'block')}, {counted(told['edges'], 'link')} drawn in {clean(html)}"
             )
+
+
+_VERBS: dict[str, Callable[..., None]] = {
+    "remember": remember,
+    "edit": edit,
+    "forget": forget,
+    "show": show,
+}
+for _name, _verb in _VERBS.items():
+    blocks.command(_name, cls=Command)(_verb)

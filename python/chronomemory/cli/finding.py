@@ -30,6 +30,7 @@ from chronomemory.cli.options import (
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import Whose, session
 from chronomemory.cli.tables import table
+from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
 
 __all__ = ["search"]
@@ -124,11 +125,17 @@ def _hit_table(hits: Sequence[Hit], width: int) -> Table:
     room = max(width - used, _LEAST_LABEL)
     for hit in hits:
         why = hit.why or {}
-        label = Text(clean(hit.record.label), no_wrap=True)
+        label = Text(clean(_label(hit.record)), no_wrap=True)
         label.truncate(room, overflow="ellipsis")
         bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full)
         made.add_row(f"{hit.score:.3f}", bar, Text(clean(hit.id), style="cyan"), label)
     return made
+
+
+def _label(record: ChronoRecord) -> str:
+    """Return what a record is called, or what it says: a block has no label."""
+    said = record.label or record.data.get("content", "")
+    return " ".join(said.split()) if isinstance(said, str) else ""
 
 
 def _why_table(hit: Hit) -> Table:

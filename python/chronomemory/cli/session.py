@@ -70,10 +70,15 @@ class Whose:
     session: str | None = None
     everyone: bool = False
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The names that were given."""
+        names = {"user": self.user, "agent": self.agent, "session": self.session}
+        return {level: name for level, name in names.items() if name is not None}
+
     def door(self, store: ChronoStore) -> Records:
         """Return the handle for them."""
-        names = {"user": self.user, "agent": self.agent, "session": self.session}
-        given = {level: name for level, name in names.items() if name is not None}
+        given = self.names
         if self.everyone and given:
             raise RefusedError(f"--everyone and --{next(iter(given))} do not go together")
         if self.everyone:
