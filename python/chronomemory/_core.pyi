@@ -314,28 +314,21 @@ class Engine:
         self, space: str, vectors: bytes, dim: int, number: int, least: float
     ) -> list[list[tuple[str, float]]]:
         """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
-    def blocks_tagged(self, pattern: str) -> list[str]:
-        """Ids of inbox and active blocks that have a tag like the pattern."""
-    def block_links(self, ids: list[str]) -> list[tuple[str, str]]:
-        """The links of these blocks, those to archived ones too."""
-    def blocks_forming(self, ids: list[str]) -> list[list[str]]:
-        """For each of these blocks, those that it is becoming linked with."""
-    def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]:
-        """The unresolved contradictions of these blocks."""
+    def blocks_tagged(self, pattern: str) -> list[str]: ...
+    def block_links(self, ids: list[str]) -> list[tuple[str, str]]: ...
+    def blocks_forming(self, ids: list[str]) -> list[list[str]]: ...
+    def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]: ...
     def block_records(
         self, kind: str, status: str | None, limit: int | None, *, own: bool = False
     ) -> list[ChronoRecord]:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
-    def block_count(self, kind: str, status: str, *, own: bool = False) -> int:
-        """How many of them there are."""
+    def block_count(self, kind: str, status: str, *, own: bool = False) -> int: ...
     def block_record(self, record_id: str) -> ChronoRecord | None:
         """A record, unless it has an id of this face and the face would not have written it."""
     def records_at_once(self, ids: list[str]) -> tuple[Edition, list[ChronoRecord | None]]:
         """What is seen now, and these records of it, without what no verb of their face can use."""
-    def edition(self) -> Edition:
-        """What is seen now."""
-    def block_misfits(self) -> list[tuple[str, str, str]]:
-        """What the face would not have written: id, field, reason."""
+    def edition(self) -> Edition: ...
+    def block_misfits(self) -> list[tuple[str, str, str]]: ...
 
 @final
 class Edition:
@@ -367,14 +360,10 @@ class View:
 
     @property
     def seq(self) -> int: ...
-    def scope_digits(self) -> str:
-        """The digits that stand for the scope in ids; nothing for what is shared."""
-    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
-        """Who asks: user, agent and session; None for everyone."""
-    def sees_wider(self) -> bool:
-        """Whether what is wider is seen too."""
-    def is_known(self) -> bool:
-        """Whether there was a record of one's own, tombstones too."""
+    def scope_digits(self) -> str: ...
+    def scope_names(self) -> tuple[str | None, str | None, str | None] | None: ...
+    def sees_wider(self) -> bool: ...
+    def is_known(self) -> bool: ...
     def get(self, record_id: str) -> ChronoRecord | None: ...
     def query(
         self,
@@ -385,8 +374,7 @@ class View:
         limit: int | None = None,
         faces: bool = False,
     ) -> list[ChronoRecord]: ...
-    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
-        """As the engine's."""
+    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]: ...
     def find(
         self,
         index: str,

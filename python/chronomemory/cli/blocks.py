@@ -43,10 +43,13 @@ from chronomemory.cli.remembering import (
 from chronomemory.cli.session import FINDING, Whose
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
+from chronomemory.scoped import ScopedStore
 
 __all__ = ["blocks", "curate", "dream", "frame", "learn", "outcome", "recall"]
 
-blocks = typer.Typer(cls=CommandGroup, help="Look at the blocks themselves.", no_args_is_help=True)
+blocks = typer.Typer(
+    cls=CommandGroup, help="Look at the blocks themselves.", no_args_is_help=True, add_completion=False
+)
 
 Query = Annotated[
     str | None,
@@ -109,6 +112,8 @@ def recall(
 
 def _nothing_found(memory: Memory) -> str:
     """Say why there is no answer, and what can be done about it."""
+    if isinstance(memory.blocks.store, ScopedStore) and not memory.blocks.store.known:
+        return f"nothing was ever written for {memory.blocks.scope}"
     told = memory.status()
     if told.inbox:
         wait = f"{counted(told.inbox, 'block')} wait{'s' if told.inbox == 1 else ''} in the inbox"
@@ -193,6 +198,8 @@ def outcome(
                 out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
             for block_id in told.unknown:
                 out.warn(f"{block_id} is not an active block")
+            for block_id in told.wider:
+                out.warn(f"{block_id} is not yours to change")
     if not told.confidence:
         raise typer.Exit(FINDING)
 

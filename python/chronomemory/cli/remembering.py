@@ -14,7 +14,7 @@ from rich.text import Text
 
 from chronomemory.blocks import Blocks, LearnResult, Memory, sync
 from chronomemory.cli.options import HERE, AgentName, AsJson, Project, SessionName, UserName, text
-from chronomemory.cli.output import Output, clean
+from chronomemory.cli.output import Output, clean, counted
 from chronomemory.cli.session import NotFoundError, RefusedError, Whose, session
 from chronomemory.cli.tables import pairs
 from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
@@ -142,7 +142,7 @@ def show(
             "category": clean(block["category"]),
             "tags": clean(", ".join(tags)) or "none",
             "believed": f"{block['confidence']:.2f}",
-            "used": f"{block['reinforcement_count']:,} times",
+            "used": counted(block["reinforcement_count"], "time"),
             "created": block["created_at"],
         }
         out.show(pairs(facts))

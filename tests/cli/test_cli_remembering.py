@@ -1,0 +1,51 @@
+"""Can a block be remembered, changed, shown and forgotten from a shell, by whose it is?"""
+
+from __future__ import annotations
+
+from cli_answer import Run
+
+
+def test_a_block_lives_and_is_put_away(run: Run) -> None:
+    told = run("blocks", "remember", "Likes green tea", "-t", "pref", "--json").document
+    assert told["status"] == "created"
+    shown = run("blocks", "show", told["block_id"], "--json").document
+    assert (shown["content"], shown["tags"], shown["status"]) == ("Likes green tea", ["pref"], "active")
+    assert "Likes green tea" in run("blocks", "show", f"block:{told['block_id']}").stdout
+    assert "Likes green tea" in run("search", "tea").stdout
+    edited = run("blocks", "edit", told["block_id"], "Likes very green tea", "--json").document
+    assert edited["status"] == "edited"
+    run("dream")
+    assert run("blocks", "forget", edited["block_id"]).code == 0
+    assert run("blocks", "ls", "--json").document == {"blocks": []}
+    assert run("blocks", "show", "nobody").code == 1
+
+
+def test_the_new_takes_the_place_of_the_old(run: Run) -> None:
+    old = run("blocks", "remember", "Lives in Paris", "--json").document["block_id"]
+    run("blocks", "remember", "Lives in Berlin", "--supersedes", old)
+    assert [block["content"] for block in run("blocks", "ls", "--json").document["blocks"]] == [
+        "Lives in Berlin"
+    ]
+
+
+def test_users_have_blocks_of_their_own(run: Run) -> None:
+    ann = run("blocks", "remember", "Likes tea", "--user", "ann", "--json").document["block_id"]
+    bob = run("blocks", "remember", "Likes tea", "--user", "bob", "--json").document["block_id"]
+    assert ann != bob
+    found = run("recall", "tea", "--user", "ann", "--json").document["blocks"]
+    assert [block["id"] for block in found] == [ann]
+    assert found[0]["scope"] == {"user": "ann"}
+    assert run("blocks", "ls", "--json").document == {"blocks": []}
+    for verb in (("show",), ("forget",)):
+        assert run("blocks", *verb, ann, "--user", "bob").code == 1
+    assert run("blocks", "edit", ann, "Hates tea", "--user", "bob").code == 1
+    assert "nothing was ever written for user=anm" in run("recall", "tea", "--user", "anm").stdout
+    assert run("recall", "tea", "--user", "").code == 2
+
+
+def test_who_only_reads_a_block_is_told_so(run: Run) -> None:
+    shared = run("blocks", "remember", "The office opens at nine", "--json").document["block_id"]
+    told = run("outcome", shared, "--signal", "1", "--user", "ann", "--json").document
+    assert told == {"confidence": {}, "unknown": [], "wider": [shared]}
+    assert "not yours to change" in run("outcome", shared, "--signal", "1", "--user", "ann").stderr
+    assert run("blocks", "forget", shared, "--user", "ann").code == 2
