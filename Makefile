@@ -30,7 +30,7 @@ demo: build  ## see the main job on one screen
 
 test: build  ## run all tests: the engine's, then Python's
 	$(CARGO) test --workspace --quiet
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: build  ## format, lint and types
 	$(CARGO) fmt --all --check
