@@ -86,8 +86,11 @@ fn most_touched(named: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::json;
+    use crate::scope::Scope;
 
     fn parsed(text: &str) -> Value {
         json::parse(text.as_bytes()).expect("JSON")
@@ -144,6 +147,55 @@ mod tests {
             let odd = parsed(odd);
             assert_eq!(effects(&odd, &|_| Some(&there[..])), [], "{odd:?}");
             assert_eq!(mentions(&odd), [], "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn an_act_of_a_scope_changes_what_is_its_own_on_its_own_clock() {
+        let block = |scope: &str| {
+            format!(
+                r#"{{"confidence":0.5,"data":{{{scope}"last_reinforced_at":1.0}},"kind":"block","status":"active"}}"#
+            )
+        };
+        let ann = r#""@scope":{"user":"ann"},"#;
+        let records: HashMap<String, String> = HashMap::from([
+            ("block:own".to_owned(), block(ann)),
+            (
+                "block:now".to_owned(),
+                block(r#""@scope":{"session":"s","user":"ann"},"#),
+            ),
+            ("block:bobs".to_owned(), block(r#""@scope":{"user":"bob"},"#)),
+            ("block:shared".to_owned(), block("")),
+            (
+                "config:total_active_hours".to_owned(),
+                r#"{"data":{"value":"90.0"},"kind":"config"}"#.to_owned(),
+            ),
+        ]);
+        let read = |id: &str| records.get(id).map(String::as_bytes);
+        let act = parsed(
+            r#"{"act":"outcome/2","at":"t","ids":["own","shared","bobs","now"],"passed":2.0,"scope":{"user":"ann"},"signal":1.0,"weight":1.0}"#,
+        );
+        let made = effects(&act, &read);
+        let clock = format!(
+            "config:{}:total_active_hours",
+            Scope::new([Some("ann"), None, None]).expect("names").digits()
+        );
+        let ids: Vec<&str> = made.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, [clock.as_str(), "block:own", "block:now", "bedge:now:own"]);
+        let text = |at: usize| {
+            let mut text = Vec::new();
+            json::write_value(&made[at].1, &mut text);
+            String::from_utf8(text).expect("text")
+        };
+        assert!(text(0).contains(r#""data":{"@scope":{"user":"ann"},"value":"2.0"}"#));
+        assert!(text(1).contains(r#""last_reinforced_at":2.0"#));
+        assert!(text(3).contains(r#""data":{"@scope":{"session":"s","user":"ann"},"created_at":"t""#));
+        assert!(text(3).contains(r#""last_active_hours":2.0"#));
+        // Without a scope that is one, nothing happens.
+        for odd in ["{}", "7", r#"{"user":""}"#, r#"{"name":"x"}"#] {
+            let odd = format!(r#"{{"act":"shown/2","at":"t","ids":["own"],"scope":{odd}}}"#);
+            let odd = parsed(&odd);
+            assert_eq!(effects(&odd, &read), [], "{odd:?}");
         }
     }
 
