@@ -148,23 +148,26 @@ def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = 
         if target is None:  # it was erased meanwhile
             return report
         report.direct_change = _change(target, "invalidated", target.confidence)
-        changed = [target]
+        changed, hidden = [target], []
         for dependent_id in _resting_on(engine, record_id):
             dependent = look.get(dependent_id)
             if dependent is None or dependent.status in WITHDRAWN:
                 continue
-            dependent.is_hypothesis = True
             change = _change(dependent, "hypothesis", dependent.confidence / 2)
-            if engine.get(dependent_id) is not None:
-                report.cascaded.append(change)
+            dependent.is_hypothesis = True
+            if engine.get(dependent_id) is None:
+                hidden.append(dependent)
+                continue
+            report.cascaded.append(change)
             changed.append(dependent)
-        name = _free_id(Look(_Holder(engine)), record_id, {record.id for record in changed})
+        name = _free_id(Look(_Holder(engine)), record_id, {record.id for record in [*changed, *hidden]})
         if look.get(name) is not None and engine.get(name) is None:
             raise IdTaken(f'id "{name}": taken in this store', field="id", id=name)
         told = _event_record(report, name)
         if names := Scope(*(engine.scope_names() or ())).to_dict():
             told.data["@scope"] = names
-        look.upsert([*changed, told])
+        # What the report lists stands right before it, in its order: who takes it back counts on that.
+        look.upsert([*hidden, *changed, told])
         return report
 
     return run(_Holder(engine.acting()), work)
