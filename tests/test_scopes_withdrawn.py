@@ -1,4 +1,4 @@
-"""What rests on a withdrawn record in narrower scopes is doubted with it, and all that was told is taken back."""
+"""What rests on a withdrawn record in narrower scopes is doubted with it, and what was told is taken back."""
 
 from __future__ import annotations
 
