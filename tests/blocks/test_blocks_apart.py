@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoStore
+from chronomemory import ChronoStore, Scope
 from chronomemory.blocks import Frame, Memory, ScoringWeights, sync
-from chronomemory.errors import ChronoError
+from chronomemory.errors import ChronoError, OutOfScope
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scopes_seen import Names, seen
@@ -32,13 +32,16 @@ TAGS = ("self/value", "work", "self/constitutional")
 
 actors = st.sampled_from(range(len(SCOPES)))
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+asked = st.sampled_from([None, "tea", "green river"])
 places = st.integers(0, 5)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("learn"), actors, texts, st.sampled_from(TAGS)),
         st.tuples(st.just("remember"), actors, texts, st.sampled_from(TAGS)),
         st.tuples(st.just("remember"), actors, texts, st.sampled_from(TAGS)),
-        st.tuples(st.just("frame"), actors, st.sampled_from(["attention", "self", "mine"]), texts),
+        st.tuples(st.just("frame"), actors, st.sampled_from(["attention", "self", "mine"]), asked),
+        # Kept frames are given out again while others write.
+        st.tuples(st.just("look"), actors),
         st.tuples(st.just("outcome"), actors, places, places, st.sampled_from([0.0, 0.3, 1.0])),
         st.tuples(st.just("connect"), actors, places, places),
         st.tuples(st.just("edit"), actors, places, texts),
@@ -92,10 +95,14 @@ class World:
     def _remember(self, memory: Memory, _: int, text: str, tag: str) -> Any:
         return memory.remember(text, [tag]).to_dict(), memory.last_learned_block_id
 
-    def _frame(self, memory: Memory, _: int, name: str, text: str) -> Any:
+    def _frame(self, memory: Memory, _: int, name: str, text: str | None) -> Any:
         with memory.session():
             first, again = memory.frame(name, text), memory.frame(name, text)
         return shown(first), shown(again), first.cached, again.cached, first.text
+
+    def _look(self, memory: Memory, _: int) -> Any:
+        found = memory.frame("self")
+        return shown(found), found.cached
 
     def _outcome(self, memory: Memory, _: int, one: int, other: int, signal: float) -> Any:
         return memory.outcome(some(memory, one, other), signal).to_dict()
@@ -204,3 +211,77 @@ class TestFrictions:
             assert one.block_id != other.block_id
             assert [block.id for block in bob.recall("tea")] == [other.block_id]
             assert bob.remember("likes GREEN tea").status == "duplicate_rejected"
+
+
+class TestWhatIsSeenAlone:
+    """Each of these would be other if it went by the whole store."""
+
+    def test_a_kept_frame_is_good_until_something_changes_that_is_seen(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path, durability="off") as store:
+            shared, ann, bob = (Memory(store, **names) for names in ({}, {"user": "ann"}, {"user": "bob"}))
+            ann.remember("Be brief", ["self/value"])
+            assert not ann.frame("self").cached
+            bob.remember("Be long", ["self/value"])
+            assert ann.frame("self").cached
+            bob.frame("self")
+            assert ann.frame("self").cached
+            shared.remember("Be kind", ["self/value"])
+            told = ann.frame("self")
+            assert not told.cached
+            assert "Be kind" in told.text
+            assert "Be long" not in told.text
+
+    def test_hours_pass_for_those_who_are_at_work(self, tmp_path: Path) -> None:
+        hours = 0.0
+        with ChronoStore(tmp_path, durability="off") as store:
+            shared = Memory(store)
+            ann = Memory(store, user="ann", seconds=lambda: hours * 3600)
+            bob, later = Memory(store, user="bob"), Memory(store, user="ann", session="s")
+            for memory in (shared, ann, bob):
+                memory.remember("Tea is green")
+            with ann.session():
+                hours = 100.0
+            fresh = {block.scope: block.recency for block in ann.recall("tea")}
+            assert fresh.keys() == {Scope(), Scope(user="ann")}
+            assert fresh[Scope()] == shared.recall("tea")[0].recency == 1.0
+            assert fresh[Scope(user="ann")] < 1.0
+            assert {block.recency for block in bob.recall("tea")} == {1.0}
+            assert (ann.active_hours(), bob.active_hours(), later.active_hours()) == (100.0, 0.0, 100.0)
+
+    def test_what_is_shared_does_not_follow_who_uses_it(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path, durability="off") as store:
+            shared, ann = Memory(store), Memory(store, user="ann")
+            block_id = shared.remember("Tea is green").block_id
+            before = store.get(f"block:{block_id}")
+            for _ in range(3):
+                ann.frame("attention", "tea")
+                assert ann.outcome([block_id], 1.0).wider == (block_id,)
+            assert store.get(f"block:{block_id}") == before
+
+    def test_settings_and_frames_of_ones_own_come_first(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path, durability="off") as store:
+            shared, ann = Memory(store), Memory(store, user="ann")
+            for number in range(8):
+                shared.learn(f"Tea number {number} is green and {number * 13}")
+            shared.consolidate()
+            for memory, value in ((shared, "3"), (ann, "2")):
+                with memory.blocks.begin() as conn:
+                    sync.set_config(conn, "top_k", value)
+            assert (len(shared.recall("tea")), len(ann.recall("tea"))) == (3, 2)
+            now = Memory(store, user="ann", session="s")
+            assert len(now.recall("tea")) == 2
+            with pytest.raises(ValueError, match="digits of a scope"), ann.blocks.begin() as conn:
+                sync.set_config(conn, f"{'0' * 16}:top_k", "2")
+
+    def test_two_shared_blocks_are_not_ones_own_to_join(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path, durability="off") as store:
+            shared, ann = Memory(store), Memory(store, user="ann")
+            one, other = (shared.remember(text).block_id for text in ("Tea is green", "Rain falls in May"))
+            own = ann.remember("Ann walks to work").block_id
+            with pytest.raises(OutOfScope):
+                ann.connect(one, other)
+            assert ann.connect(one, own)
+            assert shared.status().edges == 0
+            assert ann.status().edges == 1
+            shared.connect(one, other)
+            assert ann.status().edges == 2
