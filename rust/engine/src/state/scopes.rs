@@ -194,13 +194,13 @@ impl Directory {
 
     /// Whether there is a record that is somebody's own.
     pub fn knows(&self, viewer: &Viewer) -> bool {
-        let numbers = viewer.choose(&self.numbers);
-        let numbers = numbers.unwrap_or_else(|| self.numbers.values().copied().collect());
-        let is_own = |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own);
-        numbers
-            .iter()
-            .filter(|number| is_own(number))
-            .any(|&number| !self.slots(number).is_empty())
+        let is_known =
+            |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own) && !self.slots(*number).is_empty();
+        match viewer.choose(&self.numbers) {
+            Some(seen) => seen.iter().any(is_known),
+            // Whoever sees all need not gather it: the first will do.
+            None => self.numbers.values().any(is_known),
+        }
     }
 
     /// What somebody sees.
