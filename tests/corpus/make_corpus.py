@@ -16,6 +16,7 @@ import cases_foreign
 import cases_links
 import cases_moments
 import cases_packed
+import cases_replaced
 import cases_spelling
 import cases_synced
 from craft import Case
@@ -27,7 +28,8 @@ def logs() -> list[Case]:
 
 
 def folders() -> list[Case]:
-    return [*cases_base.cases(), *cases_moments.cases(), *cases_foreign.cases(), *cases_packed.cases()]
+    parts = (cases_base, cases_moments, cases_foreign, cases_packed, cases_replaced)
+    return [case for part in parts for case in part.cases()]
 
 
 def files_of_log(case: Case) -> dict[str, bytes]:
