@@ -149,3 +149,18 @@ def test_an_event_that_a_record_quotes_is_no_line(tmp_path: Path) -> None:
     told = repaired(project, log.replace(b'"label":"says"', b'"lab\0\0\0\0says"'))
     assert told["lost"]
     assert labels(project) == {"first": "true", "last": "true"}
+
+
+@pytest.mark.parametrize("lost", [1, 3, 29, 30, 31, 36])
+def test_the_last_line_is_whole_wherever_the_one_before_it_was_cut(tmp_path: Path, lost: int) -> None:
+    """What is left of a line may end where a value begins: what stands there is no quote if it follows."""
+    with ChronoStore(tmp_path) as store:
+        for name in ("first", "torn", "last"):
+            store.upsert({"id": name, "label": "true"})
+    home = tmp_path / ".chronomemory"
+    (home / "synced").unlink()
+    lines = (home / LOG).read_bytes().splitlines(keepends=True)
+    told = repaired(tmp_path, lines[0] + lines[1][: -1 - lost] + lines[2])
+    found = labels(tmp_path)
+    assert (found["first"], found["last"]) == ("true", "true")
+    assert bool(told["lost"]) == ("torn" not in found)

@@ -290,3 +290,26 @@ def test_what_one_copy_holds_comes_back_and_the_rest_is_named(store: ChronoStore
     store.attach("R4", np.full(4, 9.0), space="x", model="m")
     assert held(store) == [1.0, 2.0, 3.0, None, 9.0]
     assert store.verify().valid
+
+
+@pytest.mark.parametrize("start", [0, 7, 3 * STRIDE + 5, (COUNT - 2) * STRIDE + 1])
+@pytest.mark.parametrize("count", [1, 60, STRIDE, 3 * STRIDE + 2])
+@pytest.mark.parametrize("comes", [False, True])
+def test_rows_behind_a_hole_are_found_again(filled: ChronoStore, start: int, count: int, comes: bool) -> None:
+    """Bytes are lost, or slip in: all rows behind have moved, and each is known by its digest."""
+    data = rows_file(filled).read_bytes()
+    end = min(start + count, len(data))
+    rows_file(filled).write_bytes(
+        data[:start] + b"?" * count + data[start:] if comes else data[:start] + data[end:]
+    )
+    torn = set() if comes else set(range(start // STRIDE, (end - 1) // STRIDE + 1))
+    if comes and start % STRIDE:
+        torn = {start // STRIDE}
+    filled.repair()
+    assert filled.verify().valid
+    for row in {0, 1, 2, 3, 4, 700, COUNT - 3, COUNT - 2, COUNT - 1}:
+        found = filled.embedding(f"R{row}")
+        if row in torn:
+            assert found is None
+        else:
+            assert np.asarray(found).tobytes() == data[row * STRIDE : (row + 1) * STRIDE]

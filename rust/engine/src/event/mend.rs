@@ -26,6 +26,11 @@ pub fn mend(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<
     if line.iter().filter(is_strange).nth(1).is_some() {
         return None;
     }
+    // What has its hash, and no other is wanted, is whole: it does not belong here, and nothing was lost of it.
+    let own = Neighbours::default().fit(line);
+    if own.is_some() && neighbours.after.is_none_or(|after| own == Some(after)) {
+        return None;
+    }
     split(line, neighbours)
         .or_else(|| mend_own(line, neighbours, budget).map(ended))
         .or_else(|| spelling::mend(line, neighbours, budget).map(ended))

@@ -82,18 +82,32 @@ pub fn end_of_object(line: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The whole events of a line. A record may quote one: it is believed only if an event behind names it.
+/// The whole events of a line. A record may quote one: it is believed only if an event behind names it, or if it names the
+/// event that the line begins with and stands at its end. No event can quote one that names its own hash.
 fn believed(line: &[u8], behind: Behind) -> Vec<Part> {
     let mut named: Vec<Hex> = behind.next.into_iter().chain(behind.synced).collect();
+    let first = hash_at_beginning(line);
     let mut found = Vec::new();
     for part in whole(line).into_iter().rev() {
-        if !is_inside(&line[..part.bytes.start]) || named.contains(&part.hash) {
+        let is_next = first.is_some() && part.prev == first && line[part.bytes.end..].trim_ascii().is_empty();
+        if !is_inside(&line[..part.bytes.start]) || is_next || named.contains(&part.hash) {
             named.extend(part.prev);
             found.push(part);
         }
     }
     found.reverse();
     found
+}
+
+/// The hash that a line names for its own before anything else.
+fn hash_at_beginning(line: &[u8]) -> Option<Hex> {
+    let key = line.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
+    let colon = key.strip_prefix(b"\"hash\"")?.trim_ascii_start();
+    let value = colon.strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
+    value
+        .get(..64)
+        .filter(|_| value.get(64) == Some(&b'"'))
+        .and_then(Hex::read)
 }
 
 fn is_inside(before: &[u8]) -> bool {
@@ -291,6 +305,23 @@ mod tests {
         let text = [b"{\"hash\":\"?\",\"record\":{\"data\":", &quoted[..], b"}}"].concat();
         assert!(found(&text, None).is_empty());
         assert_eq!(found(&text, Some(hash)), [&quoted[..]]);
+    }
+
+    #[test]
+    fn an_event_is_no_quote_where_it_follows_the_one_that_it_stands_in() {
+        let (first, one) = line(None, "one");
+        let (second, two) = line(Some(&one), "two");
+        // What is left of the first line ends where a value begins.
+        let cut = first.len() - 30;
+        assert!(first[..cut].ends_with(b"\"ts\":"), "{}", first[..cut].escape_ascii());
+        let text = [&first[..cut], &second[..]].concat();
+        assert_eq!(found(&text, None), [&second[..]]);
+        // Behind a quote something is left of what quotes it, and the event that it follows is another one.
+        let text = [&first[..cut], &second[..], b"}"].concat();
+        assert!(found(&text, None).is_empty());
+        let (third, _) = line(Some(&two), "three");
+        let text = [&first[..cut], &third[..]].concat();
+        assert!(found(&text, None).is_empty());
     }
 
     #[test]

@@ -171,8 +171,13 @@ pub(in crate::store) fn mended_sentinel(
     traces: Option<&Traces>,
 ) -> Option<Sentinel> {
     let first = traces.and_then(|traces| traces.synced).map(|synced| synced.first);
+    if Event::read(line, Trust::Nothing).is_ok() {
+        // It is whole, and was another one.
+        return None;
+    }
     // The line behind names it, unless that one is lost too; the hint does, if it speaks of this log.
-    let candidates = [beginning.prev_hash, first, None];
+    let mut candidates = vec![beginning.prev_hash, first, None];
+    candidates.dedup();
     let mut budget = Budget::of(MENDING_BLOCKS);
     candidates.into_iter().find_map(|after| {
         let neighbours = Neighbours {

@@ -2,14 +2,14 @@
 //!
 //! Backups, and what was set aside, hold files of rows too. A row is believed by the digest that the log names, wherever it
 //! lies: first at the same place of a file of the same name, then anywhere among the rows of its space, because a compaction
-//! moves them. As with all that a repair puts in place, it is found out first and done when the log stands that tells of it.
+//! moves them, and then at any place of its own file, because bytes may have been lost before it. As with all that a repair puts in place, it is found out first and done when the log stands that tells of it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::salvage::{Salvage, named};
-use crate::digest::sha256_each;
+use crate::digest::{sha256, sha256_each};
 use crate::disk::{Access, Disk, Mapping};
 use crate::error::{At, Error, Result};
 use crate::event::faces::VECTORS;
@@ -21,12 +21,16 @@ use crate::store::files::proofs::other_folders;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::read::{VectorRecord, read};
-use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row, row_bytes};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row};
 
 use crate::store::vectors::rows::check::open_rows;
 
 /// So many bytes are hashed between two looks whether anything is still missing.
 const PIECE_BYTES: usize = 1024 * 1024;
+/// So much may be hashed in search of one row that has moved, in blocks of 64 bytes.
+const SHIFT_BLOCKS: u64 = 5_000_000;
+/// So many rows are looked for at every place: with a single hole one of the last two has moved as a whole.
+const MOST_PROBES: usize = 4;
 
 /// A row that is not what the log says.
 struct Bad {
@@ -35,8 +39,10 @@ struct Bad {
     digest: [u8; 32],
     /// It is the embedding of its record; else there was a later one, or the record is gone.
     is_living: bool,
-    /// A file that holds its bytes, and as which row.
-    found: Option<(Arc<Mapping>, u32)>,
+    /// A file that holds its bytes, and where.
+    found: Option<(Arc<Mapping>, u64)>,
+    /// It was looked for at every place of its own file.
+    is_sought: bool,
 }
 
 /// What is to be done about damaged rows.
@@ -91,6 +97,7 @@ impl RowPlan {
                     digest: group.digests[at],
                     is_living: index.is_living(row),
                     found: None,
+                    is_sought: false,
                 }
             });
             let bad: Vec<Bad> = bad.collect();
@@ -104,6 +111,7 @@ impl RowPlan {
         for (name, (bound, mut bad)) in spaces {
             bad.sort_unstable_by_key(|bad| bad.row);
             look_elsewhere(&vectors.site, &bound, &mut bad);
+            look_shifted(&vectors.site, &bound, &mut bad);
             let lost = bad.iter().filter(|bad| bad.found.is_none());
             plan.lost.extend(lost.map(|bad| named(&bad.id, &name, bad.is_living)));
             plan.spaces.push((bound, bad));
@@ -125,10 +133,8 @@ impl RowPlan {
                 .iter()
                 .filter_map(|bad| {
                     let (file, at) = bad.found.as_ref()?;
-                    let is_right = is_row(file.bytes(), *at, bound, &bad.digest);
-                    row_bytes(file.bytes(), *at, bound)
-                        .filter(|_| is_right)
-                        .map(|bytes| (bad.row, bytes))
+                    let bytes = bytes_at(file.bytes(), *at, bound)?;
+                    (sha256(bytes).raw() == bad.digest).then_some((bad.row, bytes))
                 })
                 .collect();
             if found.is_empty() {
@@ -174,7 +180,7 @@ fn look_elsewhere(site: &Site, bound: &Bound, bad: &mut [Bad]) {
         };
         for bad in bad.iter_mut().filter(|bad| bad.found.is_none()) {
             if is_row(rows.bytes(), bad.row, bound, &bad.digest) {
-                bad.found = Some((Arc::clone(&rows), bad.row));
+                bad.found = Some((Arc::clone(&rows), u64::from(bad.row) * bound.stride()));
             }
         }
     }
@@ -198,7 +204,7 @@ fn look_elsewhere(site: &Site, bound: &Bound, bad: &mut [Bad]) {
             };
             for (row, digest) in digests(rows.bytes(), bound) {
                 for at in missing.remove(&digest).unwrap_or_default() {
-                    bad[at].found = Some((Arc::clone(&rows), row));
+                    bad[at].found = Some((Arc::clone(&rows), u64::from(row) * bound.stride()));
                 }
                 if missing.is_empty() {
                     break;
@@ -206,6 +212,55 @@ fn look_elsewhere(site: &Site, bound: &Bound, bad: &mut [Bad]) {
             }
         }
     }
+}
+
+/// Finds rows of the space's own file that do not stand where they should: bytes were lost before them, or slipped in. All that
+/// come behind have moved by as many, so that one of them tells where the others are.
+fn look_shifted(site: &Site, bound: &Bound, bad: &mut [Bad]) {
+    let Some(rows) = mapped(&*site.disk, &site.layout.rows(&bound.name, bound.generation)) else {
+        return;
+    };
+    let mut probes = 0;
+    while let Some(last) = bad.iter().rposition(|bad| bad.found.is_none() && !bad.is_sought) {
+        probes += 1;
+        if probes > MOST_PROBES {
+            return;
+        }
+        bad[last].is_sought = true;
+        let Some(shift) = shift_of(rows.bytes(), &bad[last], bound) else {
+            continue;
+        };
+        for bad in bad.iter_mut().filter(|bad| bad.found.is_none()) {
+            let at = (u64::from(bad.row) * bound.stride()).checked_add_signed(shift);
+            let is_it =
+                |at: &u64| bytes_at(rows.bytes(), *at, bound).is_some_and(|row| sha256(row).raw() == bad.digest);
+            bad.found = at.filter(is_it).map(|at| (Arc::clone(&rows), at));
+        }
+    }
+}
+
+/// By how many bytes a row has moved, as far as may be looked: the nearest places first.
+fn shift_of(rows: &[u8], bad: &Bad, bound: &Bound) -> Option<i64> {
+    let place = u64::from(bad.row) * bound.stride();
+    let (mut budget, each) = (SHIFT_BLOCKS, bound.stride() / 64 + 2);
+    let farthest = i64::try_from(rows.len().max(place as usize)).ok()?;
+    for distance in 1..=farthest {
+        for shift in [-distance, distance] {
+            let row = place.checked_add_signed(shift).and_then(|at| bytes_at(rows, at, bound));
+            let Some(row) = row else { continue };
+            budget = budget.checked_sub(each)?;
+            if sha256(row).raw() == bad.digest {
+                return Some(shift);
+            }
+        }
+    }
+    None
+}
+
+/// As many bytes as a row has, from a place on.
+fn bytes_at<'a>(rows: &'a [u8], at: u64, bound: &Bound) -> Option<&'a [u8]> {
+    let (start, stride) = (usize::try_from(at).ok()?, usize::try_from(bound.stride()).ok()?);
+    rows.get(start..start.checked_add(stride)?)
 }
 
 /// A file of rows; what cannot be read holds none.

@@ -1,0 +1,1 @@
+../../../tools/record_scopes.py
