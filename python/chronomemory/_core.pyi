@@ -149,7 +149,7 @@ class Engine:
         """Who asks: user, agent and session; None for everyone."""
     def sees_wider(self) -> bool:
         """Whether what is wider is seen too."""
-    def seen_version(self) -> tuple[int, int, int]:
+    def seen_version(self) -> tuple[int, int]:
         """Tells what is seen now from what was seen before."""
     def scope_digits(self) -> str:
         """The digits that stand for the scope in ids; nothing for what is shared."""

@@ -32,7 +32,7 @@ from chronomemory.face.moments import micros
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.vectors import float_rows
-from chronomemory.view import warn_of_stamps
+from chronomemory.view import view_of, warn_of_stamps
 from chronomemory.where import Where, where_json
 
 __all__ = ["Hit", "Hits", "choose_search_fields", "search"]
@@ -160,9 +160,9 @@ def search(
     for name in ("since", "until"):
         if (moment := wanted[f"{name}_us"]) is not None:
             warn_of_stamps(name, store.engine, moment, stacklevel=3)
-    asked: Engine | EngineView = store.engine if as_of is None else _then(store.engine, as_of)
+    asked: Engine | EngineView = store.engine if as_of is None else view_of(store.engine, as_of)
     explain = flag("explain", explain)
-    version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0, 0)
+    version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0)
     question = _digest(wanted, asked)
     start = 0 if after is None else _position(string("after", after), question, version)
     # One more than is wanted tells whether there is more.
@@ -189,12 +189,12 @@ def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:
     return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
 
 
-def _cursor(question: str, version: tuple[int, int, int], start: int) -> str:
+def _cursor(question: str, version: tuple[int, int], start: int) -> str:
     packed = canonical_json([_PACKING, question, list(version), start])
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
-def _position(cursor: str, question: str, version: tuple[int, int, int]) -> int:
+def _position(cursor: str, question: str, version: tuple[int, int]) -> int:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         packing, asked, seen, start = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -246,13 +246,3 @@ def _paths(field: str, given: Iterable[str]) -> list[str]:
     if "" in paths:
         raise must(field, "not have an empty path", "")
     return paths
-
-
-def _then(engine: Engine, when: int | datetime) -> EngineView:
-    if isinstance(when, datetime):
-        moment = micros("as_of", when)
-        warn_of_stamps("as_of", engine, moment)
-        return engine.as_of(ts_us=moment)
-    if isinstance(when, bool) or not isinstance(when, int):
-        raise must("as_of", "be a seq or a datetime", when)
-    return engine.as_of(seq=count("as_of", min(when, LAST_SEQ)))

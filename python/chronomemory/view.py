@@ -22,7 +22,12 @@ _CLOCKS_DIFFER_US = 2_000_000
 
 
 def look_back(engine: Engine, when: int | datetime) -> StoreView:
-    """Look at a store as it was after event ``when``, or at that moment.
+    """Look at a store as it was after event ``when``, or at that moment, as ``view_of`` does."""
+    return StoreView(view_of(engine, when))
+
+
+def view_of(engine: Engine, when: int | datetime) -> EngineView:
+    """Return the engine's view of a store as it was after event ``when``, or at that moment.
 
     A datetime without a time zone names no moment and is refused, and so is what has not happened yet.
     """
@@ -32,12 +37,12 @@ def look_back(engine: Engine, when: int | datetime) -> StoreView:
         if moment > max(now + _CLOCKS_DIFFER_US, latest or now):
             raise must("as_of", "be a moment that has come", when.isoformat())
         warn_of_stamps("as_of", engine, moment)
-        return StoreView(engine.as_of(ts_us=moment))
+        return engine.as_of(ts_us=moment)
     if not isinstance(when, int) or isinstance(when, bool):
         raise must("as_of", "be a seq or a datetime", when)
     if count("as_of", min(when, LAST_SEQ)) > engine.wal_seq():
         raise must("as_of", f"be at most {engine.wal_seq()}, the last event", when)
-    return StoreView(engine.as_of(seq=when))
+    return engine.as_of(seq=when)
 
 
 def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int = 4) -> None:

@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// Tells what is seen now from what was seen before.
-    fn seen_version(&self, py: Python<'_>) -> PyResult<(u64, i64, u64)> {
+    fn seen_version(&self, py: Python<'_>) -> PyResult<(u64, i64)> {
         self.read(py, |store| Ok(store.seen_version(&self.viewer)))
     }
 

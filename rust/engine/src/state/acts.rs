@@ -47,6 +47,7 @@ impl State {
         for slot in slots {
             self.slots[slot as usize].last_event = mark;
             self.moments.speak(slot, stamp);
+            self.note_speech(slot, stamp);
         }
     }
 }

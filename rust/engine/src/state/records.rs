@@ -192,6 +192,7 @@ impl State {
     fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
         self.note_change(number);
         self.moments.speak(number, stamp);
+        self.note_speech(number, stamp);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self
             .timeline
@@ -336,6 +337,7 @@ impl Taker for State {
             let slot = self.put(self.find(id), id, record, fields, Stamp::UNKNOWN);
             if let Some(moments) = moments {
                 self.moments.set(slot, moments);
+                self.note_speech(slot, moments.updated);
             }
         }
     }
@@ -343,6 +345,7 @@ impl Taker for State {
     fn date(&mut self, id: &[u8], moments: Moments) {
         if let Some(slot) = self.find(id) {
             self.moments.set(slot, moments);
+            self.note_speech(slot, moments.updated);
         }
     }
 

@@ -8,6 +8,7 @@ use std::ops::Bound;
 
 use crate::memory::Refused;
 use crate::scope::{Carried, Scope, Seen, Viewer, carried};
+use crate::snapshot::Stamp;
 
 /// The number of what is shared.
 pub(super) const SHARED: u32 = 0;
@@ -34,6 +35,8 @@ struct Members {
     slots: Vec<u32>,
     /// The number of the last change of one of them.
     changed: usize,
+    /// The last event that spoke of one of them.
+    spoken: Stamp,
 }
 
 impl Members {
@@ -42,6 +45,7 @@ impl Members {
             scope,
             slots: Vec::new(),
             changed: 0,
+            spoken: Stamp::UNKNOWN,
         }
     }
 }
@@ -136,6 +140,24 @@ impl Directory {
     #[inline]
     pub(super) fn touch(&mut self, scope: u32, change: usize) {
         self.members[scope as usize].changed = change;
+    }
+
+    /// Notes that an event spoke of a record that belongs to it.
+    #[inline]
+    pub(super) fn speak(&mut self, scope: u32, stamp: Stamp) {
+        let spoken = &mut self.members[scope as usize].spoken;
+        if stamp.seq() >= spoken.seq() {
+            *spoken = stamp;
+        }
+    }
+
+    /// The last event that spoke of anything that is seen.
+    pub fn last_spoken(&self, sight: &Sight) -> Stamp {
+        let spoken = self
+            .numbers(sight)
+            .into_iter()
+            .map(|scope| self.members[scope as usize].spoken);
+        spoken.max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
     }
 
     /// The number of the last change of what is seen; `None` if everything is.

@@ -8,6 +8,7 @@ use super::records::{NO_CLASS, Slot, State};
 use super::scopes::{Directory, Sight};
 use crate::event::faces::is_of_rows;
 use crate::scope::{Seen, Viewer};
+use crate::snapshot::Stamp;
 
 impl State {
     /// All scopes.
@@ -27,16 +28,32 @@ impl State {
         Edition::of(self.changes.life(), changes.unwrap_or_else(|| self.changes.count()))
     }
 
+    /// Tells what somebody sees from what that one saw before, also in another life of the state: the seq and the moment of the
+    /// last event that spoke of any of it.
+    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
+        let last = self.scopes.last_spoken(&self.sight(viewer));
+        (last.seq().unwrap_or(0), last.micros().unwrap_or(0))
+    }
+
     /// Notes that the record in a slot was changed.
     pub(super) fn note_change(&mut self, slot: u32) {
         self.changes.note(slot, self.slots.len());
-        let Slot { class, scope, .. } = self.slots[slot as usize];
-        if class != NO_CLASS {
-            let class = self.catalog.class_of(class);
-            if !is_of_rows(&class.kind, class.face) {
-                self.scopes.touch(scope, self.changes.count());
-            }
+        if let Some(scope) = self.scope_of_change(slot) {
+            self.scopes.touch(scope, self.changes.count());
         }
+    }
+
+    /// Notes that an event spoke of the record in a slot.
+    pub(super) fn note_speech(&mut self, slot: u32, stamp: Stamp) {
+        if let Some(scope) = self.scope_of_change(slot) {
+            self.scopes.speak(scope, stamp);
+        }
+    }
+
+    fn scope_of_change(&self, slot: u32) -> Option<u32> {
+        let Slot { class, scope, .. } = self.slots[slot as usize];
+        let class = (class != NO_CLASS).then(|| self.catalog.class_of(class))?;
+        (!is_of_rows(&class.kind, class.face)).then_some(scope)
     }
 
     /// The scope of the record in a slot.

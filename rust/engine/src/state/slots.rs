@@ -8,7 +8,6 @@ use super::records::{NO_CLASS, State};
 use super::scopes::Sight;
 use super::spelling::spelled;
 use crate::event::faces::{face_of, is_of_rows};
-use crate::scope::Viewer;
 
 /// Which slots a query asks for, to be asked one by one.
 #[derive(Clone, Debug)]
@@ -128,21 +127,6 @@ impl State {
     pub fn seen_count(&self, sight: &Sight) -> u64 {
         let numbers = self.scopes.numbers(sight);
         numbers.iter().map(|&scope| self.scopes.slots(scope).len() as u64).sum()
-    }
-
-    /// Tells what somebody sees from what that one saw before: the seq and the moment of the last event that spoke of any of it,
-    /// and how many records there are.
-    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64, u64) {
-        let numbers = self.scopes.numbers(&self.sight(viewer));
-        let (mut seq, mut micros, mut count) = (0, 0, 0);
-        for slot in numbers.iter().flat_map(|&scope| self.scopes.slots(scope)) {
-            let updated = self.moments.get(*slot).updated;
-            count += 1;
-            if updated.seq().unwrap_or(0) >= seq {
-                (seq, micros) = (updated.seq().unwrap_or(0), updated.micros().unwrap_or(0));
-            }
-        }
-        (seq, micros, count)
     }
 
     /// A query, ready to be asked of single slots. It is good until the state changes.

@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Tells what somebody sees from what that one saw before.
-    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64, u64) {
+    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
         self.state.seen_version(viewer)
     }
 

@@ -47,6 +47,8 @@ pub struct Look {
     pub checking: Checking,
     /// Whether the archives are read too.
     pub archives: bool,
+    /// Whether this is a log of the past: another took its place, as it should be.
+    pub is_past: bool,
 }
 
 /// Looks at a log and at all that it names.
@@ -108,7 +110,10 @@ pub fn examine(
         beginning: &beginning,
     };
     // The hint knows of the log that is missing, and must not be written over.
-    let mut cut = unfit.was_replaced(known, hint)?;
+    let mut cut = match look.is_past {
+        true => None,
+        false => unfit.was_replaced(known, hint)?,
+    };
     if let Some(reason) = &cut {
         base.damage.push(finding(LOG, DamageKind::LogMissing, reason.as_str()));
     }

@@ -347,6 +347,7 @@ impl CureSearch<'_> {
             threads: self.threads,
             checking: Checking::Full,
             archives: false,
+            is_past: false,
         };
         examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }
