@@ -18,7 +18,10 @@ from typing import Any
 
 from chronomemory import ChronoStore, Memory
 
+from benches.text_search import texts
+
 SIZES = [10_000, 100_000]
+BLOCKS = 10_000
 HANDLES = 1_000
 _ROOT = Path(__file__).parent.parent
 
@@ -89,6 +92,31 @@ def show(count: int, project: Path, when: str) -> None:
         )
 
 
+def blocks(count: int, project: Path) -> None:
+    """Let an agent learn as many sentences, with the lexical embedder, and open them elsewhere."""
+    with Memory(project) as memory:
+        for text in texts(count, 8, 12, seed=3):
+            memory.learn(text)
+        memory.consolidate()
+    on_disk = sizes(project)
+    print(f"{count:,} blocks: {sum(on_disk.values()):,} bytes on disk")
+    print("  ", ", ".join(f"{name} {size / count:.0f}" for name, size in on_disk.items()), "bytes a block")
+    command = [sys.executable, "-m", "benches.footprint", "--recall", str(project)]
+    for _ in range(3):
+        told = json.loads(subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE).stdout)
+        print(
+            f"   first recall after {told['wall']:.2f} s, {told['bytes'] / count:.0f} bytes a block in memory"
+        )
+
+
+def recalled(project: Path) -> dict[str, float]:
+    """Recall in this process, which did nothing before."""
+    before, wall = resident(), perf_counter()
+    with Memory(project) as memory:
+        assert memory.recall("which house is near the school?")
+        return {"wall": perf_counter() - wall, "bytes": resident() - before}
+
+
 def entries(of: str) -> int:
     """How many threads (``task``) or file handles (``fd``) this process has."""
     return len(list(Path("/proc/self", of).iterdir()))
@@ -114,9 +142,14 @@ def main() -> None:
     if sys.argv[1:2] == ["--open"]:
         print(json.dumps(opened(Path(sys.argv[2]))))
         return
+    if sys.argv[1:2] == ["--recall"]:
+        print(json.dumps(recalled(Path(sys.argv[2]))))
+        return
     for count in [int(size) for size in sys.argv[1:]] or SIZES:
         with TemporaryDirectory() as folder:
             measure(count, Path(folder))
+    with TemporaryDirectory() as folder:
+        blocks(BLOCKS, Path(folder))
     with TemporaryDirectory() as folder:
         handles(Path(folder))
 
