@@ -336,6 +336,8 @@ def draw_graph(
         write_target(html, [page], force=force)
         if as_json:
             out.document({"path": spelled(html), **told})
+        elif not told["blocks"]:
+            out.done(f"there are no blocks to draw yet; the page in {clean(html)} says so")
         else:
             out.done(
                 f"{counted(told['blocks'], 'block')}, {counted(told['edges'], 'link')} drawn in {clean(html)}"
