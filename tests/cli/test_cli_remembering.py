@@ -83,3 +83,10 @@ def test_what_was_embedded_by_another_model_is_embedded_anew(run: Run, tmp_path:
     assert run("blocks", "reembed", "--json").document["embedded"] == 1
     assert "0 blocks" in run("blocks", "reembed").stdout
     assert "reembed" not in run("blocks", "status").stdout
+
+
+def test_the_history_of_a_block_begins_with_what_it_says(run: Run) -> None:
+    block = run("learn", "Likes green tea", "--json").document["block_id"]
+    told = run("history", f"block:{block}").stdout
+    assert "content Likes green tea" in told
+    assert "label" not in told
