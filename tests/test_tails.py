@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -251,9 +252,22 @@ def test_whoever_opens_a_log_that_was_cut_is_told_to_repair_it(
 ) -> None:
     cut_at_a_line(tmp_path, home)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another home"))
-    with pytest.warns(RuntimeWarning, match=r"ends before the last known sync.*repair\(\) before"):
+    with pytest.warns(RuntimeWarning, match=r"ends before the last known sync.*repair\(\) before") as told:
         ChronoStore(tmp_path).open().close()
+    assert "until then a write is refused" in str(told[0].message)
     assert any("ends before the last known sync" in note for note in ChronoStore(tmp_path).verify().notes)
+
+
+def test_the_warning_points_at_who_opened_it(tmp_path: Path, home: Path) -> None:
+    cut_at_a_line(tmp_path, home)
+    with pytest.warns(RuntimeWarning) as by_with, ChronoStore(tmp_path):
+        pass
+    with pytest.warns(RuntimeWarning) as by_open:
+        ChronoStore(tmp_path).open().close()
+    with pytest.warns(RuntimeWarning) as by_call, closing(ChronoStore(tmp_path)) as store:
+        store.get("R-0")
+    for told in (by_with, by_open, by_call):
+        assert {warning.filename for warning in told} == {__file__}
 
 
 def test_nothing_is_written_behind_a_log_that_was_cut(tmp_path: Path, home: Path) -> None:

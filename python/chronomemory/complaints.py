@@ -1,7 +1,8 @@
-"""What should a caller be warned of when a store opens?"""
+"""What should a caller be warned of when a store opens, and at which line of theirs?"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 from chronomemory.mounts import network_file_system
 from chronomemory.types import VerifyReport
 
-__all__ = ["complaints"]
+__all__ = ["callers_level", "complaints"]
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
@@ -33,7 +36,7 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
     if findings["cut"] and not any(item.kind == "log-missing" for item in found.damage):
         yield (
             f"{project_root}: {findings['cut']}; run repair() before anything is written: "
-            "the next write goes on without what is missing"
+            "until then a write is refused"
         )
     for short in findings["short_rows"]:
         yield (
@@ -45,3 +48,14 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
             f"{project_root}: {found.remembered_reason}; "
             "if that was meant, accept_head() or 'chronomemory accept-head' says so"
         )
+
+
+def callers_level() -> int:
+    """Return the ``stacklevel`` at which a warning of who calls this points out of the package.
+
+    A store opens by ``with``, by ``open()`` or by the first call that needs it: each is of another depth.
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from chronomemory import migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, verify_path
-from chronomemory.complaints import complaints
+from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
@@ -116,7 +116,7 @@ class ChronoStore(Records):
                 try:
                     for complaint in complaints(self.project_root, lease.findings):
                         tell(complaint)
-                        warnings.warn(complaint, RuntimeWarning, stacklevel=3)
+                        warnings.warn(complaint, RuntimeWarning, stacklevel=callers_level())
                 except BaseException:  # a caller who makes warnings errors gets a closed store
                     lease.release()
                     raise

@@ -26,6 +26,13 @@ def test_many_blocks_are_cut_to_those_with_the_most_links(memory: Memory) -> Non
     assert (len(data["edges"]), data["left_out"]) == (1, 2)
 
 
+def test_the_page_says_what_its_marks_mean(memory: Memory) -> None:
+    with memory.blocks.connect() as conn:
+        page = graph_page(conn)
+    assert '<p id="key">A larger dot is believed more, a dashed red line is a contradiction.</p>' in page
+    assert "There are no blocks to draw yet" in page
+
+
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
 def test_a_browser_draws_it(memory: Memory, tmp_path: Path) -> None:
     ids = [memory.remember(f"<b>Fact</b> {angle}", [f"tag{angle}"]).block_id for angle in range(0, 350, 27)]

@@ -111,6 +111,12 @@ class Outside(HTMLParser):
         self.found += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "action")]
 
 
+def test_a_graph_of_nothing_says_so(run: Run, tmp_path: Path) -> None:
+    told = run("blocks", "graph", "--html", tmp_path / "graph.html")
+    assert told.code == 0
+    assert "no blocks to draw yet" in told.stdout
+
+
 def test_the_graph_is_one_page_that_loads_nothing(run: Run, tmp_path: Path) -> None:
     learn_all(run)
     run("learn", "</script><script>alert(1)</script>")

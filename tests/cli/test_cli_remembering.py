@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from chronomemory import Memory
+from chronomemory.embedders import CallableEmbedder
 from cli_answer import Run
 
 
@@ -49,3 +53,40 @@ def test_who_only_reads_a_block_is_told_so(run: Run) -> None:
     assert told == {"confidence": {}, "unknown": [], "wider": [shared]}
     assert "not yours to change" in run("outcome", shared, "--signal", "1", "--user", "ann").stderr
     assert run("blocks", "forget", shared, "--user", "ann").code == 2
+
+
+def test_the_commands_for_records_say_where_a_block_is_to_be_found(run: Run) -> None:
+    block = run("blocks", "remember", "Likes green tea", "--json").document["block_id"]
+    for verb in ("get", "delete"):
+        told = run(verb, block)
+        assert (told.code, told.stdout) == (1, "")
+        assert f"chronomemory blocks show {block}" in " ".join(told.stderr.split())
+    told = run("delete", f"block:{block}")
+    assert told.code == 2
+    assert f"chronomemory blocks forget {block}" in " ".join(told.stderr.split())
+    assert run("get", f"block:{block}").code == 0
+    assert "blocks show" not in run("get", "NOBODY").stderr
+
+
+def test_recall_explains_with_the_id_and_the_day(run: Run) -> None:
+    block = run("blocks", "remember", "Likes green tea", "--json").document["block_id"]
+    day = run("recall", "tea", "--json").document["blocks"][0]["created_at"][:10]
+    assert f"block {block} of {day}" in run("recall", "tea", "--explain").stdout
+
+
+def test_what_was_embedded_by_another_model_is_embedded_anew(run: Run, tmp_path: Path) -> None:
+    with Memory(
+        tmp_path, embedder=CallableEmbedder("other", lambda texts: [[1.0, 0.5] for _ in texts])
+    ) as memory:
+        memory.remember("Likes green tea")
+    assert "reembed" in run("blocks", "status").stdout
+    assert run("blocks", "reembed", "--json").document["embedded"] == 1
+    assert "0 blocks" in run("blocks", "reembed").stdout
+    assert "reembed" not in run("blocks", "status").stdout
+
+
+def test_the_history_of_a_block_begins_with_what_it_says(run: Run) -> None:
+    block = run("learn", "Likes green tea", "--json").document["block_id"]
+    told = run("history", f"block:{block}").stdout
+    assert "content Likes green tea" in told
+    assert "label" not in told

@@ -36,6 +36,7 @@ from chronomemory.cli.remembering import (
     edit,
     forget,
     memory_of,
+    reembed,
     remember,
     show,
     tell,
@@ -133,6 +134,8 @@ def _explained(place: int, block: ScoredBlock, weights: ScoringWeights) -> Itera
         f"  {clean(' '.join(block.content.split()))}",
         (remark, "dim"),
     )
+    made = "" if block.created_at is None else f" of {block.created_at:%Y-%m-%d}"
+    yield Text(f"   block {block.id}{made}", style="dim")
     for (name, value, weight, added), colour in zip(shares(block, weights), _COLOURS, strict=True):
         yield Text.assemble(
             f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  ", (bar(added), colour)
@@ -333,6 +336,8 @@ def draw_graph(
         write_target(html, [page], force=force)
         if as_json:
             out.document({"path": spelled(html), **told})
+        elif not told["blocks"]:
+            out.done(f"there are no blocks to draw yet; the page in {clean(html)} says so")
         else:
             out.done(
                 f"{counted(told['blocks'], 'block')}, {counted(told['edges'], 'link')} drawn in {clean(html)}"
@@ -344,6 +349,7 @@ _VERBS: dict[str, Callable[..., None]] = {
     "edit": edit,
     "forget": forget,
     "show": show,
+    "reembed": reembed,
 }
 for _name, _verb in _VERBS.items():
     blocks.command(_name, cls=Command)(_verb)

@@ -15,23 +15,38 @@ _NO_BOUND = 2**31
 
 
 class _ReadsWell:
-    """Help as a person would write it: no type behind a flag, no braces, no bound of 19 digits."""
+    """Help as a person would write it: no type behind a flag or an argument, no braces, no bound of 19
+    digits."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False) and param.metavar is None:
                 param.metavar = ""
+            described = getattr(param, "type_descriptor", None)  # of newer typers, which show <list[str]>
+            if param.param_type_name == "argument":
+                param.display_type_rich = _untold
+            elif param.metavar is None and described is not None:
+                param.metavar = _WORDS.get(described.annotation)
             if (getattr(param, "max", None) or 0) > _NO_BOUND:
                 param._get_number_range_help_str = lambda: None
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
-        return [piece.translate(_NO_BRACES).replace("[[", "[").replace("]]", "]") for piece in pieces]
+        return [
+            piece.translate(_NO_BRACES).replace("[[", "[").replace("]]", "]").replace("…...", "…")
+            for piece in pieces
+        ]
 
 
 _NO_BRACES = {ord("{"): None, ord("}"): None}
+#: What stands behind an option that says nothing else, by the type of its value.
+_WORDS: dict[Any, str] = {str: "TEXT", list[str]: "TEXT", int: "N", float: "NUMBER"}
+
+
+def _untold(**_: Any) -> None:
+    """The name of an argument says what it takes; a type behind it says it twice."""
 
 
 class Command(_ReadsWell, TyperCommand):

@@ -126,8 +126,13 @@ def _because(how: str, rollback_id: str, reason: str) -> Text:
 
 def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
     if before is None:
-        known = [(name, now[name]) for name in ("label", "status", "confidence") if name in now]
-        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known)
+        known: dict[str, Any] = {name: now[name] for name in ("label", "status", "confidence") if name in now}
+        data = now.get("data")
+        if not known.get("label") and isinstance(data, dict) and data.get("content"):
+            # A block has no label: what it says is its content.
+            known.pop("label", None)
+            known = {"content": data["content"], **known}
+        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known.items())
     old, new = _leaves(before), _leaves(now)
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if not changed:

@@ -41,6 +41,8 @@ __all__ = ["delete", "get", "put", "query", "rollback"]
 
 #: How many records a table shows unless told; JSON has no such limit.
 _ROWS_SHOWN = 50
+#: What the ids of blocks begin with in the log; blocks ls leaves it out.
+_BLOCK = "block:"
 
 
 def put(
@@ -140,7 +142,7 @@ def get(
             here.tell_of_nobody()
             raise NotFoundError(
                 f"there is no record {record_id!r}" + ("" if as_of is None else f" as of {as_of}"),
-                recovery="List what there is with: chronomemory query --all",
+                recovery=_whereabouts(here, record_id) or "List what there is with: chronomemory query --all",
             )
         if as_json:
             here.out.document(record.to_dict())
@@ -148,6 +150,13 @@ def get(
             # What is known now of a rollback says nothing of how the record was before it.
             touched = here.store.rollbacks(record_id) if as_of is None else ()
             here.out.show(record_card(record, touched))
+
+
+def _whereabouts(here: Session, record_id: str) -> str:
+    """Say how to reach a block whose id was given as blocks ls prints it."""
+    if here.door.get(_BLOCK + record_id) is None:
+        return ""
+    return f"That is a block. See it with: chronomemory blocks show {record_id}"
 
 
 def delete(
@@ -167,7 +176,14 @@ def delete(
         known = here.door.get(record_id)
         if known is None:
             here.tell_of_nobody()
-            raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
+            raise NotFoundError(
+                f"there is no record {record_id!r}", recovery=_whereabouts(here, record_id) or "Check the id."
+            )
+        if record_id.startswith(_BLOCK):
+            raise RefusedError(
+                f"{record_id!r} is a block",
+                recovery=f"Put it away with: chronomemory blocks forget {record_id.removeprefix(_BLOCK)}",
+            )
         seq = None if known.status == "tombstone" else here.door.delete(record_id).seq
         if as_json:
             here.out.document({"id": record_id, "deleted": seq is not None, "seq": seq})

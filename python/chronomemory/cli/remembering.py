@@ -1,4 +1,4 @@
-"""Which commands remember, edit, forget and show a block, and how does any of them reach the memory?"""
+"""Which commands remember, edit, forget, show and embed blocks, and how does any of them reach the memory?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,19 @@ from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
 from chronomemory.face.handle import open_handle
 from chronomemory.scope import Scope
 
-__all__ = ["Content", "Endpoint", "Model", "Tags", "edit", "forget", "memory_of", "remember", "show", "tell"]
+__all__ = [
+    "Content",
+    "Endpoint",
+    "Model",
+    "Tags",
+    "edit",
+    "forget",
+    "memory_of",
+    "reembed",
+    "remember",
+    "show",
+    "tell",
+]
 
 Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What there is to know.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given again.")]
@@ -113,6 +125,24 @@ def forget(
             out.document(asdict(gone))
         else:
             out.done("forgotten: ", (gone.block_id, "bold"))
+
+
+def reembed(
+    endpoint: Endpoint = None,
+    model: Model = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Embed the active blocks that have no embedding of this model, so that meaning finds them too."""
+    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
+        told = memory.reembed()
+        if as_json:
+            out.document(told.to_dict())
+        else:
+            out.done(told.summary)
 
 
 def show(
