@@ -26,12 +26,14 @@ from chronomemory.episodes.models import (
 )
 from chronomemory.episodes.protocols import FactStore, MemoryStore
 from chronomemory.episodes.runner import ConsolidationRunner, RuleRun, RunReport
+from chronomemory.episodes.session import ChronoSession
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore, open_memory_store
 
 __all__ = [
     "AddDelta",
     "ChronoFactStore",
     "ChronoMemoryStore",
+    "ChronoSession",
     "ConsolidationRule",
     "ConsolidationRuleError",
     "ConsolidationRunner",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.episodes.ids import plain_id
@@ -15,6 +15,8 @@ from chronomemory.episodes.storage.episodes import is_episode
 from chronomemory.record import ChronoRecord
 
 __all__ = ["Sorted", "sort"]
+
+_Delta = TypeVar("_Delta", AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
 
 #: User, agent, subject and predicate of a fact.
 _Key: TypeAlias = tuple[str, str, object, object]
@@ -34,46 +36,69 @@ class Sorted:
 def sort(records: Iterable[ChronoRecord], rule_id: str, promotion_ts: datetime) -> Sorted:
     """Make a delta of each episode, by the first row of the table that fits."""
     told, seen = Sorted(), _Seen()
+    # What all deltas of a pass have in common is checked once; the rest is right by the way it is made.
+    check_provenance(
+        NoopDelta(
+            kind="noop",
+            source_episode_ids=["any"],
+            promotion_ts=promotion_ts,
+            rule_id=rule_id,
+            confidence=1.0,
+        )
+    )
+    delta: MemoryDelta
     for record in records:
         if not is_episode(record):
             continue
         data = record.data
         names, metadata, episode_id = data["@scope"], data["metadata"], plain_id(record.id)
-        provenance: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "source_episode_ids": [episode_id],
             "promotion_ts": promotion_ts,
             "rule_id": rule_id,
             "confidence": _confidence(metadata),
         }
         intent = metadata.get("intent")
-        replaces = _replaces(metadata) if intent in ("update", "delete") else []
-        if intent in ("update", "delete") and not replaces:
-            told.bad.append(episode_id)
-            continue
-        key = _key(names, metadata)
-        delta: MemoryDelta
-        # Made without validation: each field is what it must be, and there may be a million of them.
         if intent == "noop":
-            delta = NoopDelta.model_construct(kind="noop", **provenance)
-        elif intent == "delete":
-            delta = DeleteDelta.model_construct(kind="delete", replaces=replaces, **provenance)
-            seen.clear(key, replaces)
+            delta = _made(NoopDelta, "noop", fields)
         else:
-            payload = _payload(episode_id, data, names, metadata)
-            if intent != "update":
+            key = _key(names, metadata)
+            if intent in ("update", "delete"):
+                replaces = _replaces(metadata)
+                if not replaces:
+                    told.bad.append(episode_id)
+                    continue
+            else:
                 replaces = seen.before(key)
             if replaces:
-                delta = UpdateDelta.model_construct(
-                    kind="update", replaces=replaces, fact_payload=payload, **provenance
-                )
-                seen.clear(None, replaces)
+                fields["replaces"] = replaces
+                seen.clear(key if intent == "delete" else None, replaces)
+            if intent == "delete":
+                delta = _made(DeleteDelta, "delete", fields)
             else:
-                delta = AddDelta.model_construct(kind="add", fact_payload=payload, **provenance)
-            seen.note(key, episode_id)
-        check_provenance(delta)
+                fields["fact_payload"] = _payload(episode_id, data, names, metadata)
+                delta = _made(UpdateDelta, "update", fields) if replaces else _made(AddDelta, "add", fields)
+                seen.note(key, episode_id)
         told.deltas.append(delta)
         told.users.append(names["user"])
     return told
+
+
+def _made(model: type[_Delta], kind: str, fields: dict[str, Any]) -> _Delta:
+    """Return a delta of fields that are what they must be.
+
+    Validation would take longer than all else, and ``model_construct`` not much less: there may be a million.
+    """
+    fields["kind"] = kind
+    made = model.__new__(model)
+    _set(made, "__dict__", fields)
+    _set(made, "__pydantic_fields_set__", set(fields))
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
+
+
+_set = object.__setattr__
 
 
 class _Seen:

@@ -22,6 +22,8 @@ __all__ = [
 class StoreError(ChronoError):
     """The root of these: ``message``, ``context`` with the details by name, ``recovery``."""
 
+    usual_recovery = "Look at context for what it is about, correct it and call again."
+
     def __init__(
         self, message: str = "", *, context: dict[str, Any] | None = None, recovery: str = ""
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -89,21 +89,31 @@ class Episodes:
 
     def put(self, episode: Episode, *, user: str, session: str, agent: str) -> None:
         """Keep an episode; one with its id in the same scope is replaced, one of another scope is not."""
+        self.put_many([episode], user=user, session=session, agent=agent)
+
+    def put_many(self, episodes: Sequence[Episode], *, user: str, session: str, agent: str) -> None:
+        """Keep several episodes of one scope, all of them or none."""
         scope = _whole("put", user=user, session=session, agent=agent)
-        said = Scope(user=episode.user, agent=episode.agent, session=episode.session)
-        if said != scope:
-            raise MemoryScopeError(
-                scope=str(scope), operation="put", violation=f"the episode says that it is of {said}"
-            )
-        record = record_of(episode, scope)
+        records = []
+        for episode in episodes:
+            said = Scope(user=episode.user, agent=episode.agent, session=episode.session)
+            if said != scope:
+                raise MemoryScopeError(
+                    scope=str(scope), operation="put", violation=f"the episode says that it is of {said}"
+                )
+            records.append(record_of(episode, scope))
         try:
-            self._engine.upsert(record, FACE)
+            if len(records) == 1:
+                self._engine.upsert(records[0], FACE)
+            elif records:
+                self._engine.upsert_many(records, FACE)
         except InvalidRecord as error:
             # The engine knows whose an id is; what is said of it must not tell.
             if error.path != "data.@scope":
                 raise
+            taken_id = episodes[error.row or 0].id
             raise MemoryScopeError(
-                scope=str(scope), operation="put", violation=f"the id {episode.id!r} is taken in this store"
+                scope=str(scope), operation="put", violation=f"the id {taken_id!r} is taken in this store"
             ) from None
 
     def recent(

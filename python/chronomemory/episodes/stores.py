@@ -57,6 +57,7 @@ class ChronoMemoryStore(Awaited[Episodes]):
     health = awaited_verb(Episodes.health)
     migrate = awaited_verb(Episodes.migrate)
     put = awaited_verb(Episodes.put)
+    put_many = awaited_verb(Episodes.put_many)
     recent = awaited_verb(Episodes.recent)
     forget = awaited_verb(Episodes.forget)
     consolidate = awaited_verb(Episodes.consolidate)

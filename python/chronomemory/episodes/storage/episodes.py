@@ -18,6 +18,7 @@ from chronomemory.scope import Scope
 __all__ = ["episode_of", "is_episode", "record_of", "utc_text"]
 
 _TITLE_LETTERS = 80
+_PREFIX = episode_key("")
 
 
 def utc_text(moment: datetime) -> str:
@@ -70,11 +71,13 @@ def is_episode(record: ChronoRecord) -> bool:
     data = record.data
     names = data.get("@scope")
     return (
-        record.id.startswith(f"{EPISODE}:")
+        record.id.startswith(_PREFIX)
         and isinstance(names, dict)
         and len(names) == 3
         and isinstance(data.get("metadata"), dict)
-        and all(isinstance(data.get(name), str) for name in ("content", "source_node", "time", "timestamp"))
+        and isinstance(data.get("content"), str)
+        and isinstance(data.get("source_node"), str)
+        and isinstance(data.get("timestamp"), str)
     )
 
 
