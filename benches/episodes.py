@@ -1,6 +1,6 @@
-"""How fast are episodes put, found and consolidated, and facts applied? `python -m benches.episodes [EPISODES USERS]`.
+"""How fast are episodes put, found and consolidated, and facts applied?
 
-Each figure is of an answer that is checked.
+`python -m benches.episodes [EPISODES USERS]`. Each figure is of an answer that is checked.
 """
 
 from __future__ import annotations

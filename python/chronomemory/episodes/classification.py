@@ -92,13 +92,20 @@ def _made(model: type[_Delta], kind: str, fields: dict[str, Any]) -> _Delta:
     fields["kind"] = kind
     made = model.__new__(model)
     _set(made, "__dict__", fields)
-    _set(made, "__pydantic_fields_set__", set(fields))
+    # One for all of a kind: every field is in it, so nobody has anything to add.
+    _set(made, "__pydantic_fields_set__", _FIELDS[kind])
     _set(made, "__pydantic_extra__", None)
     _set(made, "__pydantic_private__", None)
     return made
 
 
 _set = object.__setattr__
+_FIELDS = {
+    "add": set(AddDelta.model_fields),
+    "update": set(UpdateDelta.model_fields),
+    "delete": set(DeleteDelta.model_fields),
+    "noop": set(NoopDelta.model_fields),
+}
 
 
 class _Seen:
