@@ -12,6 +12,9 @@ from chronomemory.blocks.life import bridges, documents, negation
 from chronomemory.blocks.recall import explain, frames
 from chronomemory.blocks.storage import secrets, tags
 from chronomemory.embedders import calling, lexical
+from chronomemory.episodes import crons, filters, names, rails, session, stores
+from chronomemory.episodes import ids as episode_ids
+from chronomemory.episodes.storage import episodes as stored_episodes
 from chronomemory.face import arguments, awaited, moments, results, spaces
 
 FACE = [arguments, awaited, moments, results, spaces]
@@ -29,10 +32,13 @@ BLOCKS = [
     secrets,
     tags,
 ]
+EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes, stores]
 
 
 @pytest.mark.parametrize(
-    "module", [record, deps, store, *FACE, *BLOCKS, calling, lexical], ids=lambda module: module.__name__
+    "module",
+    [record, deps, store, *FACE, *BLOCKS, *EPISODES, calling, lexical],
+    ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:
     result = doctest.testmod(module)

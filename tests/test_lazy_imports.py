@@ -36,6 +36,18 @@ def test_a_command_loads_what_it_needs() -> None:
     assert "chronomemory.blocks" in loaded_by(run.format(["recall", "--help"]))
 
 
+def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_does() -> None:
+    assert "chronomemory.episodes" not in loaded_by("from chronomemory import ChronoStore, Memory")
+    loaded = loaded_by("from chronomemory.episodes import ChronoMemoryStore, ConsolidationRunner")
+    assert "chronomemory.episodes.memory" in loaded
+    assert not loaded & {"sqlglot", "cronsim", "agents", "chronomemory.blocks"}
+    run = (
+        "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
+    )
+    assert "chronomemory.episodes" not in loaded_by(run.format(["get", "A"]))
+    assert "chronomemory.episodes" in loaded_by(run.format(["episodes", "--help"]))
+
+
 def test_every_name_is_there_and_no_other() -> None:
     for name in chronomemory.__all__:
         assert getattr(chronomemory, name) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["network_file_system"]
+__all__ = ["file_system", "network_file_system"]
 
 #: Where the kernel lists what is mounted; other systems have no such file, and nothing is said there.
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -27,8 +27,8 @@ _NETWORK = frozenset(
 )
 
 
-def network_file_system(path: Path) -> str | None:
-    """Return the kind of network file system that a path lies on, None for a local one."""
+def file_system(path: Path) -> str | None:
+    """Return the kind of file system that a path lies on, None where the kernel does not tell."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -45,4 +45,10 @@ def network_file_system(path: Path) -> str | None:
         # Of two mounts at one point the later hides the earlier.
         if inside and len(point) >= len(longest):
             longest, kind = point, its_kind
+    return kind or None
+
+
+def network_file_system(path: Path) -> str | None:
+    """Return the kind of network file system that a path lies on, None for a local one."""
+    kind = file_system(path)
     return kind if kind in _NETWORK else None

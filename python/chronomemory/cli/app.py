@@ -50,6 +50,10 @@ class _Root(LoadedGroup):
             "curate": "blocks:curate",
             "blocks": "blocks:blocks",
         },
+        "Episodes": {
+            "episodes": "episodes:episodes",
+            "facts": "episodes:facts",
+        },
         "Evidence": {
             "status": "evidence:status",
             "verify": "evidence:verify",

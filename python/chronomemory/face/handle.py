@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
+from chronomemory.scoped import Everyone, ScopedStore
 from chronomemory.store import ChronoStore
 from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
 
@@ -45,13 +45,19 @@ class Handle:
         echo: bool = False,
         scope: Scope = _SHARED,
         shared: bool = True,
+        everyone: bool = False,
     ) -> None:
-        #: The project, and what of it is seen and written here.
+        #: The project, and what of it is seen and written here: all of it, for a face that names a user in
+        #: every call.
         self.project = store
         self.scope = scope
-        self.store: ChronoStore | ScopedStore = (
-            store if scope == _SHARED and shared else ScopedStore(store, scope, shared=shared)
-        )
+        self.store: ChronoStore | ScopedStore | Everyone
+        if everyone:
+            self.store = store.everyone()
+        elif scope == _SHARED and shared:
+            self.store = store
+        else:
+            self.store = ScopedStore(store, scope, shared=shared)
         self._owned = owned
         self._echo = echo
         self._turn = threading.Lock()

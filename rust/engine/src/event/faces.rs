@@ -90,7 +90,40 @@ static FACES: [Face; 6] = [
     Face {
         name: "episodes",
         prefixes: &["episode", "fact", "rule"],
-        indexes: &[],
+        indexes: &[
+            Index {
+                name: "episodes.by_user",
+                kind: "episode",
+                status: "active",
+                by: &[&["data", "@scope", "user"]],
+                then: &["data", "time"],
+            },
+            Index {
+                name: "episodes.by_session",
+                kind: "episode",
+                status: "active",
+                by: &[&["data", "@scope", "user"], &["data", "@scope", "session"]],
+                then: &["data", "time"],
+            },
+            Index {
+                name: "episodes.by_agent",
+                kind: "episode",
+                status: "active",
+                by: &[&["data", "@scope", "user"], &["data", "@scope", "agent"]],
+                then: &["data", "time"],
+            },
+            Index {
+                name: "episodes.by_scope",
+                kind: "episode",
+                status: "active",
+                by: &[
+                    &["data", "@scope", "user"],
+                    &["data", "@scope", "session"],
+                    &["data", "@scope", "agent"],
+                ],
+                then: &["data", "time"],
+            },
+        ],
         calls: &[],
         acts: None,
     },

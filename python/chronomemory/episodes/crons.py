@@ -1,0 +1,34 @@
+"""Reads a cron expression of five fields, in UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+try:
+    from cronsim import CronSim, CronSimError
+except ImportError as error:  # pragma: no cover (the tests have it)
+    raise ImportError("a cron cadence needs cronsim: pip install 'chronomemory-rs[episodes]'") from error
+
+__all__ = ["check", "next_after"]
+
+_FIELDS = 5
+
+
+def check(expression: str) -> str | None:
+    """Return what is wrong with an expression, or None."""
+    if len(expression.split()) != _FIELDS:
+        return f"{_FIELDS} fields expected, got {expression!r}"
+    try:
+        CronSim(expression, datetime(2000, 1, 1, tzinfo=timezone.utc))
+    except CronSimError as error:
+        return f"{error} in {expression!r}"
+    return None
+
+
+def next_after(expression: str, moment: datetime) -> datetime | None:
+    """Return the first time after a moment, or None if there is none.
+
+    >>> next_after("0 3 * * *", datetime(2026, 5, 18, 9, tzinfo=timezone.utc)).isoformat()
+    '2026-05-19T03:00:00+00:00'
+    """
+    return next(CronSim(expression, moment.astimezone(timezone.utc)), None)

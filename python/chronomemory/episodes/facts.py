@@ -1,0 +1,275 @@
+"""Facts of many users, for scripts: pin, query, unpin, apply."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from chronomemory._core import canonical_json
+from chronomemory.episodes.condition import health_of
+from chronomemory.episodes.declaration import EpisodesHandle, open_episodes
+from chronomemory.episodes.errors import ConsolidationRuleError, FactConflictError, MemoryScopeError
+from chronomemory.episodes.ids import FACT, episode_key, fact_key
+from chronomemory.episodes.models import (
+    AddDelta,
+    DeleteDelta,
+    Fact,
+    FactPattern,
+    MemoryDelta,
+    MigrationPlan,
+    NoopDelta,
+    StoreHealth,
+    UpdateDelta,
+)
+from chronomemory.episodes.names import taken
+from chronomemory.episodes.provenance import check_provenance, step_of
+from chronomemory.episodes.storage.books import added_columns, columns_of, keep_noop
+from chronomemory.episodes.storage.facts import fact_of, is_fact, record_of
+from chronomemory.face.arguments import string
+from chronomemory.face.batch import Connection
+from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
+from chronomemory.scoped import ScopedStore
+from chronomemory.store import ChronoStore
+
+__all__ = ["Facts"]
+
+Own = TypeVar("Own", bound="Facts")
+
+_SLOTS = ("subject", "predicate", "object")
+_MADE_ID_DIGITS = 32
+
+
+class Facts:
+    """The plain verbs of ``ChronoFactStore``: the same arguments, the same answers, not awaited."""
+
+    def __init__(self, path: str | os.PathLike[str] | ChronoStore) -> None:
+        self.handle: EpisodesHandle = open_episodes(path)
+
+    @property
+    def store(self) -> ChronoStore:
+        """The project behind it: its log, its search, its evidence."""
+        return self.handle.project
+
+    def close(self) -> None:
+        """Let go of the store, if it was opened here; closing twice is fine."""
+        self.handle.close()
+
+    def __enter__(self: Own) -> Own:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Life.
+
+    def bootstrap(self) -> None:
+        """Make the folder, with those above it, and open the store; doing so twice is fine."""
+        self.store.project_root.mkdir(parents=True, exist_ok=True)
+        self.store.open()
+
+    def health(self) -> StoreHealth:
+        """Say how the store is, and how many facts it has."""
+        return health_of(self.handle, FACT)
+
+    def migrate(self, plan: MigrationPlan) -> None:
+        """Add columns: they live in the metadata of facts, where each reads as None until it is filled."""
+        known = columns_of(self.handle.store.engine, FACT)
+        self.handle.run(lambda conn: conn.put(added_columns("facts", FACT, plan, known)))
+
+    # Facts.
+
+    def pin(self, fact: Fact) -> None:
+        """Keep a fact, in place of the one with its id; one of another owner is not replaced."""
+        self.handle.run(lambda conn: _pin(conn, fact, "pin"))
+
+    def query(self, pattern: FactPattern, *, as_of: int | datetime | None = None) -> list[Fact]:
+        """Return the facts that have what a pattern says, by when they were pinned and then by their ids.
+
+        With ``as_of`` they are those that were there after an event, or at a moment.
+        """
+        tests: list[dict[str, Any]] = [
+            {"path": ["data", "payload", slot], "eq": wanted}
+            for slot in _SLOTS
+            if (wanted := getattr(pattern, slot)) is not None
+        ]
+        if pattern.channel is not None:
+            tests.append({"path": ["data", "metadata", "channels"], "any": [pattern.channel]})
+        if pattern.agent is not None:
+            agent = taken("query", user="any", agent=pattern.agent).agent
+            tests.append({"path": ["data", "@scope", "agent"], "eq": agent})
+        door: Any = self.handle.store
+        if pattern.user is not None:
+            # One user costs what that user has, however many there are.
+            door = ScopedStore(self.store, taken("query", user=pattern.user), shared=False)
+        if as_of is not None:
+            door = door.as_of(as_of)
+        found = door.query(kind=FACT, where={"and": tests})
+        columns = columns_of(self.handle.store.engine, FACT).names
+        facts = [fact_of(record, columns) for record in found if is_fact(record)]
+        return sorted(facts, key=lambda fact: (fact.pinned_at, fact.id))
+
+    def get(self, fact_id: str) -> Fact | None:
+        """Return a fact that is pinned, or None."""
+        record = self.handle.look().record(fact_key(string("fact_id", fact_id)))
+        columns = columns_of(self.handle.store.engine, FACT).names
+        return None if record is None or not is_fact(record) else fact_of(record, columns)
+
+    def unpin(self, fact_id: str, *, user: str | None = None, missing_ok: bool = False) -> None:
+        """Take a fact away, of this user if one is named; the log keeps it."""
+        owner = None if user is None else taken("unpin", user=user).user
+        self.handle.run(lambda conn: _unpin(conn, [fact_id], owner, "unpin", missing_ok))
+
+    def apply_delta(
+        self,
+        delta: MemoryDelta,
+        *,
+        missing_ok: bool = False,
+        user: str | None = None,
+        channels: Sequence[str] = (),
+    ) -> None:
+        """Do what a delta says in one atomic batch; a noop leaves only its event.
+
+        A delta may replace facts of one owner: the user of its payload, or of its episodes as far as they
+        are in this store, or the one that is named here.
+        """
+        self.handle.run(lambda conn: apply(conn, delta, missing_ok=missing_ok, user=user, channels=channels))
+
+
+def apply(
+    conn: Connection,
+    delta: MemoryDelta,
+    *,
+    missing_ok: bool = False,
+    user: str | None = None,
+    channels: Sequence[str] = (),
+) -> list[str]:
+    """Do what a delta says as part of a batch; return the ids that it was to replace and did not find."""
+    check_provenance(delta)
+    if isinstance(delta, NoopDelta):
+        keep_noop(conn, delta, user or _owner_of(conn, delta.source_episode_ids))
+        return []
+    if isinstance(delta, DeleteDelta):
+        owner = user or _owner_of(conn, delta.source_episode_ids)
+        return _unpin(conn, delta.replaces, owner, "delete", missing_ok)
+    fact, scope = _fact_of_delta(delta, channels)
+    if user is not None and scope.user != user:
+        raise MemoryScopeError(
+            scope=str(scope), operation=delta.kind, violation="the fact is of another user"
+        )
+    if isinstance(delta, AddDelta):
+        _pin(conn, fact, "add")
+        return []
+    before = [*delta.replaces, fact.id]
+    fact.lineage = _joined([*_lineages(conn, before, scope.user), fact.lineage])
+    others = [name for name in delta.replaces if name != fact.id]
+    # A delta that was applied already has left its own fact in the place of the others.
+    missing = _unpin(conn, others, scope.user, "update", missing_ok)
+    _pin(conn, fact, "update")
+    return missing
+
+
+def _pin(conn: Connection, fact: Fact, operation: str) -> None:
+    scope = taken(operation, user=fact.user, agent=fact.agent)
+    if scope.agent is None or not fact.lineage:
+        raise ConsolidationRuleError(
+            delta_type=operation, violation="a fact has an agent and a lineage that is not empty"
+        )
+    record = record_of(fact, scope)
+    # Also one that was unpinned keeps its owner.
+    known = conn.store.engine.get(record.id)
+    if known is not None and known.scope != scope:
+        raise MemoryScopeError(
+            scope=str(scope), operation=operation, violation=f"the id {fact.id!r} is taken in this store"
+        )
+    conn.put(record)
+
+
+def _unpin(
+    conn: Connection, fact_ids: Iterable[str], owner: str | None, operation: str, missing_ok: bool
+) -> list[str]:
+    missing = []
+    for fact_id in fact_ids:
+        record = conn.record(fact_key(string("fact_id", fact_id)))
+        if record is None:
+            if not missing_ok:
+                raise FactConflictError(fact_id=fact_id, operation=operation)
+            missing.append(fact_id)
+            continue
+        _check_owner(record, owner, operation, fact_id)
+        conn.delete(record.id)
+    return missing
+
+
+def _check_owner(record: ChronoRecord, owner: str | None, operation: str, fact_id: str) -> None:
+    scope = record.scope
+    if owner is not None and (scope is None or scope.user != owner):
+        raise MemoryScopeError(
+            scope=f"user={owner}", operation=operation, violation=f"the fact {fact_id!r} is of another owner"
+        )
+
+
+def _owner_of(conn: Connection, episode_ids: Iterable[str]) -> str | None:
+    """Return whose episodes these are; None if none is in this store."""
+    users = set()
+    for episode_id in episode_ids:
+        record = conn.store.engine.get(episode_key(episode_id))
+        if record is not None and record.scope is not None:
+            users.add(record.scope.user)
+    if len(users) > 1:
+        raise MemoryScopeError(
+            scope="", operation="apply_delta", violation="the episodes are of several users"
+        )
+    return users.pop() if users else None
+
+
+def _fact_of_delta(delta: AddDelta | UpdateDelta, channels: Sequence[str]) -> tuple[Fact, Scope]:
+    payload = delta.fact_payload
+    for name in ("user", "agent"):
+        if not isinstance(payload.get(name), str):
+            raise ConsolidationRuleError(
+                rule_id=delta.rule_id, delta_type=delta.kind, violation=f"fact_payload.{name} must be text"
+            )
+    fact_id = payload.get("id")
+    if fact_id is None:
+        # The same delta makes the same fact, whoever applies it and how often.
+        told = canonical_json([delta.rule_id, delta.source_episode_ids, payload])
+        fact_id = hashlib.sha256(told).hexdigest()[:_MADE_ID_DIGITS]
+    if not isinstance(fact_id, str) or not fact_id.strip():
+        raise ConsolidationRuleError(
+            rule_id=delta.rule_id, delta_type=delta.kind, violation="fact_payload.id must be text"
+        )
+    scope = taken(delta.kind, user=payload["user"], agent=payload["agent"])
+    fact = Fact(
+        id=fact_id,
+        user=payload["user"],
+        agent=payload["agent"],
+        payload=payload,
+        lineage=[step_of(delta)],
+        confidence=delta.confidence,
+        pinned_at=delta.promotion_ts,
+        metadata={"channels": list(channels)} if channels else {},
+    )
+    return fact, scope
+
+
+def _lineages(conn: Connection, fact_ids: Iterable[str], owner: str | None) -> list[list[dict[str, Any]]]:
+    """Return the lineages of facts that an owner has, as far as they are there."""
+    records = (conn.record(fact_key(fact_id)) for fact_id in dict.fromkeys(fact_ids))
+    return [
+        record.data["lineage"]
+        for record in records
+        if record is not None and record.scope is not None and record.scope.user == owner and is_fact(record)
+    ]
+
+
+def _joined(lineages: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return all steps one behind the other, each once."""
+    steps: dict[bytes, dict[str, Any]] = {}
+    for lineage in lineages:
+        for step in lineage:
+            steps.setdefault(canonical_json(step), step)
+    return list(steps.values())

@@ -1,0 +1,243 @@
+"""Episodes of many users, for scripts: put, recent, consolidate."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from chronomemory.episodes.classification import Sorted, sort
+from chronomemory.episodes.condition import health_of
+from chronomemory.episodes.declaration import EpisodesHandle, open_episodes
+from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
+from chronomemory.episodes.ids import EPISODE, FACE, episode_key
+from chronomemory.episodes.models import (
+    ConsolidationRule,
+    Episode,
+    MemoryDelta,
+    MigrationPlan,
+    StoreHealth,
+)
+from chronomemory.episodes.names import taken
+from chronomemory.episodes.storage.books import added_columns, columns_of
+from chronomemory.episodes.storage.episodes import episode_of, is_episode, record_of
+from chronomemory.errors import InvalidArgument, InvalidRecord
+from chronomemory.face.arguments import count
+from chronomemory.face.moments import Now, utc_now
+from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
+from chronomemory.store import ChronoStore
+
+__all__ = ["Episodes"]
+
+Own = TypeVar("Own", bound="Episodes")
+
+#: Which index answers for which names.
+_INDEXES = {
+    ("user",): "episodes.by_user",
+    ("user", "session"): "episodes.by_session",
+    ("user", "agent"): "episodes.by_agent",
+    ("user", "session", "agent"): "episodes.by_scope",
+}
+#: Where a filter is read: a module of its own, since it needs a parser that not everybody has.
+_FILTERS = "chronomemory.episodes.filters"
+#: What a where may name at most; of more, each is looked up in a set.
+_MOST_OPERANDS = 10_000
+
+
+class Episodes:
+    """The plain verbs of ``ChronoMemoryStore``: the same arguments, the same answers, not awaited."""
+
+    def __init__(self, path: str | os.PathLike[str] | ChronoStore, *, clock: Now = utc_now) -> None:
+        self.handle: EpisodesHandle = open_episodes(path)
+        self._clock = clock
+
+    @property
+    def store(self) -> ChronoStore:
+        """The project behind it: its log, its search, its evidence."""
+        return self.handle.project
+
+    def close(self) -> None:
+        """Let go of the store, if it was opened here; closing twice is fine."""
+        self.handle.close()
+
+    def __enter__(self: Own) -> Own:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Life.
+
+    def bootstrap(self) -> None:
+        """Make the folder, with those above it, and open the store; doing so twice is fine."""
+        self.store.project_root.mkdir(parents=True, exist_ok=True)
+        self.store.open()
+
+    def health(self) -> StoreHealth:
+        """Say how the store is, and how many episodes it has."""
+        return health_of(self.handle, EPISODE)
+
+    def migrate(self, plan: MigrationPlan) -> None:
+        """Add columns: they live in the metadata of episodes, where each reads as None until it is filled."""
+        known = columns_of(self._engine, EPISODE)
+        self.handle.run(lambda conn: conn.put(added_columns("episodes", EPISODE, plan, known)))
+
+    # Episodes.
+
+    def put(self, episode: Episode, *, user: str, session: str, agent: str) -> None:
+        """Keep an episode; one with its id in the same scope is replaced, one of another scope is not."""
+        self.put_many([episode], user=user, session=session, agent=agent)
+
+    def put_many(self, episodes: Sequence[Episode], *, user: str, session: str, agent: str) -> None:
+        """Keep several episodes of one scope, all of them or none."""
+        scope = _whole("put", user=user, session=session, agent=agent)
+        records = []
+        for episode in episodes:
+            said = Scope(user=episode.user, agent=episode.agent, session=episode.session)
+            if said != scope:
+                raise MemoryScopeError(
+                    scope=str(scope), operation="put", violation=f"the episode says that it is of {said}"
+                )
+            records.append(record_of(episode, scope))
+        try:
+            if len(records) == 1:
+                self._engine.upsert(records[0], FACE)
+            elif records:
+                self._engine.upsert_many(records, FACE)
+        except InvalidRecord as error:
+            # The engine knows whose an id is; what is said of it must not tell.
+            if error.path != "data.@scope":
+                raise
+            taken_id = episodes[error.row or 0].id
+            raise MemoryScopeError(
+                scope=str(scope), operation="put", violation=f"the id {taken_id!r} is taken in this store"
+            ) from None
+
+    def recent(
+        self,
+        user: str,
+        session: str | None = None,
+        agent: str | None = None,
+        *,
+        limit: int,
+        as_of: int | datetime | None = None,
+    ) -> list[Episode]:
+        """Return the latest episodes, newest first by instant; a name that is left out is any.
+
+        With ``as_of`` they are those that were there after an event, or at a moment.
+        """
+        scope = taken("recent", user=user, session=session, agent=agent)
+        most = count("limit", limit, 1)
+        names = {
+            level: scope.to_dict()[level]
+            for level in ("user", "session", "agent")
+            if level in scope.to_dict()
+        }
+        if as_of is None:
+            index = _INDEXES[tuple(names)]
+            found: Iterable[ChronoRecord] = self._engine.find(
+                index, list(names.values()), limit=most, reverse=True
+            )
+        else:
+            asked: dict[str, Any] = {
+                "and": [{"path": ["data", "@scope", level], "eq": name} for level, name in names.items()]
+            }
+            past = self.handle.store.as_of(as_of)
+            found = past.query(kind=EPISODE, where=asked, order_by="-happened", limit=most)
+        columns = columns_of(self._engine, EPISODE).names
+        return [episode_of(record, columns) for record in found if is_episode(record)]
+
+    def forget(self, episode_id: str, *, user: str, session: str, agent: str) -> bool:
+        """Take an episode of a scope away; the log keeps it. Say whether there was one."""
+        scope = _whole("forget", user=user, session=session, agent=agent)
+        key = episode_key(episode_id)
+
+        def work(conn: Any) -> bool:
+            record = conn.record(key)
+            if record is None or record.scope != scope:
+                return False
+            conn.delete(key)
+            return True
+
+        return self.handle.run(work)
+
+    # Consolidation.
+
+    def consolidate(self, rule: ConsolidationRule) -> list[MemoryDelta]:
+        """Return what a rule makes of all episodes that it matches, in the order of their time.
+
+        Nothing is written. If an episode wants to update or delete and does not say what, the pass is
+        finished, and then ``ConsolidationRuleError`` has the ``deltas`` and the ``episode_ids``.
+        """
+        told = self.sort(rule)
+        if told.bad:
+            raise ConsolidationRuleError(
+                rule_id=rule.id,
+                violation=f"update and delete need replaces: {', '.join(told.bad[:10])}",
+                deltas=told.deltas,
+                episode_ids=told.bad,
+            )
+        return told.deltas
+
+    def sort(self, rule: ConsolidationRule) -> Sorted:
+        """Do the same, and return good and bad together."""
+        records = self.matching(rule)
+        return sort(records, rule.id, self._clock())
+
+    def matching(
+        self, rule: ConsolidationRule, *, after: int | None = None, until: int | None = None
+    ) -> Iterator[ChronoRecord]:
+        """Return the episodes that a rule matches in the order of their time; the filter is read first.
+
+        With ``after`` and ``until`` only those that an event after the one and up to the other wrote.
+        """
+        if not rule.id.strip():
+            raise ConsolidationRuleError(rule_id=rule.id, violation="id must not be blank")
+        where = self._where(rule)
+        if after is None:
+            return iter(self._walk(rule, where))
+        changed = {name for name in self._engine.changed_since(after + 1, faces=True) if _is_key(name)}
+        if not changed:
+            return iter(())
+        if len(changed) <= _MOST_OPERANDS:
+            where = {"and": [where, {"id": {"in": sorted(changed)}}]}
+        last = self._engine.wal_seq() if until is None else until
+        return (
+            record
+            for record in self._walk(rule, where)
+            if record.id in changed and (record.updated_seq or 0) <= last
+        )
+
+    def _where(self, rule: ConsolidationRule) -> dict[str, Any]:
+        if not rule.when_filter.strip():
+            return {}
+        columns = columns_of(self._engine, EPISODE).names
+        where: dict[str, Any] = importlib.import_module(_FILTERS).where_of(rule.id, rule.when_filter, columns)
+        return where
+
+    def _walk(self, rule: ConsolidationRule, where: dict[str, Any]) -> Iterable[ChronoRecord]:
+        try:
+            return self.handle.store.iter(kind=EPISODE, where=where, order_by="happened")
+        except InvalidArgument as error:
+            raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
+
+    @property
+    def _engine(self) -> Any:
+        return self.handle.store.engine
+
+
+def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:
+    """Take all three names: to write, none may be left out."""
+    for level, name in (("session", session), ("agent", agent)):
+        if name is None:
+            raise MemoryScopeError(
+                scope="", operation=operation, violation=f"{level}: non-empty text expected, got None"
+            )
+    return taken(operation, user=user, session=session, agent=agent)
+
+
+def _is_key(name: str) -> bool:
+    return name.startswith(f"{EPISODE}:")

@@ -1,0 +1,141 @@
+"""The shapes that episodes, rules, deltas and facts have."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "AddDelta",
+    "ConsolidationRule",
+    "DeleteDelta",
+    "Episode",
+    "Fact",
+    "FactPattern",
+    "MemoryDelta",
+    "MigrationPlan",
+    "NoopDelta",
+    "StoreHealth",
+    "UpdateDelta",
+]
+
+
+class _Model(BaseModel):
+    """A value of this face; a field that it does not have is a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Episode(_Model):
+    """Something that happened, as it was said: one turn of a conversation, one observation."""
+
+    id: str
+    content: str
+    #: With its time zone.
+    timestamp: datetime
+    source_node: str
+    agent: str
+    user: str
+    session: str
+    #: ``intent``, ``replaces``, ``subject``, ``predicate``, ``object`` and ``confidence`` are honoured.
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ConsolidationRule(_Model):
+    """Which episodes become facts, and when: ``cadence`` is ``{"every": N}`` or ``{"cron": "…"}``."""
+
+    id: str
+    cadence: dict[str, Any]
+    #: A WHERE of SQL over the episodes; nothing for all.
+    when_filter: str
+    #: The channels that its facts carry.
+    then_emits: list[str]
+
+
+class _Provenance(_Model):
+    """Where a delta comes from; no field has a default, so that none is forgotten."""
+
+    source_episode_ids: list[str]
+    promotion_ts: datetime
+    rule_id: str
+    confidence: float
+
+
+class AddDelta(_Provenance):
+    """A fact is new."""
+
+    kind: Literal["add"]
+    fact_payload: dict[str, Any]
+
+
+class UpdateDelta(_Provenance):
+    """A fact takes the place of others."""
+
+    kind: Literal["update"]
+    replaces: list[str]
+    fact_payload: dict[str, Any]
+
+
+class DeleteDelta(_Provenance):
+    """Facts are no longer believed."""
+
+    kind: Literal["delete"]
+    replaces: list[str]
+
+
+class NoopDelta(_Provenance):
+    """Nothing changes; that it was looked at is on record."""
+
+    kind: Literal["noop"]
+
+
+MemoryDelta = Annotated[AddDelta | UpdateDelta | DeleteDelta | NoopDelta, Field(discriminator="kind")]
+
+
+class Fact(_Model):
+    """What is believed of a user, and where it comes from."""
+
+    id: str
+    user: str
+    agent: str
+    payload: dict[str, Any]
+    #: ``rule_id``, ``source_episode_ids`` and ``promotion_ts`` of each step that led here, the oldest first.
+    lineage: list[dict[str, Any]]
+    confidence: float
+    pinned_at: datetime
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class FactPattern(_Model):
+    """What facts must be like; None is anything."""
+
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    channel: str | None = None
+
+
+class StoreHealth(_Model):
+    """How a store is."""
+
+    ok: bool
+    version: int
+    #: How many episodes or facts there are.
+    fragment_count: int
+    node_count: int
+    embedding_hash: str | None
+    fs_type: str
+    #: ``free``, ``held`` by a writer at this moment, or ``none`` where nothing was written yet.
+    lock_state: str
+    warnings: list[str]
+
+
+class MigrationPlan(_Model):
+    """Columns that are added: each ``{"op": "add_column", "name": "mood", "nullable": True}``."""
+
+    target_version: int
+    operations: list[dict[str, Any]]

@@ -1,0 +1,172 @@
+"""Runs the rules that are due, applies what they make to facts, and remembers how far each of them got.
+
+What a rule makes of new episodes and how far it got are one atomic batch, in the store of the facts: a runner
+that dies at any point has done all of a rule or nothing of it, and the next run goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from chronomemory.episodes.cadence import Cadence, Cron, cadence_of
+from chronomemory.episodes.classification import Sorted, sort
+from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
+from chronomemory.episodes.facts import apply
+from chronomemory.episodes.models import ConsolidationRule
+from chronomemory.episodes.storage.books import Progress, progress_of, put_progress
+from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
+from chronomemory.face.arguments import string
+from chronomemory.face.awaited import Awaited, awaited_verb
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Now, utc_now
+from chronomemory.face.results import Result, counted
+
+__all__ = ["ConsolidationRunner", "RuleRun", "RunReport"]
+
+
+@dataclass(frozen=True)
+class RuleRun(Result):
+    """What a rule did in a run."""
+
+    rule_id: str
+    #: Whether it was due; if not, its episodes wait.
+    due: bool
+    #: How many new episodes it matched.
+    matched: int = 0
+    added: int = 0
+    updated: int = 0
+    deleted: int = 0
+    left: int = 0
+    #: Episodes that want to update or delete, and do not say what.
+    bad_episode_ids: tuple[str, ...] = ()
+    #: Episodes that would have changed what is another's.
+    refused_episode_ids: tuple[str, ...] = ()
+    #: Facts that were to be replaced and are not there.
+    missing_fact_ids: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        if not self.due:
+            return f"{self.rule_id}: not due, {counted(self.matched, 'new episode')}"
+        did = f"{self.added} added, {self.updated} updated, {self.deleted} deleted, {self.left} left"
+        bad = len(self.bad_episode_ids) + len(self.refused_episode_ids)
+        also = f", {bad} refused" if bad else ""
+        return f"{self.rule_id}: {counted(self.matched, 'new episode')}: {did}{also}"
+
+
+@dataclass(frozen=True)
+class RunReport(Result):
+    """What all rules did in a run, in their order."""
+
+    rules: tuple[RuleRun, ...]
+
+    @property
+    def applied(self) -> int:
+        """How many deltas were applied."""
+        return sum(run.added + run.updated + run.deleted + run.left for run in self.rules)
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        due = sum(run.due for run in self.rules)
+        return f"{due} of {counted(len(self.rules), 'rule')} due, {counted(self.applied, 'delta')} applied"
+
+
+class Runner:
+    """The plain verb of ``ConsolidationRunner``."""
+
+    def __init__(
+        self,
+        memory: ChronoMemoryStore,
+        facts: ChronoFactStore,
+        rules: Sequence[ConsolidationRule],
+        *,
+        name: str = "default",
+        clock: Now = utc_now,
+    ) -> None:
+        self._episodes, self._facts = memory.episodes, facts.facts
+        self._rules = [(rule, cadence_of(rule)) for rule in rules]
+        ids = Counter(rule.id for rule in rules)
+        if repeated := [rule_id for rule_id, times in ids.items() if times > 1]:
+            raise ConsolidationRuleError(rule_id=repeated[0], violation="two rules have this id")
+        self._name = string("name", name, empty=False)
+        self._clock = clock
+
+    def run(self) -> RunReport:
+        """Run the rules that are due; a second run over the same episodes makes nothing new."""
+        return RunReport(tuple(self._run(rule, cadence) for rule, cadence in self._rules))
+
+    def _run(self, rule: ConsolidationRule, cadence: Cadence) -> RuleRun:
+        return self._facts.handle.run(lambda conn: self._attempt(conn, rule, cadence))
+
+    def _attempt(self, conn: Connection, rule: ConsolidationRule, cadence: Cadence) -> RuleRun:
+        now = self._clock()
+        # Two runners at once: the second finds this changed, and begins again.
+        progress = progress_of(conn, self._name, rule.id)
+        # Where the log ends is noted before anything is read: what comes later is for the next run.
+        last = self._episodes.handle.store.engine.wal_seq()
+        if progress is None:
+            progress = Progress(0, now.isoformat())
+            if isinstance(cadence, Cron):
+                # Its times are counted from when it was seen first.
+                put_progress(conn, self._name, rule.id, progress)
+        records = list(self._episodes.matching(rule, after=min(progress.seq, last), until=last))
+        if isinstance(cadence, Cron):
+            is_due = cadence.is_due(datetime.fromisoformat(progress.at), now)
+        else:
+            is_due = cadence.is_due(len(records))
+        if not is_due:
+            return RuleRun(rule.id, due=False, matched=len(records))
+        told = sort(records, rule.id, now)
+        run = self._applied(conn, rule, told, len(records))
+        put_progress(conn, self._name, rule.id, Progress(last, now.isoformat()))
+        return run
+
+    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted, matched: int) -> RuleRun:
+        done: Counter[str] = Counter()
+        refused: list[str] = []
+        missing: list[str] = []
+        for delta, user in zip(told.deltas, told.users, strict=True):
+            try:
+                missing += apply(conn, delta, missing_ok=True, user=user, channels=rule.then_emits)
+            except MemoryScopeError:
+                refused += delta.source_episode_ids
+            else:
+                done[delta.kind] += 1
+        return RuleRun(
+            rule.id,
+            due=True,
+            matched=matched,
+            added=done["add"],
+            updated=done["update"],
+            deleted=done["delete"],
+            left=done["noop"],
+            bad_episode_ids=tuple(told.bad),
+            refused_episode_ids=tuple(refused),
+            missing_fact_ids=tuple(missing),
+        )
+
+
+class ConsolidationRunner(Awaited[Runner]):
+    """Runs rules over the episodes of one store, and applies what they make to the facts of one.
+
+    ``name`` tells runners apart that feed the same facts from different episodes; ``clock`` is asked for the
+    time of a run.
+    """
+
+    def __init__(
+        self,
+        memory: ChronoMemoryStore,
+        facts: ChronoFactStore,
+        rules: Sequence[ConsolidationRule],
+        *,
+        name: str = "default",
+        clock: Now = utc_now,
+    ) -> None:
+        super().__init__(Runner(memory, facts, rules, name=name, clock=clock))
+
+    run = awaited_verb(Runner.run)

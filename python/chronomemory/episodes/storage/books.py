@@ -1,0 +1,110 @@
+"""What is on record beside episodes and facts: added columns, what rules left as it was, how far they got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chronomemory._core import Engine
+from chronomemory.episodes.errors import MigrationNotSupported
+from chronomemory.episodes.ids import RULE, columns_key, noop_key, run_key
+from chronomemory.episodes.models import MigrationPlan, NoopDelta
+from chronomemory.face.batch import Connection
+from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope, carrying
+
+__all__ = ["Columns", "Progress", "added_columns", "columns_of", "keep_noop", "progress_of", "put_progress"]
+
+#: What a store is before any migration.
+FIRST_VERSION = 1
+#: These are no knowledge: they stay out of answers, and the log has them.
+_STATUS = "archived"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that were added, and the version that they make."""
+
+    version: int = FIRST_VERSION
+    names: tuple[str, ...] = ()
+
+
+def columns_of(engine: Engine, kind: str) -> Columns:
+    """Return the columns of episodes or facts."""
+    record = engine.get(columns_key(kind))
+    if record is None or record.status == "tombstone":
+        return Columns()
+    return Columns(record.data["target_version"], tuple(record.data["columns"]))
+
+
+def added_columns(store: str, kind: str, plan: MigrationPlan, known: Columns) -> ChronoRecord:
+    """Return the record of a plan, or refuse it: only columns that may be empty can be added."""
+    names = list(known.names)
+    for operation in plan.operations:
+        op = operation.get("op", operation.get("kind", operation.get("operation", "")))
+        if op != "add_column":
+            raise MigrationNotSupported(store=store, operation=str(op), reason="v1-add-column-only")
+        if operation.get("nullable") is not True:
+            raise MigrationNotSupported(store=store, operation=op, reason="non-nullable-add")
+        name = operation.get("name", operation.get("column"))
+        if not isinstance(name, str) or not name.strip():
+            raise MigrationNotSupported(store=store, operation=op, reason="a column needs a name")
+        if name not in names:
+            names.append(name)
+    return ChronoRecord(
+        id=columns_key(kind),
+        kind=RULE,
+        status=_STATUS,
+        label=f"columns of {kind}s, version {plan.target_version}",
+        data={"target_version": plan.target_version, "operations": plan.operations, "columns": names},
+    )
+
+
+def keep_noop(conn: Connection, delta: NoopDelta, user: str | None) -> None:
+    """Put on record that a rule looked at something and left it: the history of one record has them all."""
+    scope = Scope() if user is None else Scope(user=user)
+    conn.put(
+        ChronoRecord(
+            id=noop_key(delta.rule_id, user),
+            kind=RULE,
+            status=_STATUS,
+            label=f"noop of rule {delta.rule_id}",
+            confidence=delta.confidence,
+            data=carrying(scope, delta.model_dump(mode="json")),
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a rule got: up to which event, and when it ran, or was seen first, last."""
+
+    seq: int
+    at: str
+
+
+def progress_of(conn: Connection, runner: str, rule_id: str) -> Progress | None:
+    """Return how far a rule got; None if it was never seen. It must stay so until the batch is written."""
+    record = conn.record(run_key(runner, rule_id))
+    if record is None:
+        return None
+    return Progress(record.data["seq"], record.data["at"])
+
+
+def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress) -> None:
+    """Put on record how far a rule got, with what it made."""
+    data: dict[str, Any] = {
+        "runner": runner,
+        "rule_id": rule_id,
+        "seq": progress.seq,
+        "at": progress.at,
+    }
+    conn.put(
+        ChronoRecord(
+            id=run_key(runner, rule_id),
+            kind=RULE,
+            status=_STATUS,
+            label=f"progress of rule {rule_id}",
+            data=data,
+        )
+    )

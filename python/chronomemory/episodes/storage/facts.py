@@ -1,0 +1,84 @@
+"""How a fact becomes a record, and a record a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from chronomemory.episodes.ids import FACT, episode_key, fact_key, plain_id
+from chronomemory.episodes.models import Fact
+from chronomemory.errors import InvalidRecord
+from chronomemory.face.arguments import contents, string, within
+from chronomemory.face.moments import instant
+from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope
+
+__all__ = ["fact_of", "is_fact", "record_of"]
+
+
+@contents
+def record_of(fact: Fact, scope: Scope) -> ChronoRecord:
+    """Return the record of a fact: its evidence are the episodes of all steps that led to it."""
+    pinned_at = instant("pinned_at", fact.pinned_at)
+    fact_id = string("id", fact.id, empty=False)
+    if not fact_id.strip():
+        raise InvalidRecord("id must not be blank", field="id")
+    sources = (source for step in fact.lineage for source in _sources(step))
+    data: dict[str, Any] = {
+        "@scope": scope.to_dict(),
+        "lineage": fact.lineage,
+        "metadata": fact.metadata,
+        "payload": fact.payload,
+        "timestamp": pinned_at.isoformat(),
+    }
+    return ChronoRecord(
+        id=fact_key(fact_id),
+        kind=FACT,
+        label=_said(fact.payload),
+        confidence=within("confidence", fact.confidence),
+        source_type="inferred",
+        evidence=list(dict.fromkeys(episode_key(source) for source in sources)),
+        data=data,
+    )
+
+
+def is_fact(record: ChronoRecord) -> bool:
+    """Say whether a record is a fact as this face writes it: plain ones of its kind are none."""
+    data = record.data
+    names = data.get("@scope")
+    return (
+        record.id.startswith(f"{FACT}:")
+        and isinstance(names, dict)
+        and set(names) == {"user", "agent"}
+        and isinstance(data.get("lineage"), list)
+        and isinstance(data.get("timestamp"), str)
+        and all(isinstance(data.get(name), dict) for name in ("metadata", "payload"))
+    )
+
+
+def fact_of(record: ChronoRecord, columns: Iterable[str] = ()) -> Fact:
+    """Return the fact of a record; columns that were added read as None until somebody fills them."""
+    data = record.data
+    return Fact(
+        id=plain_id(record.id),
+        payload=data["payload"],
+        lineage=data["lineage"],
+        confidence=record.confidence,
+        pinned_at=datetime.fromisoformat(data["timestamp"]),
+        metadata={**dict.fromkeys(columns), **data["metadata"]},
+        **data["@scope"],
+    )
+
+
+def _sources(step: dict[str, Any]) -> list[str]:
+    named = step.get("source_episode_ids", [])
+    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+
+
+def _said(payload: dict[str, Any]) -> str:
+    """Return what a fact says, in words that are searched."""
+    if isinstance(content := payload.get("content"), str) and content.strip():
+        return content
+    parts = (payload.get(name) for name in ("subject", "predicate", "object"))
+    return " ".join(str(part) for part in parts if part is not None)

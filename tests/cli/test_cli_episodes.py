@@ -1,0 +1,86 @@
+"""Do the commands of episodes and facts do what they say?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_answer import Run
+
+ANN = ("--user", "ann", "--session", "s1", "--agent", "helper")
+LIVES = '{{"subject": "ann", "predicate": "lives in", "object": "{}"}}'
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.json"
+    rule = {"id": "homes", "cadence": {"every": 1}, "when_filter": "metadata.subject = 'ann'"}
+    path.write_text(json.dumps([{**rule, "then_emits": ["profile"]}]))
+    return path
+
+
+@pytest.fixture
+def conversation(run: Run) -> Run:
+    for number, (said, metadata) in enumerate(
+        [("Good morning", "{}"), ("I live in Rome", LIVES.format("Rome")), ("Oslo now", LIVES.format("Oslo"))]
+    ):
+        at = f"2026-05-18T09:0{number}:00Z"
+        put = run("episodes", "put", said, *ANN, "--id", f"t{number}", "--at", at, "--metadata", metadata)
+        assert (put.code, put.stdout) == (0, f"✔ put: t{number}\n")
+    return run
+
+
+def test_from_a_conversation_to_the_lineage_of_a_fact(conversation: Run, rules: Path) -> None:
+    run = conversation
+    recent = run("episodes", "recent", "--user", "ann", "--limit", "2", "--json")
+    assert [one["id"] for one in recent.listing] == ["t2", "t1"]
+    deltas = run("episodes", "consolidate", "--when", "metadata.subject = 'ann'", "--json").listing
+    assert [(one["kind"], one.get("replaces")) for one in deltas] == [("add", None), ("update", ["t1"])]
+    first = run("episodes", "run", rules)
+    assert first.stdout == "✔ homes: 2 new episodes: 1 added, 1 updated, 0 deleted, 0 left\n"
+    assert run("episodes", "run", rules, "--json").document["rules"][0]["due"] is False
+    (fact,) = run("facts", "list", "--user", "ann", "--channel", "profile", "--json").listing
+    assert (fact["id"], fact["payload"]["object"]) == ("t2", "Oslo")
+    assert run("facts", "show", "t2", "--json").document == fact
+    steps = run("facts", "lineage", "t2", "--json").listing
+    assert [(step["event"], step["content"]) for step in steps] == [(2, "I live in Rome"), (3, "Oslo now")]
+
+
+def test_people_see_tables(conversation: Run, rules: Path) -> None:
+    run = conversation
+    assert "Oslo now" in run("episodes", "recent", "--user", "ann").stdout
+    assert run("episodes", "recent", "--user", "bob").stdout == "no episodes\n"
+    assert run("facts", "list").stdout == "no facts\n"
+    assert "update" in run("episodes", "consolidate").stdout
+    run("episodes", "run", rules)
+    assert "Oslo now" in run("facts", "list").stdout
+    assert "lives in" in run("facts", "show", "fact:t2").stdout
+    assert "I live in Rome" in run("facts", "lineage", "t2").stdout
+
+
+def test_what_is_refused_is_told(run: Run, rules: Path, tmp_path: Path) -> None:
+    for words, reason in (
+        (("put", "x", "--user", "a/b", "--session", "s", "--agent", "a"), "no / expected"),
+        (("put", "x", *ANN, "--at", "2026-05-18"), "time zone"),
+        (("put", "x", *ANN, "--metadata", "[]"), "must be an object"),
+        (("put", "x", *ANN, "--metadata", "{"), "is no JSON"),
+        (("consolidate", "--when", "1=1; DROP TABLE episodes"), "; is not taken"),
+        (("recent", "--user", ""), "non-empty"),
+    ):
+        answer = run("episodes", *words)
+        assert (answer.code, answer.stdout) == (2, "")
+        assert reason in answer.stderr
+    bad = tmp_path / "bad.json"
+    for text in ("[{}]", "{", '[{"id": "r", "cadence": {}, "when_filter": "", "then_emits": []}]'):
+        bad.write_text(text)
+        assert run("episodes", "run", bad).code == 2
+    assert run("facts", "show", "nothing").code == 1
+    assert not (tmp_path / ".chronomemory").exists()
+
+
+def test_a_bad_episode_is_warned_of(run: Run) -> None:
+    run("episodes", "put", "x", *ANN, "--id", "e", "--metadata", '{"intent": "delete"}')
+    answer = run("episodes", "consolidate")
+    assert answer.code == 0
+    assert "need replaces: e" in answer.stderr
