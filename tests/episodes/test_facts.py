@@ -21,6 +21,8 @@ from chronomemory.episodes import (
     UpdateDelta,
 )
 from conversing import START, episode, put, rule
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 STEP = {"rule_id": "by hand", "source_episode_ids": ["e0"], "promotion_ts": START.isoformat()}
 
@@ -221,3 +223,26 @@ class TestDeltas:
         found = [(ground.record_id, ground.record and ground.record.created_seq) for ground in grounds]
         assert found == [("episode:a", 1), ("episode:b", 2)]
         assert store.verify().valid
+
+
+#: Names that meant something to somebody: patterns, quotes, prefixes, pairs of case and of normal forms.
+NASTY = ["ann", "annX", "Ann", "an_", "%", "_", "*", "..", "'", '"', "é", "e\u0301", " ", "ann ", "\\", "😀"]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(users=st.lists(st.sampled_from(NASTY), min_size=2, max_size=6, unique=True), data=st.data())
+def test_no_owner_replaces_or_sees_what_is_anothers(
+    tmp_path_factory: pytest.TempPathFactory, users: list[str], data: st.DataObject
+) -> None:
+    with ChronoStore(tmp_path_factory.mktemp("owners"), durability="off") as store, Facts(store) as facts:
+        for number, user in enumerate(users):
+            facts.apply_delta(add(f"f{number}", user=user))
+        victim = data.draw(st.integers(0, len(users) - 1))
+        for thief in users:
+            if thief == users[victim]:
+                continue
+            for bad in (update("new", f"f{victim}", user=thief), add(f"f{victim}", user=thief)):
+                with pytest.raises(MemoryScopeError):
+                    facts.apply_delta(bad)
+        for number, user in enumerate(users):
+            assert ids(facts, user=user) == [f"f{number}"]

@@ -133,6 +133,20 @@ def test_what_makes_no_sense_is_reported_and_the_rest_is_done(store: ChronoStore
     assert house.run().to_dict()["rules"][0]["due"] is False
 
 
+def test_a_delta_that_is_refused_does_nothing_of_what_it_says(store: ChronoStore) -> None:
+    house = House(store, rule())
+    for name, user in (("a", "ann"), ("b", "bob"), ("c", "bob")):
+        house.put(name, user=user)
+    house.run()
+    taken = house.left(user="ann")[0].model_copy(update={"id": "e2"})
+    house.facts.facts.pin(taken)
+    house.put("e1", user="bob", minute=1, intent="delete", replaces=["b", "a"])
+    house.put("e2", user="bob", minute=2, intent="update", replaces=["c"])
+    (run,) = house.run().rules
+    assert run.refused_episode_ids == ("e1", "e2")
+    assert [fact.id for fact in house.left()] == ["a", "b", "c", "e2"]
+
+
 def test_facts_may_live_elsewhere(store: ChronoStore, tmp_path: Path) -> None:
     with ChronoStore(tmp_path / "facts") as other:
         house = House(store, rule(), facts=other)

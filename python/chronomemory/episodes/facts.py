@@ -166,13 +166,19 @@ def apply(
     before = [*delta.replaces, fact.id]
     fact.lineage = _joined([*_lineages(conn, before, scope.user), fact.lineage])
     others = [name for name in delta.replaces if name != fact.id]
-    # A delta that was applied already has left its own fact in the place of the others.
+    # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
+    _pinnable(conn, fact, "update")
     missing = _unpin(conn, others, scope.user, "update", missing_ok)
     _pin(conn, fact, "update")
     return missing
 
 
 def _pin(conn: Connection, fact: Fact, operation: str) -> None:
+    conn.put(_pinnable(conn, fact, operation))
+
+
+def _pinnable(conn: Connection, fact: Fact, operation: str) -> ChronoRecord:
+    """Return the record of a fact that may be pinned here."""
     scope = taken(operation, user=fact.user, agent=fact.agent)
     if scope.agent is None or not fact.lineage:
         raise ConsolidationRuleError(
@@ -185,13 +191,13 @@ def _pin(conn: Connection, fact: Fact, operation: str) -> None:
         raise MemoryScopeError(
             scope=str(scope), operation=operation, violation=f"the id {fact.id!r} is taken in this store"
         )
-    conn.put(record)
+    return record
 
 
 def _unpin(
     conn: Connection, fact_ids: Iterable[str], owner: str | None, operation: str, missing_ok: bool
 ) -> list[str]:
-    missing = []
+    missing, found = [], []
     for fact_id in fact_ids:
         record = conn.record(fact_key(string("fact_id", fact_id)))
         if record is None:
@@ -200,7 +206,9 @@ def _unpin(
             missing.append(fact_id)
             continue
         _check_owner(record, owner, operation, fact_id)
-        conn.delete(record.id)
+        found.append(record.id)
+    for record_id in found:
+        conn.delete(record_id)
     return missing
 
 
