@@ -16,7 +16,6 @@ import cases_foreign
 import cases_links
 import cases_moments
 import cases_packed
-import cases_replaced
 import cases_scopes
 import cases_spelling
 import cases_synced
@@ -29,7 +28,7 @@ def logs() -> list[Case]:
 
 
 def folders() -> list[Case]:
-    parts = (cases_base, cases_moments, cases_foreign, cases_packed, cases_replaced)
+    parts = (cases_base, cases_moments, cases_foreign, cases_packed)
     return [*(case for part in parts for case in part.cases()), *cases_scopes.folders()]
 
 

@@ -43,8 +43,6 @@ pub(in crate::store) struct ReadLog<'a> {
     pub state: &'a mut State,
     /// The records that are on hold now.
     pub held: BTreeSet<String>,
-    /// What lost events spoke of, settled since or not, each with the place from which on it was in doubt.
-    pub doubts: Vec<(u64, String)>,
 }
 
 impl ReadLog<'_> {
@@ -77,8 +75,7 @@ impl ReadLog<'_> {
         Ok(())
     }
 
-    pub(super) fn hold(&mut self, id: &str, place: u64, reason: &str) -> io::Result<()> {
-        self.doubts.push((place, id.to_owned()));
+    fn hold(&mut self, id: &str, place: u64, reason: &str) -> io::Result<()> {
         let since = self.since(id, place)?;
         if since != Since::Settled && put_on_hold(self.state, id, reason, since == Since::Deleted) {
             self.held.insert(id.to_owned());

@@ -1,1 +1,0 @@
-../../../tools/replaced_log.py
