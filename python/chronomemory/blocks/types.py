@@ -191,10 +191,10 @@ class ScoredBlock(Result):
     was_expanded: bool = False
     guaranteed: bool = False
     #: When its record was made and spoken of last, which version of it this is, and whose it is.
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-    version: str | None = None
-    scope: Scope | None = None
+    created_at: datetime | None = field(default=None, compare=False)
+    updated_at: datetime | None = field(default=None, compare=False)
+    version: str | None = field(default=None, compare=False)
+    scope: Scope | None = field(default=None, compare=False)
 
     @property
     def components(self) -> tuple[float, float, float, float, float]:

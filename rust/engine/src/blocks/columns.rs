@@ -370,14 +370,12 @@ impl Columns {
         }
     }
 
-    /// How strongly a block is linked, for one who sees this. The sum is of numbers in their order, so that nothing but they
-    /// decides what it comes to.
+    /// How strongly a block is linked, for one who sees this: the sum of links in the order in which these came, scope by scope,
+    /// so that nothing that is not seen decides what it comes to.
     pub(super) fn degree_in(&self, row: u32, sight: &Sight) -> f64 {
         let counts = |other: u32| self.standing[other as usize].is_shown() && self.is_in(other, sight);
         let links = self.edges.of(row, sight).filter(|(link, _)| counts(link.across(row)));
-        let mut strengths: Vec<f64> = links.map(|(_, strength)| strength).collect();
-        strengths.sort_unstable_by(f64::total_cmp);
-        strengths.iter().sum()
+        links.map(|(_, strength)| strength).sum()
     }
 
     /// Whether somebody sees a block.

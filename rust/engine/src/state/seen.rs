@@ -45,7 +45,8 @@ impl State {
 
     /// Notes that an event spoke of the record in a slot.
     pub(super) fn note_speech(&mut self, slot: u32, stamp: Stamp) {
-        if let Some(scope) = self.scope_of_change(slot) {
+        let Slot { class, scope, .. } = self.slots[slot as usize];
+        if class != NO_CLASS {
             self.scopes.speak(scope, stamp);
         }
     }
