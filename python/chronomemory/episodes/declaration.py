@@ -6,7 +6,7 @@ import os
 
 from chronomemory.episodes.ids import FACE
 from chronomemory.face.declaration import Face
-from chronomemory.face.handle import Handle
+from chronomemory.face.handle import Handle, open_handle
 from chronomemory.store import ChronoStore
 
 __all__ = ["EPISODES", "EpisodesHandle", "open_episodes"]
@@ -22,6 +22,4 @@ class EpisodesHandle(Handle):
 
 def open_episodes(place: str | os.PathLike[str] | ChronoStore) -> EpisodesHandle:
     """Stand on a project folder or on a store that is there; nothing is opened before it is asked."""
-    if isinstance(place, ChronoStore):
-        return EpisodesHandle(place, owned=False, everyone=True)
-    return EpisodesHandle(ChronoStore(place), owned=True, everyone=True)
+    return open_handle(EpisodesHandle, place, everyone=True)

@@ -3,82 +3,43 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from chronomemory._core import canonical_json
-from chronomemory.episodes.condition import health_of
-from chronomemory.episodes.declaration import EpisodesHandle, open_episodes
 from chronomemory.episodes.errors import ConsolidationRuleError, FactConflictError, MemoryScopeError
 from chronomemory.episodes.ids import FACT, episode_key, fact_key
+from chronomemory.episodes.kept import Kept
 from chronomemory.episodes.models import (
     AddDelta,
     DeleteDelta,
     Fact,
     FactPattern,
     MemoryDelta,
-    MigrationPlan,
     NoopDelta,
-    StoreHealth,
     UpdateDelta,
 )
 from chronomemory.episodes.names import taken
 from chronomemory.episodes.provenance import check_provenance, step_of
-from chronomemory.episodes.storage.books import added_columns, columns_of, keep_noop
+from chronomemory.episodes.storage.books import columns_of, keep_noop
 from chronomemory.episodes.storage.facts import fact_of, is_fact, record_of
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
-from chronomemory.store import ChronoStore
 
 __all__ = ["Facts"]
-
-Own = TypeVar("Own", bound="Facts")
 
 _SLOTS = ("subject", "predicate", "object")
 _MADE_ID_DIGITS = 32
 
 
-class Facts:
+class Facts(Kept):
     """The plain verbs of ``ChronoFactStore``: the same arguments, the same answers, not awaited."""
 
-    def __init__(self, path: str | os.PathLike[str] | ChronoStore) -> None:
-        self.handle: EpisodesHandle = open_episodes(path)
-
-    @property
-    def store(self) -> ChronoStore:
-        """The project behind it: its log, its search, its evidence."""
-        return self.handle.project
-
-    def close(self) -> None:
-        """Let go of the store, if it was opened here; closing twice is fine."""
-        self.handle.close()
-
-    def __enter__(self: Own) -> Own:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # Life.
-
-    def bootstrap(self) -> None:
-        """Make the folder, with those above it, and open the store; doing so twice is fine."""
-        self.store.project_root.mkdir(parents=True, exist_ok=True)
-        self.store.open()
-
-    def health(self) -> StoreHealth:
-        """Say how the store is, and how many facts it has."""
-        return health_of(self.handle, FACT)
-
-    def migrate(self, plan: MigrationPlan) -> None:
-        """Add columns: they live in the metadata of facts, where each reads as None until it is filled."""
-        known = columns_of(self.handle.store.engine, FACT)
-        self.handle.run(lambda conn: conn.put(added_columns("facts", FACT, plan, known)))
+    kind, called = FACT, "facts"
 
     # Facts.
 
@@ -108,14 +69,14 @@ class Facts:
         if as_of is not None:
             door = door.as_of(as_of)
         found = door.query(kind=FACT, where={"and": tests})
-        columns = columns_of(self.handle.store.engine, FACT).names
+        columns = columns_of(self._engine, FACT).names
         facts = [fact_of(record, columns) for record in found if is_fact(record)]
         return sorted(facts, key=lambda fact: (fact.pinned_at, fact.id))
 
     def get(self, fact_id: str) -> Fact | None:
         """Return a fact that is pinned, or None."""
         record = self.handle.look().record(fact_key(string("fact_id", fact_id)))
-        columns = columns_of(self.handle.store.engine, FACT).names
+        columns = columns_of(self._engine, FACT).names
         return None if record is None or not is_fact(record) else fact_of(record, columns)
 
     def unpin(self, fact_id: str, *, user: str | None = None, missing_ok: bool = False) -> None:

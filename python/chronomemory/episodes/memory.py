@@ -6,22 +6,19 @@ import importlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from chronomemory.episodes.classification import Sorted, sort
-from chronomemory.episodes.condition import health_of
-from chronomemory.episodes.declaration import EpisodesHandle, open_episodes
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
 from chronomemory.episodes.ids import EPISODE, FACE, episode_key
+from chronomemory.episodes.kept import Kept
 from chronomemory.episodes.models import (
     ConsolidationRule,
     Episode,
     MemoryDelta,
-    MigrationPlan,
-    StoreHealth,
 )
 from chronomemory.episodes.names import taken
-from chronomemory.episodes.storage.books import added_columns, columns_of
+from chronomemory.episodes.storage.books import columns_of
 from chronomemory.episodes.storage.episodes import episode_of, is_episode, record_of
 from chronomemory.errors import InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import count
@@ -31,8 +28,6 @@ from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
 
 __all__ = ["Episodes"]
-
-Own = TypeVar("Own", bound="Episodes")
 
 #: Which index answers for which names.
 _INDEXES = {
@@ -47,43 +42,14 @@ _FILTERS = "chronomemory.episodes.filters"
 _MOST_OPERANDS = 10_000
 
 
-class Episodes:
+class Episodes(Kept):
     """The plain verbs of ``ChronoMemoryStore``: the same arguments, the same answers, not awaited."""
 
+    kind, called = EPISODE, "episodes"
+
     def __init__(self, path: str | os.PathLike[str] | ChronoStore, *, clock: Now = utc_now) -> None:
-        self.handle: EpisodesHandle = open_episodes(path)
+        super().__init__(path)
         self._clock = clock
-
-    @property
-    def store(self) -> ChronoStore:
-        """The project behind it: its log, its search, its evidence."""
-        return self.handle.project
-
-    def close(self) -> None:
-        """Let go of the store, if it was opened here; closing twice is fine."""
-        self.handle.close()
-
-    def __enter__(self: Own) -> Own:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # Life.
-
-    def bootstrap(self) -> None:
-        """Make the folder, with those above it, and open the store; doing so twice is fine."""
-        self.store.project_root.mkdir(parents=True, exist_ok=True)
-        self.store.open()
-
-    def health(self) -> StoreHealth:
-        """Say how the store is, and how many episodes it has."""
-        return health_of(self.handle, EPISODE)
-
-    def migrate(self, plan: MigrationPlan) -> None:
-        """Add columns: they live in the metadata of episodes, where each reads as None until it is filled."""
-        known = columns_of(self._engine, EPISODE)
-        self.handle.run(lambda conn: conn.put(added_columns("episodes", EPISODE, plan, known)))
 
     # Episodes.
 
@@ -223,10 +189,6 @@ class Episodes:
             return self.handle.store.iter(kind=EPISODE, where=where, order_by="happened")
         except InvalidArgument as error:
             raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
-
-    @property
-    def _engine(self) -> Any:
-        return self.handle.store.engine
 
 
 def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:

@@ -123,12 +123,13 @@ def open_handle(
     echo: bool = False,
     scope: Scope = _SHARED,
     shared: bool = True,
+    everyone: bool = False,
     **options: Any,
 ) -> Own:
     """Open a project folder, with options of ``ChronoStore``, or stand on a store that is there."""
-    if isinstance(place, ChronoStore):
-        return kind(place, owned=False, echo=echo, scope=scope, shared=shared)
-    return kind(ChronoStore(place, **options), owned=True, echo=echo, scope=scope, shared=shared)
+    owned = not isinstance(place, ChronoStore)
+    store = place if isinstance(place, ChronoStore) else ChronoStore(place, **options)
+    return kind(store, owned=owned, echo=echo, scope=scope, shared=shared, everyone=everyone)
 
 
 def open_test_handle(kind: type[Own]) -> Own:
