@@ -267,6 +267,17 @@ def test_verifiers_agree_on_mutated_folders(data: st.DataObject) -> None:
         assert_agreed(inner)
 
 
+@pytest.mark.parametrize("victim", ["log cut", "log altered", "base altered"])
+def test_only_an_anchored_base_tells_of_scopes(victim: str, tmp_path: Path) -> None:
+    inner = tmp_path / ".chronomemory"
+    shutil.copytree(CORPUS / "folders" / "scope_in_base", inner)
+    assert assert_agreed(inner)["scopes"]
+    path = next((inner / "base").iterdir()) if victim == "base altered" else inner / "events.wal"
+    content = path.read_bytes()
+    path.write_bytes(content[:143] + (b"" if victim == "log cut" else b"#" + content[144:]))
+    assert not assert_agreed(inner)["scopes"]
+
+
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_verifiers_agree_on_the_longest_line(extra: int, tmp_path: Path) -> None:
     empty = spelled('""')

@@ -45,7 +45,7 @@ def told(event: dict[str, Any]) -> list[tuple[int, str, Any]]:
 
 
 def in_base(folder: Any, first: dict[str, Any] | None) -> list[tuple[int | None, str, Any]]:
-    """The same of the records that a compaction of ours starts from; no event says it."""
+    """The same of the records of an anchored base; no event says it."""
     data = ((first or {}).get("record") or {}).get("data") if (first or {}).get("op") == "compact" else None
     sha256 = str(data.get("base_sha256")) if isinstance(data, dict) else ""
     if folder is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):

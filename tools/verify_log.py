@@ -306,7 +306,9 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
         "damage": log.damage,
         "tail": {"offset": end, "length": log.bytes - end, "reason": log.tail} if log.tail else None,
         "notes": log.notes,
-        "scopes": SCOPES.judge(SCOPES.in_base(folder, log.known.first) + log.said_of_scopes())
+        "scopes": SCOPES.judge(
+            (SCOPES.in_base(folder, log.known.first) if base == "anchored" else []) + log.said_of_scopes()
+        )
         if SCOPES
         else [],
         "cannot_tell": folder.unseen if folder else [],

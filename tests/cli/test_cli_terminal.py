@@ -174,7 +174,9 @@ def test_an_interrupt_is_quiet_from_the_first_moment(tmp_path: Path, how: str) -
         if how == "script" and b"chronomemory" not in err and b"Traceback" in err:
             continue
         heard += 1
-        assert process.returncode == 130, err.decode()
+        # An interrupt inside of code that a library makes from text ends the interpreter by the signal
+        # itself, however it was caught (CPython keeps a mark of it): a shell says 130 of both.
+        assert process.returncode in (130, -signal.SIGINT), err.decode()
         assert b"Traceback" not in err
         assert out == b""
     assert heard

@@ -9,7 +9,7 @@ use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::options::Checking;
 use crate::origin::{Origin, beginning_of};
-use crate::verify::{Report, Walk, open_log};
+use crate::verify::{BaseState, Report, Walk, open_log};
 use crate::wal::reader::Reading;
 
 use super::base::{Base, BasePlace, Proof};
@@ -79,6 +79,9 @@ pub fn examine(
         loader.watch_scopes();
     }
     base.load(place, log, length, &beginning, synced, loader)?;
+    if look.archives && base.state != BaseState::Anchored {
+        loader.watch_scopes(); // only what the log names by its digest tells anything
+    }
     let mut walk = Walk::new(synced).promised(hint.promised());
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {

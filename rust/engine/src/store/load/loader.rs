@@ -115,7 +115,7 @@ impl Loader {
         }
     }
 
-    /// Looks at what records carry from here on.
+    /// Looks at what records carry from here on, as if nothing had been told of them.
     pub(super) fn watch_scopes(&mut self) {
         self.watch = Some(ScopeWatch::default());
     }
@@ -215,11 +215,6 @@ impl Loader {
         self.keep(known, ts);
     }
 
-    /// Whether a base accounts for an event already.
-    fn is_settled(&self, known: &Known<'_>) -> bool {
-        self.settled_until.is_some_and(|seq| known.seq <= seq)
-    }
-
     fn keep(&mut self, known: Known<'_>, ts: i64) {
         if let Some(state) = &mut self.state {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
@@ -293,16 +288,14 @@ impl Sink for Loader {
     }
 
     fn count(&mut self, known: Known<'_>, ts: i64) {
-        let is_news = !self.is_settled(&known);
-        if let Some(watch) = self.watch.as_mut().filter(|_| is_news) {
+        if let Some(watch) = &mut self.watch {
             watch.count(&known);
         }
         self.take(known, ts);
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
-        let is_news = !self.is_settled(&known);
-        if let Some(watch) = self.watch.as_mut().filter(|_| is_news) {
+        if let Some(watch) = &mut self.watch {
             watch.hold(&known);
         }
         if self.is_wanted(&known) {
