@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.ready
 CARGO  ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak fuzz wheel build clean
+.PHONY: help demo test check format bench soak fuzz wheel build release clean
 
 # How long, how many: make soak SOAK="--kills 10000 --only kill\ -9"
 SOAK ?=
@@ -22,7 +22,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --group dev "numpy>=1.26" "pydantic>=2.7" "rich>=13" "typer>=0.12"
 	@touch $@
 
-build: $(STAMP)  ## build the engine into the virtual environment
+build: $(STAMP)  ## build the engine into the virtual environment, without the last optimisations
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile quick --quiet
+
+release: $(STAMP)  ## build it as it is in a wheel
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
 
 demo: build  ## see the main job on one screen
@@ -46,12 +49,12 @@ format: $(STAMP)  ## put everything into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: build  ## measure against peers and the physical limit
+bench: release  ## measure against peers and the physical limit
 	$(CARGO) bench --package chronomemory
 	$(BIN)/python -m pytest benches --benchmark-only -q
 	$(BIN)/python -m benches.table
 
-soak: build  ## every fault harness for long: crashes, kills, faults, crowds, full disks, fuzzing
+soak: release  ## every fault harness for long: crashes, kills, faults, crowds, full disks, fuzzing
 	$(BIN)/python tests/faults/soak.py $(SOAK)
 
 fuzz: $(STAMP)  ## bend bytes for FUZZ_SECONDS; with cargo-fuzz and nightly its targets too
