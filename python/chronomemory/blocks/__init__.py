@@ -10,6 +10,7 @@ from chronomemory.blocks.engine import (
     open_test_blocks,
 )
 from chronomemory.blocks.errors import BatchConflict, ConfigError, FrameError, IntegrityError
+from chronomemory.blocks.everyone import each_memory
 from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.life.consolidation import ConsolidateResult, DreamResult
 from chronomemory.blocks.life.curation import CurateResult
@@ -109,6 +110,7 @@ __all__ = [
     "content_hash",
     "create_engine",
     "create_test_engine",
+    "each_memory",
     "embedding_to_bytes",
     "end_session",
     "get_active_blocks",

@@ -46,8 +46,8 @@ class _Root(LoadedGroup):
             "recall": "blocks:recall",
             "frame": "blocks:frame",
             "outcome": "blocks:outcome",
-            "dream": "blocks:dream",
-            "curate": "blocks:curate",
+            "dream": "dreaming:dream",
+            "curate": "dreaming:curate",
             "blocks": "blocks:blocks",
         },
         "Episodes": {

@@ -1,11 +1,11 @@
-"""Which commands learn, recall and dream?"""
+"""Which commands learn and recall?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -27,7 +27,7 @@ from chronomemory.cli.options import (
     text,
     where_of,
 )
-from chronomemory.cli.output import Output, clean, counted, spelled
+from chronomemory.cli.output import clean, counted, spelled
 from chronomemory.cli.remembering import (
     Content,
     Endpoint,
@@ -46,7 +46,7 @@ from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.scoped import ScopedStore
 
-__all__ = ["blocks", "curate", "dream", "frame", "learn", "outcome", "recall"]
+__all__ = ["blocks", "frame", "learn", "outcome", "recall"]
 
 blocks = typer.Typer(
     cls=CommandGroup, help="Look at the blocks themselves.", no_args_is_help=True, add_completion=False
@@ -205,54 +205,6 @@ def outcome(
                 out.warn(f"{block_id} is not yours to change")
     if not told.confidence:
         raise typer.Exit(FINDING)
-
-
-def dream(
-    endpoint: Endpoint = None,
-    model: Model = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """Consolidate the inbox, and let go of what has faded."""
-    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
-        consolidated, curated = memory.dream()
-        if as_json:
-            out.document(asdict(consolidated) | {"curated": _curated(asdict(curated))})
-            return
-        out.done(
-            f"{counted(len(consolidated.promoted), 'block')} became active, "
-            f"{len(consolidated.duplicates)} known already, {len(consolidated.superseded)} superseded, "
-            f"{counted(consolidated.edges, 'link')}, {counted(consolidated.contradictions, 'contradiction')}"
-        )
-        _tell_curated(out, asdict(curated))
-
-
-def curate(
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """Archive what has faded, and take weak links away."""
-    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        curated = asdict(memory.curate())
-        if as_json:
-            out.document(_curated(curated))
-        else:
-            _tell_curated(out, curated)
-
-
-def _curated(curated: dict[str, Any]) -> dict[str, Any]:
-    return {**curated, "archived": list(curated["archived"])}
-
-
-def _tell_curated(out: Output, curated: dict[str, Any]) -> None:
-    archived, pruned = len(curated["archived"]), curated["edges_pruned"]
-    out.done(f"{counted(archived, 'block')} archived, {counted(pruned, 'weak link')} taken away")
 
 
 @blocks.command("ls", cls=Command)

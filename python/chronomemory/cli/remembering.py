@@ -27,6 +27,7 @@ __all__ = [
     "Model",
     "Tags",
     "edit",
+    "embedder_of",
     "forget",
     "memory_of",
     "reembed",
@@ -52,12 +53,12 @@ def memory_of(
     with session(project, as_json) as here:
         try:
             blocks = open_handle(Blocks, here.store, scope=Scope.of(**whose.names))
-            yield Memory(blocks, embedder=_embedder(endpoint, model)), here.out
+            yield Memory(blocks, embedder=embedder_of(endpoint, model)), here.out
         except ValidationError as error:
             raise RefusedError(f"the frame makes no sense: {error.errors()[0]['msg']}") from None
 
 
-def _embedder(endpoint: str | None, model: str | None) -> Embedder:
+def embedder_of(endpoint: str | None, model: str | None) -> Embedder:
     if (endpoint is None) != (model is None):
         raise RefusedError("--endpoint and --model belong together", recovery="Give both, or neither.")
     if endpoint is None or model is None:

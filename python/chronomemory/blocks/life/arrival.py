@@ -17,7 +17,7 @@ from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.ids import block_key, contradiction_key, edge_key, plain_id
 from chronomemory.blocks.life.asking import BlockAnswers
 from chronomemory.blocks.life.curation import is_permanent
-from chronomemory.blocks.life.learning import archive
+from chronomemory.blocks.life.learning import archive, inherit
 from chronomemory.blocks.life.negation import one_denies
 from chronomemory.blocks.life.neighbours import Near, leave_mark, unit_rows
 from chronomemory.blocks.storage.blocks import learned_at, tags_of
@@ -135,7 +135,7 @@ class Arrival:
         if old is not None:
             self.conn.record(block_key(old))  # what takes over, or is taken over, must be there in the end
             if active[old][0] >= SAME:
-                self._inherit(active[old][1], tags_of(record))
+                inherit(self.conn, active[old][1], tags_of(record))
                 archive(self.conn, block_id, "superseded", superseded_by=old)
                 self.result.duplicates.append(block_id)
                 return False
@@ -173,15 +173,6 @@ class Arrival:
     def _may_replace(self, old: ChronoRecord, tags: set[str]) -> bool:
         """What never fades is replaced only by what never fades either."""
         return not is_permanent(old) or "self/constitutional" in tags
-
-    def _inherit(self, survivor: ChronoRecord, tags: Sequence[str]) -> None:
-        """Give a block the tags of one that says the same: a guarantee outlives the words it came in."""
-        has = survivor.data.get("tags", {})
-        new = {tag: True for tag in tags if tag not in has}
-        if new:
-            tier = DecayTier.of([*has, *new], survivor.data["category"]).value
-            fading = min(survivor.data.get("decay_lambda", tier), tier)
-            self.conn.patch(survivor.id, {"data": {"tags": new, "decay_lambda": fading}})
 
     def _promoted(self, record: ChronoRecord, tags: set[str], analysed: dict[str, Any]) -> dict[str, Any]:
         content = record.data["content"]

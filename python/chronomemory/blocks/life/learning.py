@@ -20,7 +20,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["EDITED", "drafted", "edit", "forget", "learn", "return_to_inbox", "supersede"]
+__all__ = ["EDITED", "drafted", "edit", "forget", "inherit", "learn", "return_to_inbox", "supersede"]
 
 CREATED, DUPLICATE, REACTIVATED = "created", "duplicate_rejected", "reactivated"
 EDITED = "edited"
@@ -69,16 +69,40 @@ def drafted(
 
 
 def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
-    """Put a block into the inbox: one event. The same content again is refused, unless it was archived."""
+    """Put a block into the inbox: one event. The same content again is refused, unless it was archived.
+
+    Tags that are new come to the block that says it already.
+    """
     block_id = plain_id(record.id)
     if blocks.store.engine.insert(record, FACE) is not None:
         return LearnResult(block_id, CREATED)
     known = blocks.store.engine.block_record(record.id)
     if known is None:  # something is there that is no block
         return blocks.run(lambda conn: _in_place(conn, record))
-    if known.status != BlockStatus.ARCHIVED:
-        return LearnResult(block_id, DUPLICATE)
-    return blocks.run(lambda conn: return_to_inbox(conn, record))
+    if known.status == BlockStatus.ARCHIVED:
+        return blocks.run(lambda conn: return_to_inbox(conn, record))
+    if not record.data.get("tags", {}).keys() <= known.data.get("tags", {}).keys():
+        return blocks.run(lambda conn: _tagged(conn, record))
+    return LearnResult(block_id, DUPLICATE)
+
+
+def _tagged(conn: Connection, record: ChronoRecord) -> LearnResult:
+    """Give the tags of a block to the one that says the same."""
+    known = known_block(conn, plain_id(record.id))
+    if known.status == BlockStatus.ARCHIVED:
+        return return_to_inbox(conn, record)
+    inherit(conn, known, tags_of(record))
+    return LearnResult(plain_id(record.id), DUPLICATE)
+
+
+def inherit(conn: Connection, survivor: ChronoRecord, tags: Sequence[str]) -> None:
+    """Give a block the tags of one that says the same: a guarantee outlives the words it came in."""
+    has = survivor.data.get("tags", {})
+    new = {tag: True for tag in tags if tag not in has}
+    if new:
+        tier = DecayTier.of([*has, *new], survivor.data["category"]).value
+        fading = min(survivor.data.get("decay_lambda", tier), tier)
+        conn.patch(survivor.id, {"data": {"tags": new, "decay_lambda": fading}})
 
 
 def _in_place(conn: Connection, record: ChronoRecord) -> LearnResult:
