@@ -17,7 +17,7 @@ from enum import Enum
 from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -173,9 +173,14 @@ def word(field: str, given: str, known: tuple[str, ...]) -> str:
 # Numbers.
 
 
+def _is_number(given: object) -> TypeGuard[float]:
+    """Say whether this is a real number, also one of NumPy; those of Python are known at a glance."""
+    return type(given) in (float, int) or (isinstance(given, Real) and not isinstance(given, bool))
+
+
 def number(field: str, given: object) -> float:
     """Take a number, an infinite one too; not a number is none."""
-    if isinstance(given, bool) or not isinstance(given, Real):
+    if not _is_number(given):
         raise must(field, "be a number", given)
     try:
         value = float(given)
@@ -189,8 +194,7 @@ def number(field: str, given: object) -> float:
 def finite(field: str, given: object, *, least: float = -math.inf) -> float:
     """Take a number that JSON can carry."""
     try:
-        is_number = isinstance(given, Real) and not isinstance(given, bool)  # those of NumPy too
-        value = float(given) if is_number else math.nan  # type: ignore[arg-type]
+        value = float(given) if _is_number(given) else math.nan
     except OverflowError:  # a whole number beyond all floats
         value = math.inf
     if not math.isfinite(value):
@@ -210,7 +214,7 @@ def within(field: str, given: object, least: float = 0.0, most: float = 1.0) -> 
 
 def count(field: str, given: object, least: int = 0, most: int | None = LAST_SEQ) -> int:
     """Take a whole number that is not too small and not too large."""
-    if isinstance(given, bool) or not isinstance(given, Integral):
+    if type(given) is not int and (isinstance(given, bool) or not isinstance(given, Integral)):
         raise must(field, "be a whole number", given)
     value = int(given)
     if value < least:
