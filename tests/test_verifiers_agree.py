@@ -232,7 +232,7 @@ def spelled(token: str) -> bytes:
     return b'{"hash":"' + hashlib.sha256(text).hexdigest().encode() + b'",' + text[1:] + b"\n"
 
 
-@slow_is_fine
+@settings(parent=slow_is_fine, max_examples=150)
 @given(st.lists(st.tuples(finite, st.sampled_from(SPELLINGS)), min_size=20))
 @example([(562949953421312.25 + step / 4, spelling) for step in range(40) for spelling in SPELLINGS])
 @example([(2.0**power, spelling) for power in range(-1074, 1024, 7) for spelling in SPELLINGS])

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ALSO_WARNED", "LOGGER", "SLOW_SECONDS", "tell", "watched"]
+__all__ = ["LOGGER", "SEEN_ANYWAY", "SLOW_SECONDS", "tell", "watched"]
 
 LOGGER: Final = logging.getLogger("chronomemory")
 # Without a handler of the program's own nothing is printed.
@@ -22,13 +22,13 @@ LOGGER.addHandler(logging.NullHandler())
 #: A call that takes longer is told, however small its name.
 SLOW_SECONDS: Final = 1.0
 
-#: Marks what a warning says as well, for those who show both.
-ALSO_WARNED: Final = "also_warned"
+#: Marks what a person at a terminal sees anyway: a warning says it as well, or it is the waiting itself.
+SEEN_ANYWAY: Final = "seen_anyway"
 
 
 def tell(message: str) -> None:
     """Tell of damage, or of what may be missed: each time, where a warning may be shown once."""
-    LOGGER.warning("%s", message, extra={ALSO_WARNED: True})
+    LOGGER.warning("%s", message, extra={SEEN_ANYWAY: True})
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def watched(task: str, place: Path, *, large: bool = False) -> Iterator[None]:
     if large:
         LOGGER.info("%s: %s took %.3f s", place, task, seconds)
     elif seconds >= SLOW_SECONDS:
-        LOGGER.warning("%s: slow: %s took %.3f s", place, task, seconds)
+        LOGGER.warning("%s: slow: %s took %.3f s", place, task, seconds, extra={SEEN_ANYWAY: True})
 
 
 def _since(began: float) -> float:

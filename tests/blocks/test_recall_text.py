@@ -180,9 +180,9 @@ def test_many_blocks_are_chosen_as_if_all_were_scored() -> None:
                 )
                 block_id = f"{chance.getrandbits(40):010x}{at}"
                 conn.put(new_block(block_id, content, "knowledge", "test", status="active"))
-        for round_ in range(2):
+        for round_, texts in enumerate([("w0k", "w290k w3k w250k"), ("w7k and w120k", "w299k")]):
             memory = memory_of(blocks)
-            for text in ("w0k", "w7k and w120k", "w290k w3k w250k", "w299k"):
+            for text in texts:
                 asked = Question(k=4, query=np.ones(DIM, dtype=np.float32), text=text)
                 assert_agrees(blocks, memory, asked, f"{text}, round {round_}")
             with blocks.begin() as conn:

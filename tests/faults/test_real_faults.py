@@ -77,10 +77,10 @@ def test_every_verdict_beside_a_storm_is_true() -> None:
 
 
 def test_a_repair_brings_back_what_is_proved_and_names_the_rest() -> None:
-    outcome = run("mended.py", "--runs", "240")
-    assert outcome["runs"] == 240
-    assert outcome["counts"]["healed"] > 20
-    assert outcome["counts"]["with something lost"] > 10
+    outcome = run("mended.py", "--runs", "80")
+    assert outcome["runs"] == 80
+    assert outcome["counts"]["healed"] > 6
+    assert outcome["counts"]["with something lost"] > 3
 
 
 def test_a_log_that_goes_away_is_missed_by_those_who_have_it_open() -> None:

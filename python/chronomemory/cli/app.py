@@ -13,7 +13,7 @@ import typer
 from chronomemory._core import __version__
 from chronomemory.cli.loading import LoadedGroup
 from chronomemory.cli.output import clean
-from chronomemory.interrupts import INTERRUPTED, be_heard
+from chronomemory.interrupts import INTERRUPTED
 
 __all__ = ["app", "main"]
 
@@ -128,7 +128,6 @@ def _root(
 def main() -> None:
     """Run the command line."""
     try:
-        be_heard()
         _run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

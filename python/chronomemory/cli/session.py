@@ -18,11 +18,12 @@ import typer
 
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
+from chronomemory.interrupts import be_heard
 from chronomemory.records import Records
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
-from chronomemory.watching import ALSO_WARNED
+from chronomemory.watching import SEEN_ANYWAY
 
 __all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "Whose", "session"]
 
@@ -93,6 +94,7 @@ _SHARED = Whose()
 def session(project: Path, as_json: bool, *, depth: int = 0, whose: Whose = _SHARED) -> Iterator[Session]:
     """Lend a project's store; an error inside becomes two lines and an exit code."""
     out = Output(as_json)
+    be_heard()
     try:
         with _heard(out), closing(ChronoStore(project, recursion_depth=depth)) as store:
             yield Session(store, out, whose.door(store))
@@ -140,6 +142,5 @@ class _Handler(logging.Handler):
         self._out = out
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, ALSO_WARNED, False):
-            return  # it comes as a warning, too
-        self._out.warn(record.getMessage())
+        if not getattr(record, SEEN_ANYWAY, False):
+            self._out.warn(record.getMessage())

@@ -1,8 +1,13 @@
 //! Which rows of each group does a filter keep?
 
+use std::ops::Range;
+
 use roaring::RoaringBitmap;
 
 use super::groups::GROUP_ROWS;
+
+/// Groups without a row between two that have some: so few are passed over in less time than a new run takes.
+const SHORT_GAP: usize = 16;
 
 /// A filter, sixteen rows to a word. Whoever asks with the same filter again and again makes it once.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +15,8 @@ pub struct Masks {
     masks: Vec<u16>,
     /// How many groups have a row left.
     touched: usize,
+    /// Where they are, short gaps included: who keeps little does not walk through what others have.
+    runs: Vec<Range<usize>>,
 }
 
 impl Masks {
@@ -18,12 +25,19 @@ impl Masks {
     pub fn of(filter: &RoaringBitmap, groups: usize) -> Self {
         let mut masks = vec![0u16; groups];
         let mut touched = 0;
+        let mut runs: Vec<Range<usize>> = Vec::new();
         for row in filter.range(0..(groups * GROUP_ROWS) as u32) {
-            let mask = &mut masks[row as usize / GROUP_ROWS];
-            touched += usize::from(*mask == 0);
-            *mask |= 1 << (row as usize % GROUP_ROWS);
+            let group = row as usize / GROUP_ROWS;
+            if masks[group] == 0 {
+                touched += 1;
+                match runs.last_mut() {
+                    Some(run) if group <= run.end + SHORT_GAP => run.end = group + 1,
+                    _ => runs.push(group..group + 1),
+                }
+            }
+            masks[group] |= 1 << (row as usize % GROUP_ROWS);
         }
-        Self { masks, touched }
+        Self { masks, touched, runs }
     }
 
     /// How many groups have one.
@@ -38,5 +52,24 @@ impl Masks {
 
     pub(super) fn touched(&self) -> usize {
         self.touched
+    }
+
+    /// Where groups with a row are, in order.
+    pub(super) fn runs(&self) -> &[Range<usize>] {
+        &self.runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_hold_every_touched_group_and_no_long_gap() {
+        let rows = [3u32, 16, 17, 40, 16 * 30, 16 * 200, 16 * 201 + 15, 16 * 500];
+        let masks = Masks::of(&rows.into_iter().collect(), 400);
+        assert_eq!(masks.touched(), 6);
+        assert_eq!(masks.runs(), [0..3, 30..31, 200..202]);
+        assert_eq!(masks.words()[201], 1 << 15);
     }
 }

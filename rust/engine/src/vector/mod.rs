@@ -35,6 +35,7 @@ pub mod search;
 pub(crate) mod team;
 
 mod exact;
+mod pieces;
 mod query;
 mod shortlist;
 mod sweep;

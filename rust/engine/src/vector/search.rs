@@ -1,6 +1,6 @@
 //! Which rows are the best for these queries, and in what order is that found out?
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
@@ -11,6 +11,7 @@ use super::exact::{Wanted, score_all, score_candidates};
 use super::gate::{Doubt, Gate, Gated};
 use super::groups::{GROUP_ROWS, Groups, group_bytes};
 use super::mask::Masks;
+use super::pieces::Pieces;
 use super::query::BoundedQuery;
 use super::rows::{Misfit, Rows};
 use super::shortlist::Shortlist;
@@ -173,7 +174,7 @@ impl RunningSearch<'_> {
             return self.score(&Wanted::Listed(&listed(0)), queries);
         }
         let behind = listed((self.groups * GROUP_ROWS) as u32);
-        self.funnel(queries, Some(masks.words()), &Wanted::Listed(&behind), |lost| {
+        self.funnel(queries, Some(masks), &Wanted::Listed(&behind), |lost| {
             self.score(&Wanted::Listed(&listed(0)), lost)
         })
     }
@@ -193,7 +194,7 @@ impl RunningSearch<'_> {
     fn funnel(
         &self,
         queries: &[&BoundedQuery],
-        masks: Option<&[u16]>,
+        masks: Option<&Masks>,
         behind: &Wanted<'_>,
         score_all: impl FnOnce(&[&BoundedQuery]) -> Vec<Top>,
     ) -> Vec<Top> {
@@ -246,12 +247,18 @@ impl RunningSearch<'_> {
         tops
     }
 
-    /// Sweeps all groups, `W` queries at a time, and returns what may be among the best for each.
-    fn sweep<const W: usize>(&self, queries: &[&BoundedQuery], masks: Option<&[u16]>, bars: &[Bar]) -> Vec<Shortlist> {
+    /// Sweeps all groups that count, `W` queries at a time, and returns what may be among the best for each.
+    fn sweep<const W: usize>(&self, queries: &[&BoundedQuery], masks: Option<&Masks>, bars: &[Bar]) -> Vec<Shortlist> {
         let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
         let each = group_bytes(self.rows.dim());
-        let bytes = (self.groups * each).saturating_mul(queries.len());
-        let pieces = Pieces::new(self.groups, (PIECE_BYTES / each).max(1));
+        let all = [0..self.groups];
+        let pieces = Pieces::new(
+            masks.map_or(&all[..], Masks::runs),
+            self.groups,
+            (PIECE_BYTES / each).max(1),
+        );
+        let bytes = (pieces.groups() * each).saturating_mul(queries.len());
+        let masks = masks.map(Masks::words);
         let fresh = || {
             bars.iter()
                 .map(|_| Shortlist::new(self.search.k, self.least))
@@ -345,62 +352,6 @@ impl Bar {
             f32::INFINITY
         } else {
             query.floor(value_of(self.rank.load(Ordering::Relaxed)))
-        }
-    }
-}
-
-/// Runs of groups, handed out to threads. Not in order: rows that lie together are often alike, and a bar that rises
-/// early spares work for all that comes later.
-struct Pieces {
-    groups: usize,
-    each: usize,
-    count: usize,
-    stride: usize,
-    next: AtomicUsize,
-}
-
-impl Pieces {
-    fn new(groups: usize, each: usize) -> Self {
-        let count = groups.div_ceil(each);
-        // Steps of the golden ratio come near every place early.
-        let mut stride = (count as f64 * 0.618) as usize + 1;
-        while divisor(stride, count) > 1 {
-            stride += 1;
-        }
-        Self {
-            groups,
-            each,
-            count,
-            stride,
-            next: AtomicUsize::new(0),
-        }
-    }
-
-    fn next(&self) -> Option<std::ops::Range<usize>> {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        (turn < self.count).then(|| {
-            let from = (turn * self.stride % self.count) * self.each;
-            from..self.groups.min(from + self.each)
-        })
-    }
-}
-
-/// The greatest number that divides both.
-fn divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { divisor(b, a % b) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_group_is_handed_out_once() {
-        for groups in [0, 1, 2, 7, 64, 100, 1001] {
-            let pieces = Pieces::new(groups, 7);
-            let mut seen: Vec<_> = std::iter::from_fn(|| pieces.next()).flatten().collect();
-            seen.sort_unstable();
-            assert_eq!(seen, (0..groups).collect::<Vec<_>>());
         }
     }
 }
