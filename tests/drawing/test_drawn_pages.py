@@ -34,7 +34,7 @@ def test_the_data_say_what_was_given() -> None:
             [Line("a", "b", "becomes"), Line("a", "c", "contradicts", alarm=True), Line("a", "gone")],
         )
     )
-    assert told["kinds"] == [["state", 2], ["", 1]]
+    assert told["kinds"] == [["state", 2, "state"], ["", 1, ""]]
     assert told["lineKinds"] == [["becomes", 1, False], ["contradicts", 1, True]]
     assert told["counts"] == ["1 edge", "1 contradicts"]
     assert told["loose"] == 1

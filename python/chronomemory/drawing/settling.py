@@ -143,7 +143,9 @@ def _evened(places: Places) -> Places:
     even[np.argsort(far, kind="stable")] = EVEN_STEPS * np.sqrt(np.arange(len(far)) + 0.5)
     # Of few dots the shape says more than the room that they take.
     share = min(0.7, len(far) / 50)
-    wanted = far * (1 - share) + even * share
+    # One that strayed far would make the whole community small.
+    rim = 1.0 + 1.2 * np.quantile(far, 0.95)
+    wanted = np.minimum(far, rim) * (1 - share) + even * share
     evened: Places = places * (wanted / np.maximum(far, 1e-9))[:, None]
     return evened
 

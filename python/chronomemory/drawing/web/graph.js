@@ -15,16 +15,30 @@ for (const line of lines) {
 }
 for (const dot of dots) dot.home.dots.push(dot);
 const byWeight = [...dots].sort((one, other) => other.near.length - one.near.length || other.size - one.size || (one.id < other.id ? -1 : 1));
-byWeight.forEach((dot, rank) => { dot.rank = rank; });
+byWeight.forEach((dot, rank) => {
+  dot.rank = rank;
+  // The few with the most lines are named even in a crowd.
+  dot.hub = rank < Math.max(1, dots.length / 100) && dot.near.length >= 8;
+});
 for (const circle of circles) {
   circle.alone = circle.dots.length < 3;
   // A community is named by the dot with the most lines.
-  if (!circle.alone) circle.first = circle.dots.reduce((one, other) => one.rank < other.rank ? one : other);
+  if (circle.alone) continue;
+  circle.first = circle.dots.reduce((one, other) => one.rank < other.rank ? one : other);
+  // Dots without lines are no community: they lie together because they are of one kind.
+  circle.title = circle.first.near.length ? circle.first.lines : [data.kinds[circle.first.kind][2], `without ${data.lineNoun}s`].filter(Boolean);
 }
+// A community has the colour that is farthest from it.
+circles.forEach((circle, number) => {
+  const far = COLOURS.light.map((_, colour) => Math.min(Infinity, ...circles.slice(0, number)
+    .filter(other => other.colour === colour)
+    .map(other => Math.hypot(other.x - circle.x, other.y - circle.y) - other.r)));
+  circle.colour = far.indexOf(Math.max(...far));
+});
 // One colour says nothing: with a single kind the communities have the colours.
 let coloursBy = data.kinds.length > 1 || circles.length < 2 ? "kind" : "community";
 
-const named = circle => circle.dots.length >= 6 && circle.first.lines.length > 0;
+const named = circle => circle.dots.length >= 6 && circle.title.length > 0;
 const shown = dot => !offKinds.has(dot.kind);
 const shownLine = line => !offLines.has(line.kind) && shown(line.a) && shown(line.b);
 const nameOf = dot => dot.label || dot.id;
@@ -49,7 +63,7 @@ function refresh() {
   visibleLines = lines.filter(shownLine);
   visibleCircles = circles.filter(circle => circle.dots.some(shown));
   for (const dot of visibleDots) {
-    dot.colour = colourAt(coloursBy === "kind" ? dot.kind : dot.community);
+    dot.colour = colourAt(coloursBy === "kind" ? dot.kind : dot.home.colour);
     dot.chosen = dot === chosen;
     dot.hit = Boolean(found?.has(dot));
     dot.dim = found ? !found.has(dot) && !near?.has(dot) : Boolean(near) && !near.has(dot);
@@ -178,7 +192,7 @@ const closest = 2.4;
 function all(gently = true) {
   untouched = true;
   if (!visibleDots.length) return;
-  const target = fitting(visibleCircles, closest);
+  const target = fitting(visibleDots, closest);
   if (gently) glide(target); else { Object.assign(view, target); redraw(); }
 }
 function nearest(spot, reach) {
@@ -194,8 +208,7 @@ function start() {
   const counts = [counted(dots.length, data.dotNoun), ...data.counts];
   if (data.leftOut) counts.push(`${counted(data.leftOut, data.dotNoun)} with fewer ${data.lineNoun}s left out`);
   if (data.loose) counts.push(`${counted(data.loose, data.lineNoun)} left out that lead to nothing here`);
-  byId("counts").textContent = counts.join(", ");
-  if (!dots.length) byId("key").textContent = data.empty;
+  byId("counts").textContent = dots.length ? counts.join(", ") : data.empty;
   canvas.setAttribute("aria-label", `${data.title}: ${counts.join(", ")}`);
   const choice = byId("colours").querySelector("select");
   choice.value = coloursBy;

@@ -140,14 +140,16 @@ function legend() {
   }));
   const there = states.map((entry, number) => [entry, number]).filter(([entry]) => entry.count);
   const off = { has: at => offStates.has(there[at][1]), add: at => offStates.add(there[at][1]), delete: at => offStates.delete(there[at][1]) };
-  const changed = () => { arrange(); find(words, false); };
+  const changed = () => {
+    if (chosen && offStates.has(STATES.indexOf(chosen.state))) choose(null);
+    arrange(); find(words, false);
+  };
   switches(place, "paths", there.map(([entry]) => entry), off, changed);
   switches(place, "events", data.kinds.map(([name, count]) => ({ name: name || "without a kind", count, shape: "circle", colour: grey })), offKinds, changed);
   place.append(make("p", "A square begins a path, a ring ends one that was merged, a cross one that was abandoned, two bars stand for a compaction.", "quiet"));
 }
 function start() {
-  byId("counts").textContent = data.counts.join(", ");
-  if (!paths.length) byId("key").textContent = data.empty;
+  byId("counts").textContent = paths.length ? data.counts.join(", ") : data.empty;
   byId("more").open = innerWidth > 760 && paths.length < 40;
   const order = [...paths].sort((one, other) => one.rows[0].at - other.rows[0].at);
   for (const path of order) {

@@ -15,11 +15,14 @@ function outline(shape, x, y, r) {
   }
 }
 
+// What lies between the ground of two communities that touch.
+const RIM = 12;
+
 function drawCircles(circles, style) {
   for (const circle of circles) {
     if (circle.alone) continue;
     pen.beginPath();
-    pen.arc(circle.x * view.zoom + view.x, circle.y * view.zoom + view.y, circle.r * view.zoom, 0, 7);
+    pen.arc(across(circle), down(circle), Math.max(1, (circle.r - RIM) * view.zoom), 0, 7);
     pen.globalAlpha = 0.045;
     pen.fillStyle = style.ink;
     pen.fill();
@@ -45,19 +48,23 @@ function trace(line) {
   pen.bezierCurveTo(...pull(line.a, line.a.home), ...pull(line.b, line.b.home), tx, ty);
 }
 
-function inSight(line) {
-  // The middles of both communities bound the bend.
-  const xs = [across(line.a), across(line.b), across(line.a.home), across(line.b.home)];
-  const ys = [down(line.a), down(line.b), down(line.a.home), down(line.b.home)];
-  return Math.max(...xs) > 0 && Math.min(...xs) < innerWidth && Math.max(...ys) > 0 && Math.min(...ys) < innerHeight;
+// The middles of both communities bound the bend.
+function inSight({ a, b }) {
+  const left = Math.min(a.x, b.x, a.home.x, b.home.x), right = Math.max(a.x, b.x, a.home.x, b.home.x);
+  const top = Math.min(a.y, b.y, a.home.y, b.home.y), bottom = Math.max(a.y, b.y, a.home.y, b.home.y);
+  return right * view.zoom + view.x > 0 && left * view.zoom + view.x < innerWidth
+    && bottom * view.zoom + view.y > 0 && top * view.zoom + view.y < innerHeight;
 }
+
+// The lines of a dot with very many would be a blot.
+const crowded = line => Math.max(line.a.near.length, line.b.near.length) > 60;
 
 function drawLines(lines, style) {
   const batches = new Map();
   for (const line of lines) {
     if (!inSight(line)) continue;
     const far = line.a.home !== line.b.home;
-    const tone = line.dim ? 0.07 : line.lit ? 0.95 : line.alarm ? 0.85 : far ? 0.2 : 0.42;
+    const tone = line.dim ? 0.07 : line.lit ? 0.95 : line.alarm ? 0.85 : far || crowded(line) ? 0.2 : 0.42;
     const wide = (0.6 + 1.3 * line.weight + (line.lit ? 0.8 : 0)) * Math.max(0.7, Math.min(1.5, Math.sqrt(view.zoom)));
     const key = [tone, Math.round(wide * 2) / 2, line.alarm, line.lit].join();
     if (!batches.has(key)) batches.set(key, { tone, wide, alarm: line.alarm, lit: line.lit, lines: [] });
@@ -102,9 +109,12 @@ function drawDots(dots, style) {
     if (x < -30 || y < -30 || x > innerWidth + 30 || y > innerHeight + 30) continue;
     pen.globalAlpha = dot.dim ? 0.16 : 1;
     outline(dot.shape, x, y, r);
-    pen.lineWidth = 1.5;
-    pen.strokeStyle = style.paper;
-    pen.stroke();
+    // A rim keeps dots apart from lines; from afar nobody sees it.
+    if (r > 3) {
+      pen.lineWidth = 1.5;
+      pen.strokeStyle = style.paper;
+      pen.stroke();
+    }
     pen.fillStyle = dot.colour;
     pen.fill();
     if (dot.chosen || dot.hit) {
@@ -138,11 +148,11 @@ class Ground {
   }
 }
 
-const widths = new Map();
+const widths = { bold: new WeakMap(), plain: new WeakMap() };
 function measure(lines, bold) {
-  const key = bold + lines.join("\n");
-  if (!widths.has(key)) widths.set(key, Math.max(...lines.map(line => pen.measureText(line).width)));
-  return widths.get(key);
+  const known = bold ? widths.bold : widths.plain;
+  if (!known.has(lines)) known.set(lines, Math.max(...lines.map(line => pen.measureText(line).width)));
+  return known.get(lines);
 }
 
 // From afar a community bears a name above it, that of the dot with the most lines: all of it if there is room.
@@ -152,14 +162,16 @@ function titles(circles) {
   for (const circle of circles) {
     const r = circle.r * view.zoom;
     if (!named(circle) || r < 18 || r > 260) continue;
-    const [first, ...rest] = circle.first.lines;
-    const lines = r < 64 && rest.length ? [first.replace(/[…\s]*$/, "…")] : circle.first.lines;
-    found.push({ dot: circle.first, circle, r, lines });
+    const [first, ...rest] = circle.title, whole = !rest.length || !circle.first.near.length;
+    circle.short ??= whole ? circle.title : [first.replace(/[…\s]*$/, "…")];
+    // What bears the name of a dot need not name the dot again.
+    const dot = circle.title === circle.first.lines ? circle.first : circle;
+    found.push({ dot, circle, r, texts: r < 64 ? [circle.short] : [circle.title, circle.short] });
   }
   return found.sort((one, other) => other.r - one.r);
 }
 
-const FEW = 400;
+const MOST_LABELS = 400, MOST_TRIED = 1500;
 // Labels in the order of what they matter: each takes a place only if it covers no other label and no dot, but
 // those of what is chosen or found, which may cover others' dots.
 function drawLabels(scene, style) {
@@ -187,27 +199,32 @@ function drawLabels(scene, style) {
       if (marks.free(box, dot)) { best = box; break; }
       if (insists) best ??= box;
     }
-    if (!best) return;
+    if (!best) return false;
     labels.take(best);
     told.add(dot);
     placed.push({ lines, box: best, bold });
+    return true;
   };
-  if (scene.calm) for (const { dot, circle, r, lines } of titles(scene.circles)) {
+  const names = scene.calm ? titles(scene.circles) : [];
+  for (const { dot, circle, r, texts } of names) {
     const x = across(circle), y = down(circle);
-    put(dot, lines, (width, height) => [
-      [x - width / 2, y - r - height + 6], [x - width / 2, y + r - 6],
-      [x - r - width + 10, y - height / 2], [x + r - 10, y - height / 2],
-    ], true, r > 40);
+    const spots = (width, height) => [
+      [x - width / 2, y - r - height + 8], [x - width / 2, y + r - 8],
+      [x - r - width + 12, y - height / 2], [x + r - 12, y - height / 2],
+    ];
+    // All of a name where it covers nothing, else its first line; a large community is named in any case.
+    if (texts.some(lines => put(dot, lines, spots, true, false))) continue;
+    if (r > 40) put(dot, circle.short, spots, true, true);
   }
   const wanted = here.filter(dot => !dot.dim && dot.lines.length && !told.has(dot));
   wanted.sort((one, other) => other.urge - one.urge || one.rank - other.rank);
-  for (const dot of wanted) {
-    if (placed.length >= FEW) break;
-    const gap = dot.sr + 3, insists = dot.urge > 0;
+  for (const dot of wanted.slice(0, MOST_TRIED)) {
+    if (placed.length >= MOST_LABELS) break;
+    const gap = dot.sr + 3, hub = dot.hub && !names.length;
     put(dot, dot.lines, (width, height) => [
       [dot.sx - width / 2, dot.sy + gap], [dot.sx + gap, dot.sy - height / 2],
       [dot.sx - gap - width, dot.sy - height / 2], [dot.sx - width / 2, dot.sy - gap - height],
-    ], dot.urge > 1, insists);
+    ], dot.urge > 1 || hub, dot.urge > 0 || hub);
   }
   pen.textAlign = "center";
   pen.textBaseline = "middle";

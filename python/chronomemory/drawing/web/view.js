@@ -40,15 +40,15 @@ function glide(target) {
   gliding = requestAnimationFrame(step);
 }
 
-// The view in which these dots, or circles, fill the free part of the window.
+// The view in which these dots fill the free part of the window.
 function fitting(dots, closest) {
   const area = freeArea(), width = area.right - area.left, height = area.bottom - area.top;
   let left = Infinity, right = -Infinity, top = Infinity, bottom = -Infinity;
-  for (const { x, y, r = 0 } of dots) {
-    left = Math.min(left, x - r); right = Math.max(right, x + r);
-    top = Math.min(top, y - r); bottom = Math.max(bottom, y + r);
+  for (const { x, y } of dots) {
+    left = Math.min(left, x); right = Math.max(right, x);
+    top = Math.min(top, y); bottom = Math.max(bottom, y);
   }
-  const rim = Math.min(36, width * 0.08, height * 0.08);
+  const rim = Math.min(64, width * 0.12, height * 0.1);
   const zoom = bounded(Math.min(closest, (width - 2 * rim) / (right - left || 1), (height - 2 * rim) / (bottom - top || 1)));
   return {
     zoom,

@@ -79,7 +79,7 @@ def _data(dots: list[Dot], links: list[Line], left_out: int, line_noun: str) -> 
     line_number = {kind: place for place, (kind, _) in enumerate(line_kinds)}
     most = max(degree.values(), default=1)
     return {
-        "kinds": [[excerpt(kind, 80), count] for kind, count in kinds],
+        "kinds": [[excerpt(kind, 80), count, " ".join(label_lines(kind, lines=1))] for kind, count in kinds],
         "lineKinds": [[excerpt(kind, 80), count, alarm] for (alarm, kind), count in line_kinds],
         "counts": [counted(plain, line_noun), *alarms],
         "dots": [
