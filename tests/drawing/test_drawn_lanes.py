@@ -26,14 +26,21 @@ def test_rows_are_in_time_and_each_step_is_told_once() -> None:
     ]  # fmt: skip
 
 
-def test_a_path_comes_from_the_last_row_of_its_parent_and_leads_into_its_target() -> None:
+def test_a_path_leaves_its_parent_when_it_begins_and_leads_into_its_target() -> None:
     laid = timeline(*history())
     by_id = {branch.id: lane for branch, lane in zip(laid.branches, laid.lanes, strict=True)}
     rows = told(laid)
     assert by_id["main"].leaves_at is None
     leaves = {name: rows[by_id[name].leaves_at or 0] for name in ("left", "right", "late")}
-    assert leaves == {"left": "main event e2", "right": "main event e2", "late": "main compacted e8"}
+    assert leaves == {"left": "main event e2", "right": "left event e4", "late": "right abandoned e10"}
     assert by_id["left"].target == [branch.id for branch in laid.branches].index("main")
+
+
+def test_a_path_leaves_a_parent_that_has_ended_where_it_ended() -> None:
+    steps = [Step(name, place=place) for place, name in enumerate(("a1", "end", "b1", "c1"), 1)]
+    ended = Branch("a", None, ("a1",), False, abandoned_reason="done", ended_by="end")
+    laid = timeline([ended, Branch("b", event_ids=("b1",)), Branch("c", "a", ("c1",))], steps)
+    assert told(laid)[laid.lanes[2].leaves_at or 0] == "a abandoned end"
 
 
 def test_lanes_are_used_again_and_never_by_two_at_once() -> None:

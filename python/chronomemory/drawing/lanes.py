@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(slots=True)
 class Lane:
-    """Where a path runs: its lane, from which row of which path it comes, and into which it leads."""
+    """Where a path runs: its column, at which row it leaves which path, and into which it leads."""
 
     rows: list[int] = field(default_factory=list)
     column: int = 0
@@ -67,7 +67,7 @@ def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
     for place, row in enumerate(rows):
         lanes[row.branch].rows.append(place)
     for lane, branch in zip(lanes, found, strict=True):
-        _joined(lane, branch, lanes, number)
+        _joined(lane, branch, lanes, number, rows)
     columns = _columned(lanes)
     return Timeline(found, lanes, rows, columns, len(known.keys() - named))
 
@@ -163,13 +163,14 @@ def _ordered(branches: list[Branch], chains: list[list[Row]], number: dict[str, 
     return rows
 
 
-def _joined(lane: Lane, branch: Branch, lanes: list[Lane], number: dict[str, int]) -> None:
+def _joined(lane: Lane, branch: Branch, laid: list[Lane], number: dict[str, int], rows: list[Row]) -> None:
+    """Say where a path leaves its parent: just above its beginning, or where the parent had ended by then."""
     parent, target = number.get(branch.parent_id or ""), number.get(branch.merged_into or "")
-    if parent is not None and lanes[parent] is not lane:
-        before = [row for row in lanes[parent].rows if row < lane.rows[0]]
-        if before:
-            lane.parent, lane.leaves_at = parent, before[-1]
-    if target is not None and lanes[target] is not lane:
+    if parent is not None and laid[parent] is not lane and laid[parent].rows[0] < lane.rows[0]:
+        last = laid[parent].rows[-1]
+        ended = rows[last].what in (MERGED, ABANDONED) and last < lane.rows[0]
+        lane.parent, lane.leaves_at = parent, last if ended else lane.rows[0] - 1
+    if target is not None and laid[target] is not lane:
         lane.target = target
 
 
@@ -179,6 +180,8 @@ def _columned(lanes: list[Lane]) -> int:
         [lane.rows[0] if lane.leaves_at is None else lane.leaves_at + 1, lane.rows[-1]] for lane in lanes
     ]
     for lane in lanes:
+        if lane.parent is not None and lane.leaves_at is not None:
+            spans[lane.parent][1] = max(spans[lane.parent][1], lane.leaves_at)
         if lane.target is not None:
             # Whoever takes a path in goes on at least to the row behind.
             spans[lane.target][1] = max(spans[lane.target][1], lane.rows[-1] + 1)

@@ -35,8 +35,7 @@ function item(row) {
 
 function arrange() {
   visible = rows.filter(shown);
-  const spacing = Math.max(5, Math.min(innerWidth > 760 ? 20 : 14, innerWidth * 0.36 / Math.max(1, data.columns)));
-  const gutter = Math.round(spacing * data.columns + 12);
+  const gutter = Math.round(spacing() * data.columns + 12);
   for (const row of visible) {
     row.element ??= item(row);
     row.element.style.paddingLeft = gutter + "px";
@@ -44,51 +43,62 @@ function arrange() {
   }
   byId("rows").replaceChildren(...visible.map(row => row.element));
   mark();
-  lanes(spacing, gutter);
+  lanes();
 }
+// Many lanes share the room that a few would have.
+const spacing = () => Math.max(2, Math.min(innerWidth > 760 ? 20 : 14, innerWidth * 0.36 / Math.max(1, data.columns)));
 
 // Rows are as high as their texts; the lanes are drawn to where the rows have come to lie.
-function lanes(spacing, gutter) {
-  const svg = byId("lanes"), top = byId("rows").offsetTop;
+function lanes() {
+  const svg = byId("lanes"), wide = spacing(), x = path => wide * (path.column + 0.5);
+  const height = byId("rows").offsetHeight + byId("rows").offsetTop;
+  let above = null;
   for (const row of rows) row.y = null;
-  visible.forEach((row, place) => { row.place = place; });
   for (const row of visible) row.y = row.element.offsetTop + (row.what === "begun" ? 24 : ROUGH);
-  const height = byId("rows").offsetHeight + top;
-  svg.setAttribute("width", gutter);
+  // A row that is switched off stands for the one above it.
+  for (const row of rows) { above = row.y ?? above; row.level = above; }
+  svg.setAttribute("width", wide * data.columns);
   svg.setAttribute("height", height);
-  svg.replaceChildren();
-  const x = path => spacing * (path.column + 0.5);
-  const marks = [];
   for (const path of paths) {
-    const own = path.rows.filter(row => row.y !== null);
-    if (!own.length) continue;
-    const colour = colourOf(path), faded = (chosen && chosen !== path) ? 0.25 : 1;
-    const stroke = { fill: "none", stroke: colour, "stroke-width": 2.5, "stroke-linecap": "round", opacity: faded };
-    const dashed = path.state === "abandoned" ? { "stroke-dasharray": "2 5" } : {};
-    const first = own[0], last = own[own.length - 1];
-    const from = path.parent === null ? null : rows[path.leavesAt];
-    // A parent's row that is switched off: the curve begins at the last one above it that is seen.
-    const begin = from && paths[path.parent].rows.filter(row => row.y !== null && row.at <= path.leavesAt).pop();
-    let d = `M${x(path)} ${first.y}`;
-    if (begin) {
-      const bend = Math.min(28, (first.y - begin.y) * 0.9);
-      d = `M${x(paths[path.parent])} ${begin.y}C${x(paths[path.parent])} ${begin.y + bend * 0.7} ${x(path)} ${begin.y + bend * 0.3} ${x(path)} ${begin.y + bend}L${x(path)} ${first.y}`;
-    }
-    svg.append(drawn("path", { ...stroke, ...dashed, d: d + `L${x(path)} ${last.y}` }));
-    if (path.target !== null && last.what === "merged") merge(svg, path, last, x, stroke);
-    for (const row of own) marks.push([row, x(path), colour, faded]);
+    path.seen = path.rows.filter(row => row.y !== null);
+    path.end = path.seen.length ? path.seen[path.seen.length - 1].y : null;
   }
-  for (const [row, at, colour, faded] of marks) svg.append(...markOf(row, at, colour, faded));
+  visible.forEach((row, place) => { row.next = visible[place + 1]?.y ?? row.y + 26; });
+  for (const path of paths) joins(path);
+  const drawings = [], marks = [];
+  for (const path of paths) {
+    if (!path.seen.length) continue;
+    const colour = colourOf(path), faded = chosen && chosen !== path ? 0.25 : 1;
+    const stroke = { fill: "none", stroke: colour, "stroke-width": Math.min(2.5, wide / 2), "stroke-linecap": "round", opacity: faded };
+    const dashed = path.state === "abandoned" ? { "stroke-dasharray": "2 5" } : {};
+    let d = `M${x(path)} ${path.seen[0].y}`;
+    if (path.from) d = curve(x(path.from), path.leaves, x(path), Math.min(path.seen[0].y, path.leaves + 34)) + `L${x(path)} ${path.seen[0].y}`;
+    drawings.push(drawn("path", { ...stroke, ...dashed, d: d + `L${x(path)} ${path.end}` }));
+    if (path.into) drawings.push(drawn("path", { ...stroke, d: curve(x(path), path.closes, x(path.into), path.arrives) }));
+    for (const row of path.seen) marks.push(...markOf(row, x(path), colour, faded));
+  }
+  svg.replaceChildren(...drawings, ...marks);
 }
-function merge(svg, path, last, x, stroke) {
-  const target = paths[path.target], own = target.rows.filter(row => row.y !== null);
-  const next = visible[last.place + 1], end = next ? next.y : last.y + 26;
-  if (!own.length) return;
-  svg.append(drawn("path", { ...stroke, d: `M${x(path)} ${last.y}C${x(path)} ${last.y + (end - last.y) * 0.7} ${x(target)} ${last.y + (end - last.y) * 0.3} ${x(target)} ${end}` }));
-  const lowest = own[own.length - 1].y;
-  // Nothing came after the merge: the lane goes on to where it was taken in.
-  if (lowest < end) svg.append(drawn("path", { ...stroke, stroke: colourOf(target), d: `M${x(target)} ${lowest}L${x(target)} ${end}` }));
+const curve = (x, y, tx, ty) => `M${x} ${y}C${x} ${y + (ty - y) * 0.7} ${tx} ${y + (ty - y) * 0.3} ${tx} ${ty}`;
+
+// Where a path leaves another and leads into one; the other goes on at least to there.
+function joins(path) {
+  path.from = path.into = null;
+  if (!path.seen.length) return;
+  const parent = path.parent === null ? null : paths[path.parent], last = path.seen[path.seen.length - 1];
+  if (parent?.seen.length && rows[path.leavesAt].level !== null && rows[path.leavesAt].level >= parent.seen[0].y) {
+    path.from = parent;
+    path.leaves = rows[path.leavesAt].level;
+    parent.end = Math.max(parent.end, path.leaves);
+  }
+  if (path.target !== null && paths[path.target].seen.length && last.what === "merged") {
+    path.into = paths[path.target];
+    path.closes = last.y;
+    path.arrives = last.next;
+    path.into.end = Math.max(path.into.end, path.arrives);
+  }
 }
+
 function markOf(row, at, colour, faded) {
   const paper = { fill: "var(--paper)", stroke: colour, "stroke-width": 2.5, opacity: faded };
   const cross = { stroke: "var(--alarm)", "stroke-width": 2.6, "stroke-linecap": "round", opacity: faded };
@@ -112,7 +122,8 @@ function mark() {
 function choose(path) {
   chosen = path;
   document.body.dataset.chosen = path ? path.id : "";
-  arrange();
+  mark();
+  lanes();
 }
 const show = row => row.element?.scrollIntoView({ block: "center", behavior: calm.matches ? "auto" : "smooth" });
 
