@@ -18,6 +18,9 @@ PACKAGE = ROOT / "python" / "chronomemory"
 GROUND = PACKAGE / "face"
 FACES = [PACKAGE / name for name in ("blocks", "episodes", "graph", "pages") if (PACKAGE / name).is_dir()]
 
+#: The room beside the ground that draws for all of them.
+DRAWING = PACKAGE / "drawing"
+
 #: Where code lives, and what its files end with.
 CODE = ("rust", "python", "tests", "benches", "tools")
 SUFFIXES = {".rs", ".py", ".pyi"}
@@ -190,7 +193,9 @@ class TestThePage:
         assert len(files) > 60
         assert [name for name in files if name not in paths_in_text()] == []
 
-    @pytest.mark.parametrize("pattern", ["*.py", "face/*.py", "blocks/**/*.py", "episodes/**/*.py"])
+    @pytest.mark.parametrize(
+        "pattern", ["*.py", "face/*.py", "drawing/*.py", "blocks/**/*.py", "episodes/**/*.py"]
+    )
     def test_every_module_of_the_hall_the_ground_and_the_faces_is_named(self, pattern: str) -> None:
         modules = [name_of(path) for path in PACKAGE.glob(pattern) if not path.name.startswith("__")]
         assert modules
@@ -344,7 +349,7 @@ class TestPython:
     def test_modules_import_only_those_above_them_in_the_page(self) -> None:
         order = [path for path in paths_in_text() if path.startswith("python/chronomemory/")]
         order = [path for path in order if not path.endswith(".pyi")]
-        listed = [path for folder in (PACKAGE, GROUND, *FACES) for path in folder.rglob("*.py")]
+        listed = [path for folder in (PACKAGE, GROUND, DRAWING, *FACES) for path in folder.rglob("*.py")]
         listed = [path for path in listed if name_of(path) in order]
         known = {module_of(path) for path in listed}
         for path in listed:
@@ -354,13 +359,19 @@ class TestPython:
 
     def test_the_ground_knows_no_face_and_no_face_another(self) -> None:
         faces = {folder.name for folder in FACES}
-        for folder in (GROUND, *FACES):
+        for folder in (GROUND, DRAWING, *FACES):
             others = {f"chronomemory.{name}" for name in (faces | {"cli"}) - {folder.name}}
             for path in folder.rglob("*.py"):
                 files = {module_of(other) for other in PACKAGE.rglob("*.py")}
                 used = imported(ast.parse(path.read_text(encoding="utf-8")), files)
                 found = [name for name in used if ".".join(name.split(".")[:2]) in others]
                 assert found == [], name_of(path)
+
+    def test_the_drawing_knows_nothing_but_itself(self) -> None:
+        files = {module_of(other) for other in PACKAGE.rglob("*.py")}
+        for path in DRAWING.rglob("*.py"):
+            used = imported(ast.parse(path.read_text(encoding="utf-8")), files)
+            assert [name for name in used if not name.startswith("chronomemory.drawing")] == [], name_of(path)
 
     def test_a_circle_is_seen(self) -> None:
         assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
@@ -390,7 +401,7 @@ class TestEveryFile:
         assert len(files) > 50
         assert [name_of(path) for path in files if not opening.match(path.read_text(encoding="utf-8"))] == []
 
-    @pytest.mark.parametrize("folder", [GROUND, *FACES], ids=name_of)
+    @pytest.mark.parametrize("folder", [GROUND, DRAWING, *FACES], ids=name_of)
     def test_the_ground_and_the_faces_open_with_a_statement(self, folder: Path) -> None:
         """The questions stand in ARCHITECTURE.md."""
         opened = {

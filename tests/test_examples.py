@@ -11,6 +11,7 @@ from chronomemory.blocks import engine, ids, memory, system, types
 from chronomemory.blocks.life import bridges, documents, negation
 from chronomemory.blocks.recall import explain, frames
 from chronomemory.blocks.storage import secrets, tags
+from chronomemory.drawing import communities, formats, graphs, paths, wording
 from chronomemory.embedders import calling, lexical
 from chronomemory.episodes import crons, filters, names, rails, session, stores
 from chronomemory.episodes import ids as episode_ids
@@ -32,12 +33,13 @@ BLOCKS = [
     secrets,
     tags,
 ]
+DRAWING = [communities, formats, graphs, paths, wording]
 EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes, stores]
 
 
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *EPISODES, calling, lexical],
+    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, calling, lexical],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

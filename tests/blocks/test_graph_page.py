@@ -52,7 +52,8 @@ def test_a_browser_draws_it(memory: Memory, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert re.findall(r"CONSOLE.*", done.stderr) == []
-    assert f'data-blocks="{len(data["blocks"])}"' in done.stdout
-    assert f'data-links="{len(data["edges"])}"' in done.stdout
-    assert 'data-settled="true"' in done.stdout
+    assert f'data-dots="{len(data["blocks"])}"' in done.stdout
+    assert f'data-lines="{len(data["edges"]) + len(data["contradictions"])}"' in done.stdout
+    assert 'data-drawn="true"' in done.stdout
+    assert "&lt;b&gt;Fact&lt;/b&gt; 27" in done.stdout
     assert f"{len(data['blocks'])} blocks, {len(data['edges'])} links" in done.stdout

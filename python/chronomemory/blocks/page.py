@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from importlib import resources
 from typing import Any
 
+from chronomemory import drawing
 from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
 from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.drawing import Dot, Line
 from chronomemory.face.batch import Connection
 
-__all__ = ["graph_data", "graph_page"]
+__all__ = ["graph_data", "graph_page", "page_of_graph"]
 
-_PAGE = "graph_page.html"
+#: What is told of a block that is chosen, beside its id, its category and its tags.
+_FACTS = ("status", "confidence", "reinforcement_count")
 
 
 def graph_data(conn: Connection, *, limit: int = 2000) -> dict[str, Any]:
@@ -56,9 +57,32 @@ def graph_data(conn: Connection, *, limit: int = 2000) -> dict[str, Any]:
 
 def graph_page(conn: Connection, *, limit: int = 2000) -> str:
     """Return the page: self-contained, and what blocks say can do nothing in it."""
-    page = resources.files("chronomemory.blocks").joinpath(_PAGE).read_text(encoding="utf-8")
-    spelled = json.dumps(graph_data(conn, limit=limit), ensure_ascii=False)
-    # Nothing in the data may end the script element, or begin a comment in it.
-    for letter in "<>&":
-        spelled = spelled.replace(letter, f"\\u{ord(letter):04x}")
-    return page.replace("__DATA__", spelled)
+    return page_of_graph(graph_data(conn, limit=limit))
+
+
+def page_of_graph(data: dict[str, Any]) -> str:
+    """Return the page of what ``graph_data`` told."""
+    dots = [_dot(block) for block in data["blocks"]]
+    lines = [Line(edge["from"], edge["to"], "link", weight=edge["weight"]) for edge in data["edges"]]
+    lines += [
+        Line(clash["from"], clash["to"], "contradiction", weight=clash["score"], alarm=True)
+        for clash in data["contradictions"]
+    ]
+    left_out = f" {data['left_out']:,} blocks with fewer links are left out." if data["left_out"] else ""
+    return drawing.graph_page(
+        dots,
+        lines,
+        title="Blocks and their links",
+        note="A larger dot is believed more, a dashed red line is a contradiction." + left_out,
+        empty="There are no blocks to draw yet: chronomemory learn takes something in.",
+        dot_noun="block",
+        line_noun="link",
+        directed=False,
+        limit=len(dots),
+    )
+
+
+def _dot(block: dict[str, Any]) -> Dot:
+    facts = [(name.replace("_", " "), str(block[name])) for name in _FACTS]
+    facts.append(("tags", ", ".join(block["tags"])))
+    return Dot(block["id"], block["category"], block["content"], tuple(facts), weight=block["confidence"])

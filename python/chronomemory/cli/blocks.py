@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
-from chronomemory.blocks.page import graph_data, graph_page
+from chronomemory.blocks.page import graph_data, page_of_graph
 from chronomemory.blocks.recall.explain import bar, shares
 from chronomemory.blocks.recall.frames import load_frame
 from chronomemory.cli.loading import Command, CommandGroup
@@ -279,13 +279,9 @@ def draw_graph(
     with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
         check_target(html, project, force=force)
         with memory.blocks.connect() as conn:
-            told = {
-                name: len(value)
-                for name, value in graph_data(conn, limit=limit).items()
-                if name != "left_out"
-            }
-            page = graph_page(conn, limit=limit).encode("utf-8")
-        write_target(html, [page], force=force)
+            data = graph_data(conn, limit=limit)
+        told = {name: len(value) for name, value in data.items() if name != "left_out"}
+        write_target(html, [page_of_graph(data).encode("utf-8")], force=force)
         if as_json:
             out.document({"path": spelled(html), **told})
         elif not told["blocks"]:

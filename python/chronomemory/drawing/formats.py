@@ -1,0 +1,130 @@
+"""A graph in the formats of other tools: Graphviz, GraphML, networkx."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
+from chronomemory.drawing.wording import clean, distinct, excerpt
+
+__all__ = ["to_dot", "to_graphml", "to_networkx"]
+
+_NETWORKS = "chronomemory.drawing.networks"
+#: Graphviz makes room for all of a label, and fails if there is none.
+_LABEL_LETTERS = 300
+
+
+def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True, name: str = "graph") -> str:
+    """Return the graph in the language of Graphviz; lines to dots that are not there are left out.
+
+    Raises:
+        ValueError: Two dots have the same id.
+
+    >>> print(to_dot([Dot("a", "state", "Ice"), Dot("b")], [Line("a", "b", "melts into")]), end="")
+    digraph "graph" {
+      "a" [label="Ice", class="state"];
+      "b" [label="b"];
+      "a" -> "b" [label="melts into"];
+    }
+    """
+    found, links, names = _parts(dots, lines)
+    arrow = "->" if directed else "--"
+    written = [f"{'digraph' if directed else 'graph'} {_quoted(clean(name))} {{"]
+    for dot in found:
+        marks = [f"label={_label(dot.label or dot.id)}"]
+        if dot.kind:
+            marks.append(f"class={_label(dot.kind)}")
+        written.append(f"  {_quoted(names[dot.id])} [{', '.join(marks)}];")
+    for line in links:
+        marks = [f"label={_label(line.kind)}"] if line.kind else []
+        if line.alarm:
+            marks.append("style=dashed")
+        told = f" [{', '.join(marks)}]" if marks else ""
+        written.append(f"  {_quoted(names[line.source])} {arrow} {_quoted(names[line.target])}{told};")
+    return "\n".join((*written, "}\n"))
+
+
+def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> str:
+    """Return the graph as GraphML; what XML has no place for is made visible, facts are attributes.
+
+    Raises:
+        ValueError: Two dots have the same id.
+    """
+    found, links, names = _parts(dots, lines)
+    facts = distinct(fact for dot in found for fact, _ in dot.facts)
+    fact_keys = {fact: f"f{number}" for number, fact in enumerate(sorted(facts))}
+    written = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        *(
+            _key(*key)
+            for key in (("label", "node", "label"), ("kind", "node", "kind"), ("line", "edge", "kind"))
+        ),
+        _key("weight", "edge", "weight", "double"),
+        _key("alarm", "edge", "alarm", "boolean"),
+        *(_key(key, "node", facts[fact]) for fact, key in fact_keys.items()),
+        f'  <graph edgedefault="{"directed" if directed else "undirected"}">',
+    ]
+    for dot in found:
+        told = {"label": dot.label, "kind": dot.kind} | {fact_keys[fact]: said for fact, said in dot.facts}
+        written += [f"    <node id={_attribute(names[dot.id])}>", *_data(told), "    </node>"]
+    for number, line in enumerate(links):
+        ends = f"source={_attribute(names[line.source])} target={_attribute(names[line.target])}"
+        alarm = {"alarm": "true"} if line.alarm else {}
+        told = {"line": line.kind, "weight": repr(float(line.weight))} | alarm
+        written += [f'    <edge id="e{number}" {ends}>', *_data(told), "    </edge>"]
+    return "\n".join((*written, "  </graph>", "</graphml>\n"))
+
+
+def to_networkx(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> Any:
+    """Return the graph as a ``MultiDiGraph`` of networkx, or a ``MultiGraph``; ids are as they are.
+
+    Raises:
+        ImportError: networkx is not installed.
+        ValueError: Two dots have the same id.
+    """
+    found, links, _ = _parts(dots, lines)
+    return importlib.import_module(_NETWORKS).network(found, links, directed=directed)
+
+
+def _parts(dots: Iterable[Dot], lines: Iterable[Line]) -> tuple[list[Dot], list[Line], dict[str, str]]:
+    found = sorted_dots(dots)
+    names = distinct(dot.id for dot in found)
+    return (
+        found,
+        [line for line in sorted_lines(lines) if line.source in names and line.target in names],
+        names,
+    )
+
+
+def _quoted(name: str) -> str:
+    # Graphviz keeps a pair of backslashes as it is, so names stay apart; a single one could end the string.
+    doubled = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'"{doubled}"'
+
+
+def _label(text: str) -> str:
+    # In a label a backslash begins an escape, and an ampersand the name of a sign.
+    spelled = (
+        excerpt(text, _LABEL_LETTERS)
+        .replace("&", "&amp;")
+        .replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("\n", "\\n")
+    )
+    return f'"{spelled}"'
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(text, {"\n": "&#10;", "\t": "&#9;"})
+
+
+def _key(key: str, of: str, name: str, kind: str = "string") -> str:
+    return f'  <key id="{key}" for="{of}" attr.name={_attribute(name)} attr.type="{kind}"/>'
+
+
+def _data(told: dict[str, str]) -> list[str]:
+    return [f'      <data key="{key}">{escape(clean(said))}</data>' for key, said in told.items() if said]

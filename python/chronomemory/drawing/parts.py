@@ -1,0 +1,77 @@
+"""What pictures are made of: dots and lines, branches and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+
+__all__ = ["Branch", "Dot", "Line", "Step", "sorted_dots", "sorted_lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """Something that has lines; ``facts`` are told when it is chosen, ``weight`` (0 to 1) is its size."""
+
+    id: str
+    kind: str = ""
+    label: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A link of two dots, named by their ids; one that alarms is dashed and stands out."""
+
+    source: str
+    target: str
+    kind: str = ""
+    weight: float = 0.5
+    alarm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A path of steps; ``begun_by``, ``ended_by`` and ``compacted_by`` name the steps that did so."""
+
+    id: str
+    parent_id: str | None = None
+    event_ids: tuple[str, ...] = ()
+    active: bool = True
+    merged_into: str | None = None
+    abandoned_reason: str | None = None
+    compaction: str | None = None
+    begun_by: str | None = None
+    ended_by: str | None = None
+    compacted_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An event of a path; steps come in the order of their places, then of their times."""
+
+    id: str
+    kind: str = ""
+    time: str = ""
+    note: str = ""
+    place: int = 0
+
+
+def sorted_dots(dots: Iterable[Dot]) -> list[Dot]:
+    """Return dots in the order of their ids.
+
+    Raises:
+        ValueError: Two have the same id.
+    """
+    found = sorted(dots, key=attrgetter("id"))
+    for one, other in pairwise(found):
+        if one.id == other.id:
+            raise ValueError(f"two dots have the id {one.id!r}")
+    return found
+
+
+def sorted_lines(lines: Iterable[Line]) -> list[Line]:
+    """Return lines in the order of all that they say."""
+    return sorted(lines, key=attrgetter("source", "target", "kind", "weight", "alarm"))
