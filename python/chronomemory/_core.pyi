@@ -17,6 +17,7 @@ from typing_extensions import Self, disjoint_base
 from chronomemory.record import ChronoRecord
 
 __all__ = [
+    "Deltas",
     "Edition",
     "Engine",
     "Store",
@@ -157,6 +158,8 @@ class Engine:
     def findings(self) -> dict[str, Any]:
         """What opening found, in the shape of verify()."""
     def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
+    def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
+        """An upsert that is written only if nobody has to be waited for, and says whether it was."""
     def insert(self, record: _Record, face: str | None = None) -> WalEvent | None:
         """An upsert that writes nothing, and says None, if the id is taken."""
     def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
@@ -211,6 +214,11 @@ class Engine:
         """Terms: those of select_dicts, by, reverse, after (an end or None), explain. Last comes the plan."""
     def walk(self, terms: dict[str, Any]) -> Walk:
         """The same terms; the records as they are now."""
+    def deltas(self, terms: dict[str, Any], promotion: dict[str, Any]) -> Deltas:
+        """The same terms; what a rule makes of these episodes.
+
+        Promotion: after and until (seqs), rule_id, promotion_ts.
+        """
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
@@ -353,6 +361,13 @@ class Walk:
     def __length_hint__(self) -> int: ...
     def close(self) -> None:
         """End it here."""
+
+@final
+class Deltas:
+    """Pages of kind, user and fields; of an episode that makes no sense the kind is bad, the last its id."""
+
+    def __iter__(self) -> Deltas: ...
+    def __next__(self) -> list[tuple[str, str, Any]]: ...
 
 @final
 class View:

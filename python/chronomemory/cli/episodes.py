@@ -164,7 +164,7 @@ def consolidate(
     """Show what a rule would make of the episodes; nothing is written."""
     with _reached(project, as_json) as here:
         rule = ConsolidationRule(id=rule_id, cadence={"every": 1}, when_filter=when, then_emits=[])
-        told = Episodes(here.store).sort(rule)
+        told = Episodes(here.store).sort(rule, utc_now())
         if as_json:
             _lines(here.out, told.deltas)
         else:
