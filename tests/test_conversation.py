@@ -89,4 +89,4 @@ def test_tasks_have_the_same(tmp_path: Path) -> None:
             assert len(await talk.turns()) == 1
             return found(await talk.recall("tea"))
 
-    assert asyncio.run(live()) == [("episode", "Tea, please"), ("block", "Ann likes green tea")]
+    assert asyncio.run(live()) == [("block", "Ann likes green tea"), ("episode", "Tea, please")]

@@ -25,9 +25,11 @@ from chronomemory.search import Hit
 
 __all__ = ["AwaitedConversation", "Conversation", "Recollection"]
 
-#: What is recalled beside blocks.
-_KINDS = ("episode", "fact")
+_BLOCK = "block"
+_KINDS = (_BLOCK, "episode", "fact")
 _MOST_RECALLED = 10_000
+#: How many more are looked for by their words than are wanted: blocks among them may come by their meaning.
+_WIDER = 4
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Recollection(Result):
     #: As its face calls it, without a prefix.
     id: str
     content: str
-    #: From 0 to 1: its share of the best of its kind, as the one or the other search scores.
+    #: From 0 to 1: its share of the best by words, twice, and of the best block that the memory recalls.
     score: float
     #: When it was learned, or when it happened.
     moment: datetime | None = field(default=None, compare=False)
@@ -109,16 +111,23 @@ class Conversation:
         most = count("top_k", top_k, 1, _MOST_RECALLED)
         asked = string("query", query)
         blocks = self._memory.recall(asked, top_k=most)
-        hits = self._memory.blocks.store.search(asked, kind=_KINDS, limit=most)
-        best_block = max((block.score for block in blocks), default=0.0)
+        # One search over all, so that what a word is worth is the same for each.
+        hits = self._memory.blocks.store.search(asked, kind=_KINDS, limit=_WIDER * most)
+        words = _shares({hit.id: hit.score for hit in hits})
+        recalled = _shares({block.id: block.score for block in blocks})
         found = [
-            Recollection("block", block.id, block.content, _share(block.score, best_block), block.created_at)
+            Recollection(
+                kind=_BLOCK,
+                id=block.id,
+                content=block.content,
+                score=_fused(words.get(f"{_BLOCK}:{block.id}", 0.0), recalled[block.id]),
+                moment=block.created_at,
+            )
             for block in blocks
         ]
-        best_hit = max((hit.score for hit in hits), default=0.0)
-        found += [_recollection(hit, _share(hit.score, best_hit)) for hit in hits]
-        # What was said comes before what was learned of it, if both are as good.
-        ranked = sorted(found, key=lambda one: (-one.score, one.kind == "block"))
+        # Which blocks matter is the memory's to say.
+        found += [_recollection(hit, _fused(words[hit.id])) for hit in hits if hit.record.kind != _BLOCK]
+        ranked = sorted(found, key=lambda one: -one.score)
         return Answer(_told_once(ranked)[:most], scope=hits.scope, known=hits.known)
 
 
@@ -146,11 +155,18 @@ def _name(level: str, own: str | None, given: str) -> str:
     return given
 
 
-def _share(score: float, best: float) -> float:
-    return score / best if best > 0 else 0.0
+def _shares(scores: dict[str, float]) -> dict[str, float]:
+    """Return what each score is of the best of them."""
+    best = max(scores.values(), default=0.0)
+    return {name: score / best if best > 0 else 0.0 for name, score in scores.items()}
 
 
-def _recollection(hit: Hit, share: float) -> Recollection:
+def _fused(words: float, recalled: float = 0.0) -> float:
+    """Return one score of two, as a search does: words weigh twice as much."""
+    return (2 * words + recalled) / 3
+
+
+def _recollection(hit: Hit, score: float) -> Recollection:
     record, data = hit.record, hit.record.data
     content = data.get("content", record.label)
     stated = data.get("timestamp")
@@ -158,7 +174,7 @@ def _recollection(hit: Hit, share: float) -> Recollection:
         moment = datetime.fromisoformat(stated) if isinstance(stated, str) else record.created_at
     except ValueError:
         moment = record.created_at
-    return Recollection(record.kind, record.id.partition(":")[2], str(content), share, moment)
+    return Recollection(record.kind, record.id.partition(":")[2], str(content), score, moment)
 
 
 def _told_once(ranked: Iterable[Recollection]) -> list[Recollection]:

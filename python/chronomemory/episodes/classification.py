@@ -18,18 +18,8 @@ from chronomemory.where import Where
 
 __all__ = ["Sorted", "sort"]
 
-#: What the engine calls an episode that wants to update or delete, and does not say what.
-_BAD = "bad"
 #: The model of each kind, and its fields: every one is in each delta, so nobody has anything to add to them.
-_MODELS: dict[str, tuple[type[MemoryDelta], set[str]]] = {
-    kind: (model, set(model.model_fields))
-    for kind, model in {
-        "add": AddDelta,
-        "update": UpdateDelta,
-        "delete": DeleteDelta,
-        "noop": NoopDelta,
-    }.items()
-}
+_KINDS = tuple((model, set(model.model_fields)) for model in (AddDelta, UpdateDelta, DeleteDelta, NoopDelta))
 _new, _set = object.__new__, object.__setattr__
 
 
@@ -75,24 +65,21 @@ def sort(
         where=where,
     )
     order = walk_terms(terms, "happened")
-    pages = store.engine.deltas(order, {**common, "after": after, "until": until})
+    pages = store.engine.deltas(order, {**common, "after": after, "until": until, "kinds": _KINDS})
     told = Sorted()
-    deltas, users = told.deltas, told.users
+    keep = told.deltas.append
     with _uncollected():
-        for page in pages:
-            for kind, user, fields in page:
-                if kind == _BAD:
-                    told.bad.append(fields)
-                    continue
-                model, names = _MODELS[kind]
+        for kinds, users, all_fields, bad in pages:
+            told.users += users
+            told.bad += bad
+            for (model, names), fields in zip(kinds, all_fields, strict=True):
                 # Validation would take longer than all else, and ``model_construct`` not much less.
                 made = _new(model)
                 _set(made, "__dict__", fields)
                 _set(made, "__pydantic_fields_set__", names)
                 _set(made, "__pydantic_extra__", None)
                 _set(made, "__pydantic_private__", None)
-                deltas.append(made)
-                users.append(user)
+                keep(made)
     return told
 
 

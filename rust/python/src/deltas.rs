@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use chronomemory::{EpisodeDelta, EpisodeSorter, Frozen, Verdict};
+use chronomemory::{EpisodeDelta, EpisodeSorter, Frozen, Quoted, Verdict};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
@@ -25,83 +25,169 @@ struct Promotion {
     until: i64,
     rule_id: Py<PyAny>,
     promotion_ts: Py<PyAny>,
+    /// What stands for an add, an update, a delete and a noop.
+    kinds: (Py<PyAny>, Py<PyAny>, Py<PyAny>, Py<PyAny>),
 }
 
 /// A pass over episodes.
 struct Sorting {
     frozen: Frozen,
     at: usize,
+    after: i64,
+    until: i64,
     sorter: EpisodeSorter,
-    promotion: Promotion,
-    /// User and agent, by the number of an owner.
-    owners: Vec<(Py<PyString>, Py<PyString>)>,
-    certain: Py<PyFloat>,
+    maker: DeltaMaker,
+}
+
+/// What deltas are made of.
+struct DeltaMaker {
+    kinds: [Py<PyAny>; 4],
+    /// By the number of an owner.
+    owners: Vec<Owner>,
+    /// What the fields of deltas begin as, by kind.
+    fields: [Py<PyDict>; 4],
+    /// Where the last episode came from: mostly the next one does too.
+    node: Option<(Vec<u8>, Py<PyString>)>,
     keys: Keys,
 }
 
-fn kind(py: Python<'_>, verdict: Verdict) -> &Bound<'_, PyString> {
-    match verdict {
-        Verdict::Add => intern!(py, "add"),
-        Verdict::Update => intern!(py, "update"),
-        Verdict::Delete => intern!(py, "delete"),
-        Verdict::Noop => intern!(py, "noop"),
-        Verdict::Bad => intern!(py, "bad"),
+/// A user, and what the payload of a fact begins as, without and with what it says of something. To copy a dict is quicker
+/// than to let one grow.
+struct Owner {
+    user: Py<PyString>,
+    payloads: [Py<PyDict>; 2],
+}
+
+/// What each delta stands in, one behind the other: its kind, its user, its fields; and the ids of episodes that make no sense.
+type Lists<'py> = [Bound<'py, PyList>; 4];
+
+impl Owner {
+    fn of(py: Python<'_>, [user, agent]: [&str; 2]) -> PyResult<Self> {
+        let user = PyString::new(py, user);
+        let short = PyDict::new(py);
+        let none = py.None();
+        short.set_item(intern!(py, "id"), &none)?;
+        short.set_item(intern!(py, "user"), &user)?;
+        short.set_item(intern!(py, "agent"), agent)?;
+        short.set_item(intern!(py, "content"), &none)?;
+        short.set_item(intern!(py, "source_node"), &none)?;
+        let long = short.copy()?;
+        for slot in slots(py) {
+            long.set_item(slot, &none)?;
+        }
+        Ok(Self {
+            user: user.unbind(),
+            payloads: [short.unbind(), long.unbind()],
+        })
     }
 }
 
-impl Sorting {
-    fn owner<'py>(&mut self, py: Python<'py>, number: usize) -> (Bound<'py, PyString>, Bound<'py, PyString>) {
-        while self.owners.len() <= number {
-            let [user, agent] = self.sorter.owner(self.owners.len());
-            let names = (PyString::new(py, user).unbind(), PyString::new(py, agent).unbind());
-            self.owners.push(names);
-        }
-        let (user, agent) = &self.owners[number];
-        (user.bind(py).clone(), agent.bind(py).clone())
+fn slots(py: Python<'_>) -> [&Bound<'_, PyString>; 3] {
+    [intern!(py, "subject"), intern!(py, "predicate"), intern!(py, "object")]
+}
+
+impl DeltaMaker {
+    fn new(py: Python<'_>, promotion: Promotion) -> PyResult<Self> {
+        let certain = PyFloat::new(py, 1.0);
+        let fields = |kind: &str, replaces: bool, pins: bool| {
+            let fields = PyDict::new(py);
+            fields.set_item(intern!(py, "source_episode_ids"), py.None())?;
+            fields.set_item(intern!(py, "promotion_ts"), &promotion.promotion_ts)?;
+            fields.set_item(intern!(py, "rule_id"), &promotion.rule_id)?;
+            fields.set_item(intern!(py, "confidence"), &certain)?;
+            fields.set_item(intern!(py, "kind"), kind)?;
+            if replaces {
+                fields.set_item(intern!(py, "replaces"), py.None())?;
+            }
+            if pins {
+                fields.set_item(intern!(py, "fact_payload"), py.None())?;
+            }
+            PyResult::Ok(fields.unbind())
+        };
+        let fields = [
+            fields("add", false, true)?,
+            fields("update", true, true)?,
+            fields("delete", true, false)?,
+            fields("noop", false, false)?,
+        ];
+        Ok(Self {
+            kinds: promotion.kinds.into(),
+            owners: Vec::new(),
+            fields,
+            node: None,
+            keys: Keys::default(),
+        })
     }
 
-    /// The kind of a delta, whose it is, and its fields, or the id of an episode that makes no sense.
-    fn told<'py>(&mut self, py: Python<'py>, delta: &EpisodeDelta<'_>) -> PyResult<Bound<'py, PyTuple>> {
-        let id = object::text(py, delta.id)?;
-        let (user, agent) = self.owner(py, delta.owner);
-        let kind = kind(py, delta.verdict);
-        if delta.verdict == Verdict::Bad {
-            return (kind, user, id).into_pyobject(py);
+    fn owner(&mut self, py: Python<'_>, number: usize, sorter: &EpisodeSorter) -> PyResult<&Owner> {
+        while self.owners.len() <= number {
+            let owner = Owner::of(py, sorter.owner(self.owners.len()))?;
+            self.owners.push(owner);
         }
-        let fields = PyDict::new(py);
+        Ok(&self.owners[number])
+    }
+
+    fn node<'py>(&mut self, py: Python<'py>, node: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+        match &self.node {
+            Some((known, text)) if known == node.inner => Ok(text.bind(py).clone()),
+            _ => {
+                let text = object::text(py, node)?;
+                self.node = Some((node.inner.to_vec(), text.clone().unbind()));
+                Ok(text)
+            }
+        }
+    }
+
+    fn payload<'py>(&mut self, delta: &EpisodeDelta<'_>, id: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
+        let py = id.py();
+        let says_all = delta.said.iter().all(Option::is_some);
+        let payload = self.owners[delta.owner].payloads[usize::from(says_all)]
+            .bind(py)
+            .copy()?;
+        payload.set_item(intern!(py, "id"), id)?;
+        payload.set_item(intern!(py, "content"), object::text(py, delta.content)?)?;
+        payload.set_item(intern!(py, "source_node"), self.node(py, delta.source_node)?)?;
+        for (slot, said) in slots(py).into_iter().zip(delta.said) {
+            if let Some(said) = said {
+                payload.set_item(slot, object::value(py, said, &self.keys)?)?;
+            }
+        }
+        Ok(payload)
+    }
+
+    /// Adds a delta to the lists.
+    fn add(&mut self, delta: &EpisodeDelta<'_>, sorter: &EpisodeSorter, lists: &Lists<'_>) -> PyResult<()> {
+        let [kinds, users, made, bad] = lists;
+        let py = kinds.py();
+        let id = object::text(py, delta.id)?;
+        let place = match delta.verdict {
+            Verdict::Add => 0,
+            Verdict::Update => 1,
+            Verdict::Delete => 2,
+            Verdict::Noop => 3,
+            Verdict::Bad => return bad.append(id),
+        };
+        users.append(&self.owner(py, delta.owner, sorter)?.user)?;
+        kinds.append(&self.kinds[place])?;
+        let fields = self.fields[place].bind(py).copy()?;
         fields.set_item(intern!(py, "source_episode_ids"), PyList::new(py, [&id])?)?;
-        fields.set_item(intern!(py, "promotion_ts"), &self.promotion.promotion_ts)?;
-        fields.set_item(intern!(py, "rule_id"), &self.promotion.rule_id)?;
-        if delta.confidence == 1.0 {
-            fields.set_item(intern!(py, "confidence"), &self.certain)?;
-        } else {
+        if delta.confidence != 1.0 {
             fields.set_item(intern!(py, "confidence"), delta.confidence)?;
         }
-        fields.set_item(intern!(py, "kind"), kind)?;
-        if !delta.replaces.is_empty() {
+        if matches!(delta.verdict, Verdict::Update | Verdict::Delete) {
             let ids = delta.replaces.iter().map(|id| PyString::new(py, id));
             fields.set_item(intern!(py, "replaces"), PyList::new(py, ids)?)?;
         }
         if matches!(delta.verdict, Verdict::Add | Verdict::Update) {
-            let payload = PyDict::new(py);
-            payload.set_item(intern!(py, "id"), id)?;
-            payload.set_item(intern!(py, "user"), &user)?;
-            payload.set_item(intern!(py, "agent"), agent)?;
-            payload.set_item(intern!(py, "content"), object::text(py, delta.content)?)?;
-            payload.set_item(intern!(py, "source_node"), object::text(py, delta.source_node)?)?;
-            let slots = [intern!(py, "subject"), intern!(py, "predicate"), intern!(py, "object")];
-            for (slot, said) in slots.into_iter().zip(delta.said) {
-                if let Some(said) = said {
-                    payload.set_item(slot, object::value(py, said, &self.keys)?)?;
-                }
-            }
-            fields.set_item(intern!(py, "fact_payload"), payload)?;
+            fields.set_item(intern!(py, "fact_payload"), self.payload(delta, &id)?)?;
         }
-        (kind, user, fields).into_pyobject(py)
+        made.append(fields)
     }
+}
 
+impl Sorting {
     /// The next page; `None` at the end.
-    fn page<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+    fn page<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Lists<'py>>> {
         let start = self.at;
         self.at = self.frozen.len().min(start + PAGE_ROWS);
         if start == self.at {
@@ -109,23 +195,18 @@ impl Sorting {
         }
         let rows = || (start..self.at).filter_map(|place| self.frozen.row(place));
         check_room(py, OBJECT_BYTES * rows().map(|(record, _)| record.len()).sum::<usize>())?;
-        let made = PyList::empty(py);
-        for place in start..self.at {
-            let Some((record, moments)) = self.frozen.row(place) else {
-                continue;
-            };
+        let lists = [(); 4].map(|()| PyList::empty(py));
+        for (record, moments) in rows() {
             // What no event is known for was there before all that are.
             let seq = moments.updated.seq().map_or(0, |seq| seq as i64);
-            if seq <= self.promotion.after || seq > self.promotion.until {
+            if seq <= self.after || seq > self.until {
                 continue;
             }
-            // A copy: whose it is may have to be noted while the delta is told.
-            let record = record.to_vec();
-            if let Some(delta) = self.sorter.sort(&record) {
-                made.append(self.told(py, &delta)?)?;
+            if let Some(delta) = self.sorter.sort(record) {
+                self.maker.add(&delta, &self.sorter, &lists)?;
             }
         }
-        Ok(Some(made))
+        Ok(Some(lists))
     }
 }
 
@@ -139,7 +220,7 @@ impl Deltas {
         slf
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let mut here = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(sorting) = here.as_mut() else {
             return Ok(None);
@@ -149,25 +230,24 @@ impl Deltas {
             // What writers replaced meanwhile is let go.
             *here = None;
         }
-        Ok(page)
+        page.map(|lists| PyTuple::new(py, lists)).transpose()
     }
 }
 
 #[pymethods]
 impl Engine {
-    /// The deltas of the episodes that a listing finds as they are now, in its order, as pages of kind, user and fields; of one
-    /// that makes no sense the kind is `bad`, and its id stands for the fields.
+    /// The deltas of the episodes that a listing finds as they are now, in its order. A page has four lists: of each delta what
+    /// stands for its kind, its user and its fields; and the ids of episodes that make no sense.
     fn deltas(&self, py: Python<'_>, terms: &Bound<'_, PyDict>, promotion: Promotion) -> PyResult<Deltas> {
         let (listing, condition) = listing_of(terms, &self.viewer)?;
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
         Ok(Deltas(Mutex::new(Some(Sorting {
             frozen,
             at: 0,
+            after: promotion.after,
+            until: promotion.until,
             sorter: EpisodeSorter::default(),
-            promotion,
-            owners: Vec::new(),
-            certain: PyFloat::new(py, 1.0).unbind(),
-            keys: Keys::default(),
+            maker: DeltaMaker::new(py, promotion)?,
         }))))
     }
 }

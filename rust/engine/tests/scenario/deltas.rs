@@ -9,12 +9,12 @@ const FACE: Option<&str> = Some("episodes");
 const PROGRESS: &str = "rule:run:0";
 
 fn record(id: &str, kind: &str, n: u32) -> Value {
-    let step = Value::object([("rule_id", Value::from("r")), ("note", Value::from(label(n).as_str()))]);
+    let step = Value::object([("note", Value::from(label(n))), ("rule_id", Value::from("r"))]);
     Value::object([
         ("data", Value::object([("lineage", Value::Array(vec![step]))])),
         ("id", Value::from(id)),
         ("kind", Value::from(kind)),
-        ("label", Value::from(label(n).as_str())),
+        ("label", Value::from(label(n))),
     ])
 }
 
@@ -35,14 +35,17 @@ pub fn apply(store: &mut Store, n: u32, now: i64) -> Result<()> {
     let mut read: Vec<String> = model_of(store.query(&pinned)?).into_keys().collect();
     let mut draft = Draft::default();
     for id in &read {
-        draft.delete(id, FACE)?;
+        draft.delete(id, FACE).expect("an id");
     }
     if n % 3 != 2 {
         for id in [2 * n, 2 * n + 1] {
-            draft.upsert_value(&record(&format!("fact:{id}"), "fact", id), 0, FACE)?;
+            let fact = record(&format!("fact:{id}"), "fact", id);
+            draft.upsert_value(&fact, 0, FACE).expect("a fact");
         }
     }
-    draft.upsert_value(&record(PROGRESS, "rule", n), 0, FACE)?;
+    draft
+        .upsert_value(&record(PROGRESS, "rule", n), 0, FACE)
+        .expect("a note");
     read.push(PROGRESS.to_owned());
     let change = Change {
         draft: &draft,
