@@ -17,6 +17,7 @@ from typing_extensions import Self, disjoint_base
 from chronomemory.record import ChronoRecord
 
 __all__ = [
+    "Deltas",
     "Edition",
     "Engine",
     "Store",
@@ -47,8 +48,7 @@ _End = tuple[int | bytes | None, int | None, str]
 class WalEvent:
     """One event: what happened to which record, chained to the event before.
 
-    An event that comes from the log keeps its line and reads it at the first look at a field:
-    a writer who ignores what ``upsert`` returns does not pay for parsing it.
+    One that comes from the log is parsed at the first look at a field: who ignores it does not pay for it.
     """
 
     seq: int
@@ -92,10 +92,7 @@ class Store:
     _engine: Engine | None
     def __new__(cls, *_args: Any, **_options: Any) -> Self: ...
     def upsert(self, record: _Record, *, if_version: str | None = None, if_new: bool = False) -> WalEvent:
-        """Write a record, replacing the one with its id; the store's depth is stamped on it.
-
-        With ``if_version`` that one must be of this version, with ``if_new`` there must be none.
-        """
+        """Write a record; with ``if_version`` the one there is of that, with ``if_new`` there is none."""
 
 _Floats = npt.NDArray[np.float32]
 
@@ -157,6 +154,8 @@ class Engine:
     def findings(self) -> dict[str, Any]:
         """What opening found, in the shape of verify()."""
     def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
+    def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
+        """An upsert that is written only if nobody has to be waited for, and says whether it was."""
     def insert(self, record: _Record, face: str | None = None) -> WalEvent | None:
         """An upsert that writes nothing, and says None, if the id is taken."""
     def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
@@ -211,6 +210,8 @@ class Engine:
         """Terms: those of select_dicts, by, reverse, after (an end or None), explain. Last comes the plan."""
     def walk(self, terms: dict[str, Any]) -> Walk:
         """The same terms; the records as they are now."""
+    def deltas(self, terms: dict[str, Any], promotion: dict[str, Any]) -> Deltas:
+        """The same terms; promotion: after, until (seqs), rule_id, promotion_ts, kinds (for each of four)."""
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
@@ -230,8 +231,7 @@ class Engine:
     def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
     def verify(self, progress: _Progress | None = None) -> dict[str, Any]:
         """The report of verify_path, after a sync of what this store wrote."""
-    def accept_head(self) -> None:
-        """Take the log as it is now for the right one."""
+    def accept_head(self) -> None: ...
     def compact(self, *, keep_history: bool = True, progress: _Progress | None = None) -> int: ...
     def backup(self, progress: _Progress | None = None) -> str: ...
     def restore(
@@ -252,9 +252,7 @@ class Engine:
     ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
 
-        Attachments are ids, their rows, space and model: embeddings of records that are there or come with
-        the changes, written in the same batch.
-
+        Attachments are ids, their rows, space and model, of records that are there or come with the changes.
         None also if nobody can tell what changed, since the log is another one, or was compacted.
         """
 
@@ -269,13 +267,9 @@ class Engine:
         model: str | None = None,
         since: tuple[str, int] | None = None,
     ) -> tuple[int, int] | None:
-        """One atomic batch, a row for each id; the first seq and the one after the last.
-
-        With a bookmark, None and nothing written if a record has changed since, or has an embedding there by
-        now.
-        """
+        """First seq and the one after the last; with a bookmark None if a record changed, or has one."""
     def detach(self, ids: list[str], *, space: str | None = None) -> int:
-        """How many of the records had an embedding."""
+        """How many had one."""
     def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None:
         """Little-endian float32, exactly as they were given."""
     def spaces(self) -> list[dict[str, Any]]:
@@ -351,8 +345,14 @@ class Walk:
     def __iter__(self) -> Walk: ...
     def __next__(self) -> ChronoRecord: ...
     def __length_hint__(self) -> int: ...
-    def close(self) -> None:
-        """End it here."""
+    def close(self) -> None: ...
+
+@final
+class Deltas:
+    """Pages of four lists: of each delta what stands for its kind, its user, its fields; bad episodes."""
+
+    def __iter__(self) -> Deltas: ...
+    def __next__(self) -> tuple[list[Any], list[str], list[dict[str, Any]], list[str]]: ...
 
 @final
 class View:

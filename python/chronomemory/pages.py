@@ -22,7 +22,7 @@ from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.where import Where, where_json
 
-__all__ = ["Page", "iter_records", "page_of", "query_terms"]
+__all__ = ["HasEngine", "Page", "iter_records", "page_of", "query_terms", "walk_terms"]
 
 _ORDERS = ("created", "updated", "happened", "confidence", "id")
 #: What records are ordered by unless the caller says so.
@@ -159,9 +159,13 @@ def iter_records(
         since=since,
         until=until,
     )
+    return store.engine.walk(walk_terms(terms, order_by))
+
+
+def walk_terms(terms: dict[str, Any], order_by: str | None) -> dict[str, Any]:
+    """Return what the engine is asked for a walk: a question without pages."""
     by, reverse = _order(order_by)
-    order = {"by": by, "reverse": reverse, "after": None, "explain": False}
-    return store.engine.walk({**terms, **order})
+    return {**terms, "by": by, "reverse": reverse, "after": None, "explain": False}
 
 
 def _order(given: str | None) -> tuple[str, bool]:

@@ -50,7 +50,7 @@ def test_from_a_conversation_to_the_lineage_of_a_fact(conversation: Run, rules: 
 def test_people_see_tables(conversation: Run, rules: Path) -> None:
     run = conversation
     assert "Oslo now" in run("episodes", "recent", "--user", "ann").stdout
-    assert run("episodes", "recent", "--user", "bob").stdout == "no episodes\n"
+    assert run("episodes", "recent", "--user", "bob").stdout == "nothing was ever written for user=bob\n"
     assert run("facts", "list").stdout == "no facts\n"
     assert "update" in run("episodes", "consolidate").stdout
     run("episodes", "run", rules)
@@ -72,9 +72,15 @@ def test_what_is_refused_is_told(run: Run, rules: Path, tmp_path: Path) -> None:
         assert (answer.code, answer.stdout) == (2, "")
         assert reason in answer.stderr
     bad = tmp_path / "bad.json"
-    for text in ("[{}]", "{", '[{"id": "r", "cadence": {}, "when_filter": "", "then_emits": []}]'):
+    for text, reason in (
+        ("[{}]", "bad.json: 0.id: Field required"),
+        ("{", "bad.json: Invalid JSON"),
+        ("{}", "bad.json: Input should be a valid array"),
+        ('[{"id": "r", "cadence": {}, "when_filter": "", "then_emits": []}]', "cadence must be"),
+    ):
         bad.write_text(text)
-        assert run("episodes", "run", bad).code == 2
+        answer = run("episodes", "run", bad)
+        assert answer.code == 2 and reason in answer.stderr
     assert run("facts", "show", "nothing").code == 1
     assert not (tmp_path / ".chronomemory").exists()
 
@@ -84,3 +90,14 @@ def test_a_bad_episode_is_warned_of(run: Run) -> None:
     answer = run("episodes", "consolidate")
     assert answer.code == 0
     assert "need replaces: e" in answer.stderr
+
+
+def test_who_is_not_known_and_what_is_no_longer_pinned_is_told(conversation: Run, rules: Path) -> None:
+    run = conversation
+    run("episodes", "run", rules)
+    assert "nothing was ever written for user=anm" in run("episodes", "recent", "--user", "anm").stdout
+    assert "nothing was ever written for user=anm" in run("facts", "list", "--user", "anm").stdout
+    assert "no episodes" in run("episodes", "recent", "--user", "ann", "--session", "other").stdout
+    replaced = run("facts", "lineage", "t1")
+    assert replaced.code == 1 and "no longer pinned" in replaced.stderr
+    assert run("history", "--everyone", "fact:t1").code == 0

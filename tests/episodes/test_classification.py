@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from chronomemory.episodes import AddDelta, ConsolidationRuleError, Episodes, NoopDelta, UpdateDelta
+from chronomemory import ChronoStore
+from chronomemory.episodes import (
+    AddDelta,
+    ConsolidationRuleError,
+    Episodes,
+    MemoryDelta,
+    NoopDelta,
+    UpdateDelta,
+)
 from chronomemory.episodes.provenance import check_provenance
 from conversing import START, episode, put, rule
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 LIVES = {"subject": "ann", "predicate": "lives in"}
 
@@ -173,3 +185,71 @@ def test_provenance_is_checked(wrong: dict[str, Any], violation: str) -> None:
 def test_a_rule_has_an_id(episodes: Episodes) -> None:
     with pytest.raises(ConsolidationRuleError, match="id must not be blank"):
         episodes.consolidate(rule(name=" "))
+
+
+#: Few enough that they meet.
+WORDS = st.sampled_from(["x", "y", "", " ", 1, 1.0, True, None, ["x"], {"x": 1}])
+IDS = st.sampled_from([f"e{number}" for number in range(6)])
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "subject": WORDS,
+        "predicate": WORDS,
+        "object": WORDS,
+        "intent": st.sampled_from(["noop", "update", "delete", "sing", None, 7]),
+        "replaces": st.one_of(
+            IDS, st.lists(IDS, max_size=3), st.sampled_from(["", " ", ["e1", ""], 7, None])
+        ),
+        "confidence": st.sampled_from([0, 0.25, 1, 1.5, -1, True, "0.5", None]),
+    },
+)
+TURNS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("cd"), METADATA), max_size=8)
+
+
+def by_the_table(turns: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, list[str], float]]:
+    """What the table says, read aloud: of each good episode its kind, what it replaces, how sure it is."""
+    told: list[tuple[str, list[str], float]] = []
+    latest: dict[tuple[str, ...], str] = {}
+    for number, (user, agent, metadata) in enumerate(turns):
+        given = metadata.get("confidence")
+        is_sure = not isinstance(given, bool) and isinstance(given, int | float) and 0 <= given <= 1
+        sure = float(given) if is_sure else 1.0
+        said = [metadata.get("subject"), metadata.get("predicate")]
+        key = None if None in said else (user, agent, *map(json.dumps, said))
+        intent, replaces = metadata.get("intent"), metadata.get("replaces")
+        if intent == "noop":
+            told.append(("noop", [], sure))
+        elif intent in ("update", "delete"):
+            named = [replaces] if isinstance(replaces, str) else replaces
+            if not isinstance(named, list) or not named or not all(name.strip() for name in named):
+                continue
+            latest = {one: name for one, name in latest.items() if name not in named}
+            told.append((intent, list(dict.fromkeys(named)), sure))
+            if key is not None and intent == "delete":
+                latest.pop(key, None)
+            elif key is not None:
+                latest[key] = f"e{number}"
+        else:
+            before = None if key is None else latest.get(key)
+            told.append(("add", [], sure) if before is None else ("update", [before], sure))
+            if key is not None:
+                latest[key] = f"e{number}"
+    return told
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(turns=TURNS)
+def test_the_engine_does_what_the_table_says(
+    tmp_path_factory: pytest.TempPathFactory, turns: list[tuple[str, str, dict[str, Any]]]
+) -> None:
+    with (
+        ChronoStore(tmp_path_factory.mktemp("table"), durability="off") as store,
+        Episodes(store) as episodes,
+    ):
+        for number, (user, agent, metadata) in enumerate(turns):
+            put(episodes, episode(f"e{number}", user=user, agent=agent, minute=number, **metadata))
+        deltas = episodes.sort(rule(), START).deltas
+        found = [(one.kind, getattr(one, "replaces", []), one.confidence) for one in deltas]
+        assert found == by_the_table(turns)
+        # They were made without validation, and could not tell.
+        assert TypeAdapter(list[MemoryDelta]).validate_python([one.model_dump() for one in deltas]) == deltas

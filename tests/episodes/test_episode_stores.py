@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chronomemory import ChronoStore, InvalidRecord
@@ -60,7 +61,12 @@ class TestRecent:
         put(episodes, episode("a"), episode("b", minute=1))
         then = store.engine.wal_seq()
         put(episodes, episode("c", minute=2), episode("a", "in other words"))
-        assert ids(episodes.recent("ann", limit=9, as_of=then)) == ["b", "a"]
+        moment = datetime.fromisoformat(store.everyone().history("episode:b")[-1].ts)
+        for when in (then, moment):
+            found = episodes.recent("ann", "s1", limit=9, as_of=when)
+            assert [(one.id, one.content) for one in found] == [("b", "b"), ("a", "a")]
+            assert ids(episodes.recent("ann", limit=1, as_of=when)) == ["b"]
+            assert episodes.recent("bob", limit=9, as_of=when) == []
         assert [one.content for one in episodes.recent("ann", limit=9)] == ["c", "b", "in other words"]
 
     def test_a_plain_record_of_the_kind_is_no_episode(self, episodes: Episodes, store: ChronoStore) -> None:
@@ -175,6 +181,62 @@ def test_no_name_sees_what_is_anothers(
                     and asked.get("agent", names[2]) == names[2]
                 }
                 assert set(ids(episodes.recent(user, **asked, limit=99))) == wanted
+
+
+class TestPutAwaited:
+    @pytest.mark.parametrize("durability", ["full", "normal", "off"])
+    def test_all_that_is_put_is_there_wherever_it_was_done(self, tmp_path: Path, durability: str) -> None:
+        put_at_once = Episodes.put_at_once
+        done: list[bool] = []
+
+        def counted(self: Episodes, *args: Any, **names: Any) -> bool:
+            done.append(put_at_once(self, *args, **names))
+            return done[-1]
+
+        async def live(memory: ChronoMemoryStore) -> None:
+            for number in range(300):
+                one = episode(f"e{number}", minute=number)
+                await memory.put(one, user="ann", session="s1", agent="helper")
+
+        with (
+            ChronoStore(tmp_path, durability=durability) as store,
+            pytest.MonkeyPatch.context() as patched,
+        ):
+            patched.setattr(Episodes, "put_at_once", counted)
+            memory = ChronoMemoryStore(store)
+            asyncio.run(live(memory))
+            assert len(memory.episodes.recent("ann", limit=999)) == 300
+            assert store.verify().valid
+        # Nobody waits for a disk on the spot; how often it can be done there depends on the machine.
+        assert len(done) == 300 and not done[0]
+        assert durability != "full" or not any(done)
+
+    def test_a_task_never_waits_for_another_writer_or_for_the_log(self, tmp_path: Path) -> None:
+        episodes = Episodes(ChronoStore(tmp_path))
+        one = episode("e")
+        assert not episodes.put_at_once(one, user="ann", session="s1", agent="helper")  # not open yet
+        put(episodes, one)
+        with (tmp_path / ".chronomemory" / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert not episodes.put_at_once(one, user="ann", session="s1", agent="helper")
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        episodes.store.close()
+
+    def test_what_is_refused_is_refused_on_the_spot_too(self, episodes: Episodes) -> None:
+        put(episodes, episode("e"))
+        for _ in range(20):
+            put(episodes, episode("f"))
+            with pytest.raises(MemoryScopeError, match="the episode says"):
+                episodes.put_at_once(episode("e"), user="bob", session="s1", agent="helper")
+            try:
+                done = episodes.put_at_once(
+                    episode("e", user="bob"), user="bob", session="s1", agent="helper"
+                )
+            except MemoryScopeError as refused:
+                assert "is taken" in str(refused)
+            else:
+                assert not done
+        assert episodes.recent("bob", limit=9) == []
 
 
 class TestLife:

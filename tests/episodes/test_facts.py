@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -98,6 +98,21 @@ class TestPinning:
     def test_a_fact_has_a_lineage(self, facts: Facts) -> None:
         with pytest.raises(ConsolidationRuleError, match="lineage"):
             facts.pin(fact("f").model_copy(update={"lineage": []}))
+
+    def test_the_past_is_there(self, facts: Facts, store: ChronoStore) -> None:
+        facts.apply_delta(add("a"))
+        then = store.engine.wal_seq()
+        event = store.everyone().history("fact:a")[-1]
+        facts.apply_delta(update("b", "a"))
+        facts.apply_delta(add("c", user="bob"))
+        moment = datetime.fromisoformat(event.ts)
+        assert ids(facts) == ["b", "c"]
+        for when in (then, moment):
+            past = facts.query(FactPattern(), as_of=when)
+            assert [(one.id, len(one.lineage)) for one in past] == [("a", 1)]
+            assert [one.id for one in facts.query(FactPattern(user="ann"), as_of=when)] == ["a"]
+            assert facts.query(FactPattern(user="bob"), as_of=when) == []
+        assert facts.query(FactPattern(), as_of=0) == []
 
     def test_unpinning_keeps_the_history(self, facts: Facts, store: ChronoStore) -> None:
         facts.pin(fact("f"))
@@ -209,6 +224,29 @@ class TestDeltas:
             facts.apply_delta(gone.model_copy(update={"source_episode_ids": ["elsewhere"]}), user="bob")
         assert store.engine.head() == head
         assert ids(facts, user="ann") == ["a"]
+
+    def test_a_delete_whose_episodes_are_elsewhere_is_of_one_owner(
+        self, facts: Facts, store: ChronoStore
+    ) -> None:
+        for one in (add("a"), add("b"), add("c", user="bob")):
+            facts.apply_delta(one)
+        head = store.engine.head()
+        gone = DeleteDelta(kind="delete", replaces=["a", "c"], **provenance("elsewhere"))
+        with pytest.raises(MemoryScopeError, match="'c' is of another owner"):
+            facts.apply_delta(gone)
+        assert store.engine.head() == head
+        facts.apply_delta(gone.model_copy(update={"replaces": ["a", "b"]}))
+        assert ids(facts) == ["c"]
+
+    def test_a_fact_is_of_whoever_its_episodes_are(self, facts: Facts, episodes: Episodes) -> None:
+        put(episodes, episode("a"), episode("b", user="bob"))
+        facts.apply_delta(add("mine", user="bob").model_copy(update={"source_episode_ids": ["b"]}))
+        for bad in (add("a", user="bob"), update("a", "mine", user="bob")):
+            with pytest.raises(MemoryScopeError, match="another user than its episodes"):
+                facts.apply_delta(bad)
+        with pytest.raises(MemoryScopeError, match="several users"):
+            facts.apply_delta(add("both").model_copy(update={"source_episode_ids": ["a", "b"]}))
+        assert ids(facts) == ["mine"]
 
     def test_why_leads_from_a_fact_to_its_episodes(
         self, facts: Facts, episodes: Episodes, store: ChronoStore

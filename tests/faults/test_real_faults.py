@@ -47,6 +47,13 @@ def test_a_killed_memory_forgets_nothing() -> None:
     assert outcome["counts"]["acknowledged"] > 200
 
 
+def test_a_killed_runner_ends_in_the_same_facts() -> None:
+    outcome = run("consolidated.py", "--runs", "8")
+    assert outcome["runs"] == 8
+    assert outcome["counts"]["killed at work"] > 3
+    assert outcome["counts"]["applied"] > 150
+
+
 def test_a_killed_restore_is_done_or_not_begun() -> None:
     outcome = run("restored.py", "--runs", "30")
     assert outcome["runs"] == 30

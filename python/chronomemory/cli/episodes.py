@@ -73,9 +73,21 @@ def _reached(project: Path, as_json: bool) -> Iterator[Session]:
         except StoreError as error:
             raise RefusedError(error.message, recovery=error.recovery) from None
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise RefusedError(f"{place}: {first['msg']}") from None
+            raise RefusedError(_first_of(error)) from None
+
+
+def _first_of(error: ValidationError) -> str:
+    """Return the first thing that is wrong, and where."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}" if place else first["msg"]
+
+
+def _nothing(here: Session, user: str | None, what: str) -> str:
+    """Say that there is nothing; if there never was anything of somebody, the name may be misspelled."""
+    if user is not None and not here.store.scoped(user=user).known:
+        return f"nothing was ever written for user={clean(user)}"
+    return what
 
 
 def _lines(out: Output, models: Iterable[BaseModel]) -> None:
@@ -149,7 +161,7 @@ def recent(
         for one in found:
             said = (one.id, one.session, one.agent, one.content)
             rows.add_row(moment_text(one.timestamp), *map(clean, said))
-        here.out.show(rows if found else "no episodes")
+        here.out.show(rows if found else _nothing(here, user, "no episodes"))
 
 
 @episodes.command("consolidate", cls=Command)
@@ -164,7 +176,7 @@ def consolidate(
     """Show what a rule would make of the episodes; nothing is written."""
     with _reached(project, as_json) as here:
         rule = ConsolidationRule(id=rule_id, cadence={"every": 1}, when_filter=when, then_emits=[])
-        told = Episodes(here.store).sort(rule)
+        told = Episodes(here.store).sort(rule, utc_now())
         if as_json:
             _lines(here.out, told.deltas)
         else:
@@ -195,13 +207,23 @@ def run(
 ) -> None:
     """Run the rules that are due, and pin the facts that they make."""
     with _reached(project, as_json) as here:
-        given = _RULES.validate_json(rules.read_bytes())
+        given = _rules(rules)
         report = Runner(ChronoMemoryStore(here.store), ChronoFactStore(here.store), given).run()
         if as_json:
             here.out.document(report.to_dict())
             return
         for one in report.rules:
             here.out.done(clean(one.summary))
+
+
+def _rules(file: Path) -> list[ConsolidationRule]:
+    try:
+        return _RULES.validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise RefusedError(
+            f"{file.name}: {_first_of(error)}",
+            recovery='Give a JSON list of rules, each with "id", "cadence", "when_filter" and "then_emits".',
+        ) from None
 
 
 @facts.command("list", cls=Command)
@@ -225,7 +247,7 @@ def list_facts(
         for one in found:
             says = one.payload.get("content") or _spoken(one)
             rows.add_row(*map(clean, (one.id, one.user, one.agent, f"{one.confidence:.2f}", says)))
-        here.out.show(rows if found else "no facts")
+        here.out.show(rows if found else _nothing(here, user, "no facts"))
 
 
 def _spoken(fact: Fact) -> str:
@@ -272,10 +294,16 @@ def lineage(fact_id: FactId, project: Project = HERE, as_json: AsJson = False) -
 
 
 def _found(here: Session, fact_id: str) -> Fact:
-    fact = Facts(here.store).get(fact_id.removeprefix("fact:"))
-    if fact is None:
-        raise NotFoundError(f"there is no fact {fact_id!r}", recovery="Check the id: facts list has them.")
-    return fact
+    plain = fact_id.removeprefix("fact:")
+    fact = Facts(here.store).get(plain)
+    if fact is not None:
+        return fact
+    if here.store.everyone().get(f"fact:{plain}") is not None:
+        raise NotFoundError(
+            f"the fact {plain!r} is no longer pinned",
+            recovery=f"What became of it: chronomemory history --everyone fact:{plain}",
+        )
+    raise NotFoundError(f"there is no fact {fact_id!r}", recovery="Check the id: facts list has them.")
 
 
 def _steps(here: Session, fact: Fact) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ from chronomemory.episodes.models import (
 from chronomemory.episodes.names import taken
 from chronomemory.episodes.provenance import check_provenance, step_of
 from chronomemory.episodes.storage.books import columns_of, keep_noop
-from chronomemory.episodes.storage.facts import fact_of, is_fact, record_of
+from chronomemory.episodes.storage.facts import check_size, fact_of, is_fact, record_of
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
@@ -94,8 +94,8 @@ class Facts(Kept):
     ) -> None:
         """Do what a delta says in one atomic batch; a noop leaves only its event.
 
-        A delta may replace facts of one owner: the user of its payload, or of its episodes as far as they
-        are in this store, or the one that is named here.
+        A delta is of one owner: the one that is named here, else that of its episodes as far as they are in
+        this store. Its payload says the same, and so do all facts that it replaces.
         """
         self.handle.run(lambda conn: apply(conn, delta, missing_ok=missing_ok, user=user, channels=channels))
 
@@ -110,16 +110,16 @@ def apply(
 ) -> list[str]:
     """Do what a delta says as part of a batch; return the ids that it was to replace and did not find."""
     check_provenance(delta)
+    owner = user or _owner_of(conn, delta.source_episode_ids)
     if isinstance(delta, NoopDelta):
-        keep_noop(conn, delta, user or _owner_of(conn, delta.source_episode_ids))
+        keep_noop(conn, delta, owner)
         return []
     if isinstance(delta, DeleteDelta):
-        owner = user or _owner_of(conn, delta.source_episode_ids)
         return _unpin(conn, delta.replaces, owner, "delete", missing_ok)
     fact, scope = _fact_of_delta(delta, channels)
-    if user is not None and scope.user != user:
+    if owner is not None and scope.user != owner:
         raise MemoryScopeError(
-            scope=str(scope), operation=delta.kind, violation="the fact is of another user"
+            scope=str(scope), operation=delta.kind, violation="the fact is of another user than its episodes"
         )
     if isinstance(delta, AddDelta):
         _pin(conn, fact, "add")
@@ -146,6 +146,7 @@ def _pinnable(conn: Connection, fact: Fact, operation: str) -> ChronoRecord:
             delta_type=operation, violation="a fact has an agent and a lineage that is not empty"
         )
     record = record_of(fact, scope)
+    check_size(record)
     # Also one that was unpinned keeps its owner.
     known = conn.store.engine.get(record.id)
     if known is not None and known.scope != scope:
@@ -158,6 +159,7 @@ def _pinnable(conn: Connection, fact: Fact, operation: str) -> ChronoRecord:
 def _unpin(
     conn: Connection, fact_ids: Iterable[str], owner: str | None, operation: str, missing_ok: bool
 ) -> list[str]:
+    """Take facts of one owner away: of the one that is named, else of whoever has the first of them."""
     missing, found = [], []
     for fact_id in fact_ids:
         record = conn.record(fact_key(string("fact_id", fact_id)))
@@ -166,19 +168,18 @@ def _unpin(
                 raise FactConflictError(fact_id=fact_id, operation=operation)
             missing.append(fact_id)
             continue
-        _check_owner(record, owner, operation, fact_id)
+        user = record.scope.user if record.scope is not None else None
+        if owner is not None and user != owner:
+            raise MemoryScopeError(
+                scope=f"user={owner}",
+                operation=operation,
+                violation=f"the fact {fact_id!r} is of another owner",
+            )
+        owner = user
         found.append(record.id)
     for record_id in found:
         conn.delete(record_id)
     return missing
-
-
-def _check_owner(record: ChronoRecord, owner: str | None, operation: str, fact_id: str) -> None:
-    scope = record.scope
-    if owner is not None and (scope is None or scope.user != owner):
-        raise MemoryScopeError(
-            scope=f"user={owner}", operation=operation, violation=f"the fact {fact_id!r} is of another owner"
-        )
 
 
 def _owner_of(conn: Connection, episode_ids: Iterable[str]) -> str | None:

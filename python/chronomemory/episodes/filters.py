@@ -327,4 +327,6 @@ def _extracted(node: Any) -> list[str] | None:
 
 def _spelled(node: Any) -> str:
     """Return what the parser calls something: to say it in SQL again would fail for what SQLite has not."""
-    return f"a node of kind {type(node).__name__}"
+    kind = type(node).__name__
+    is_function = isinstance(node, exp.Func) and not isinstance(node, exp.Binary)
+    return f"the function {kind.upper()}" if is_function else f"a node of kind {kind}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from chronomemory.episodes.classification import Sorted, sort
@@ -20,8 +20,8 @@ from chronomemory.episodes.models import (
 from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.books import columns_of
 from chronomemory.episodes.storage.episodes import episode_of, is_episode, record_of
-from chronomemory.errors import InvalidArgument, InvalidRecord
-from chronomemory.face.arguments import count
+from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
+from chronomemory.face.arguments import LAST_SEQ, count
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
@@ -38,7 +38,9 @@ _INDEXES = {
 }
 #: Where a filter is read: a module of its own, since it needs a parser that not everybody has.
 _FILTERS = "chronomemory.episodes.filters"
-#: What a where may name at most; of more, each is looked up in a set.
+#: Episodes are ordered by their moments: turns must not share one.
+_STEP = timedelta(microseconds=1)
+#: What a where may name at most; where there are more, all are looked at.
 _MOST_OPERANDS = 10_000
 
 
@@ -57,30 +59,29 @@ class Episodes(Kept):
         """Keep an episode; one with its id in the same scope is replaced, one of another scope is not."""
         self.put_many([episode], user=user, session=session, agent=agent)
 
+    def put_at_once(self, episode: Episode, *, user: str, session: str, agent: str) -> bool:
+        """Do the same if nobody has to be waited for, no writer and no disk; say whether it was done."""
+        engine = self._open_engine
+        if engine is None:
+            return False
+        scope = _whole("put", user=user, session=session, agent=agent)
+        record = _record(episode, scope)
+        try:
+            return engine.upsert_at_once(record, FACE)
+        except InvalidRecord as error:
+            raise _refused(error, scope, episode.id) from None
+
     def put_many(self, episodes: Sequence[Episode], *, user: str, session: str, agent: str) -> None:
         """Keep several episodes of one scope, all of them or none."""
         scope = _whole("put", user=user, session=session, agent=agent)
-        records = []
-        for episode in episodes:
-            said = Scope(user=episode.user, agent=episode.agent, session=episode.session)
-            if said != scope:
-                raise MemoryScopeError(
-                    scope=str(scope), operation="put", violation=f"the episode says that it is of {said}"
-                )
-            records.append(record_of(episode, scope))
+        records = [_record(episode, scope) for episode in episodes]
         try:
             if len(records) == 1:
                 self._engine.upsert(records[0], FACE)
             elif records:
                 self._engine.upsert_many(records, FACE)
         except InvalidRecord as error:
-            # The engine knows whose an id is; what is said of it must not tell.
-            if error.path != "data.@scope":
-                raise
-            taken_id = episodes[error.row or 0].id
-            raise MemoryScopeError(
-                scope=str(scope), operation="put", violation=f"the id {taken_id!r} is taken in this store"
-            ) from None
+            raise _refused(error, scope, episodes[error.row or 0].id) from None
 
     def recent(
         self,
@@ -116,6 +117,11 @@ class Episodes(Kept):
         columns = columns_of(self._engine, EPISODE).names
         return [episode_of(record, columns) for record in found if is_episode(record)]
 
+    def next_moment(self, now: datetime, *, user: str, session: str, agent: str) -> datetime:
+        """Return when the next turn of a scope is: now, or just behind the last one if a clock went back."""
+        last = self.recent(user, session, agent, limit=1)
+        return max(now, last[0].timestamp + _STEP) if last else now
+
     def forget(self, episode_id: str, *, user: str, session: str, agent: str) -> bool:
         """Take an episode of a scope away; the log keeps it. Say whether there was one."""
         scope = _whole("forget", user=user, session=session, agent=agent)
@@ -138,7 +144,7 @@ class Episodes(Kept):
         Nothing is written. If an episode wants to update or delete and does not say what, the pass is
         finished, and then ``ConsolidationRuleError`` has the ``deltas`` and the ``episode_ids``.
         """
-        told = self.sort(rule)
+        told = self.sort(rule, self._clock())
         if told.bad:
             raise ConsolidationRuleError(
                 rule_id=rule.id,
@@ -148,34 +154,34 @@ class Episodes(Kept):
             )
         return told.deltas
 
-    def sort(self, rule: ConsolidationRule) -> Sorted:
-        """Do the same, and return good and bad together."""
-        records = self.matching(rule)
-        return sort(records, rule.id, self._clock())
+    def sort(
+        self, rule: ConsolidationRule, now: datetime, *, after: int = 0, until: int = LAST_SEQ
+    ) -> Sorted:
+        """Do the same as of a moment, and return good and bad together; the filter is read first.
 
-    def matching(
-        self, rule: ConsolidationRule, *, after: int | None = None, until: int | None = None
-    ) -> Iterator[ChronoRecord]:
-        """Return the episodes that a rule matches in the order of their time; the filter is read first.
-
-        With ``after`` and ``until`` only those that an event after the one and up to the other wrote.
+        With ``after`` and ``until`` only of episodes that an event after the one and up to the other wrote.
         """
         if not rule.id.strip():
             raise ConsolidationRuleError(rule_id=rule.id, violation="id must not be blank")
         where = self._where(rule)
-        if after is None:
-            return iter(self._walk(rule, where))
-        changed = {name for name in self._engine.changed_since(after + 1, faces=True) if _is_key(name)}
-        if not changed:
-            return iter(())
-        if len(changed) <= _MOST_OPERANDS:
-            where = {"and": [where, {"id": {"in": sorted(changed)}}]}
-        last = self._engine.wal_seq() if until is None else until
-        return (
-            record
-            for record in self._walk(rule, where)
-            if record.id in changed and (record.updated_seq or 0) <= last
-        )
+        changed = self._changed(after) if after else None
+        if changed is not None and len(changed) <= _MOST_OPERANDS:
+            if not changed:
+                return Sorted()
+            where = {"and": [where, {"id": {"in": changed}}]}
+        try:
+            # What no event is known for was there before all that are.
+            return sort(self.handle.store, where, rule.id, now, after=after or -1, until=until)
+        except InvalidArgument as error:
+            raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
+
+    def _changed(self, after: int) -> list[str] | None:
+        """Return which episodes were written after an event; None if the log does not tell any more."""
+        try:
+            changed = self._engine.changed_since(after + 1, faces=True)
+        except HistoryUnavailable:
+            return None
+        return sorted(name for name in changed if _is_key(name))
 
     def _where(self, rule: ConsolidationRule) -> dict[str, Any]:
         if not rule.when_filter.strip():
@@ -183,12 +189,6 @@ class Episodes(Kept):
         columns = columns_of(self._engine, EPISODE).names
         where: dict[str, Any] = importlib.import_module(_FILTERS).where_of(rule.id, rule.when_filter, columns)
         return where
-
-    def _walk(self, rule: ConsolidationRule, where: dict[str, Any]) -> Iterable[ChronoRecord]:
-        try:
-            return self.handle.store.iter(kind=EPISODE, where=where, order_by="happened")
-        except InvalidArgument as error:
-            raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
 
 
 def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:
@@ -199,6 +199,24 @@ def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:
                 scope="", operation=operation, violation=f"{level}: non-empty text expected, got None"
             )
     return taken(operation, user=user, session=session, agent=agent)
+
+
+def _record(episode: Episode, scope: Scope) -> ChronoRecord:
+    if (episode.user, episode.agent, episode.session) != scope.names:
+        said = Scope(user=episode.user, agent=episode.agent, session=episode.session)
+        raise MemoryScopeError(
+            scope=str(scope), operation="put", violation=f"the episode says that it is of {said}"
+        )
+    return record_of(episode, scope)
+
+
+def _refused(error: InvalidRecord, scope: Scope, episode_id: str) -> ChronoError:
+    """Return what is said of a refusal: the engine knows whose an id is, and that must not be told."""
+    if error.path != "data.@scope":
+        return error
+    return MemoryScopeError(
+        scope=str(scope), operation="put", violation=f"the id {episode_id!r} is taken in this store"
+    )
 
 
 def _is_key(name: str) -> bool:

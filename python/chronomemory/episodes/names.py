@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 from chronomemory.episodes.errors import MemoryScopeError
 from chronomemory.errors import InvalidArgument
 from chronomemory.scope import Scope
 
-__all__ = ["scope_key", "taken"]
+__all__ = ["has_all_names", "scope_key", "taken"]
+
+_LEVELS = ("user", "session", "agent")
 
 
 def taken(operation: str, *, user: object, session: object = None, agent: object = None) -> Scope:
@@ -14,19 +19,36 @@ def taken(operation: str, *, user: object, session: object = None, agent: object
 
     A name is compared as it is: no case folding, no pattern, no normal form.
     """
-    given = {"user": user, "session": session, "agent": agent}
-    names = {level: name for level, name in given.items() if name is not None or level == "user"}
     try:
-        scope = Scope.of(**names)  # type: ignore[arg-type]
+        if all(name is None or type(name) is str for name in (user, session, agent)):
+            return _kept_scope(user, session, agent)
+        return _scope_of(user, session, agent)
     except InvalidArgument as error:
+        given = {"user": user, "session": session, "agent": agent}
         violation = str(error).partition(";")[0]
         raise MemoryScopeError(scope=_shown(given), operation=operation, violation=violation) from None
+
+
+def _scope_of(user: Any, session: Any, agent: Any) -> Scope:
+    given = {"user": user, "session": session, "agent": agent}
+    scope = Scope.of(**{level: name for level, name in given.items() if name is not None or level == "user"})
     for level, name in scope.to_dict().items():
         if "/" in name:
-            raise MemoryScopeError(
-                scope=_shown(given), operation=operation, violation=f"{level}: no / expected, got {name!r}"
-            )
+            raise InvalidArgument(f"{level}: no / expected, got {name!r}", field=level)
     return scope
+
+
+#: The same few names come again and again; only good ones are kept.
+_kept_scope = lru_cache(maxsize=4096)(_scope_of)
+
+
+def has_all_names(carried: object) -> bool:
+    """Say whether what a record carries is a name on each level."""
+    return (
+        isinstance(carried, dict)
+        and len(carried) == len(_LEVELS)
+        and all(isinstance(carried.get(level), str) for level in _LEVELS)
+    )
 
 
 def scope_key(scope: Scope) -> str:

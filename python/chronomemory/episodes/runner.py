@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from chronomemory.episodes.cadence import Cadence, Cron, cadence_of
-from chronomemory.episodes.classification import Sorted, sort
+from chronomemory.episodes.classification import Sorted
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
 from chronomemory.episodes.facts import apply
 from chronomemory.episodes.models import ConsolidationRule
 from chronomemory.episodes.storage.books import Progress, progress_of, put_progress
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
+from chronomemory.errors import RecordTooLarge
 from chronomemory.face.arguments import string
 from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.batch import Connection
@@ -42,7 +43,7 @@ class RuleRun(Result):
     left: int = 0
     #: Episodes that want to update or delete, and do not say what.
     bad_episode_ids: tuple[str, ...] = ()
-    #: Episodes that would have changed what is another's.
+    #: Episodes that would have changed what is another's, or whose fact would be larger than a record can be.
     refused_episode_ids: tuple[str, ...] = ()
     #: Facts that were to be replaced and are not there.
     missing_fact_ids: tuple[str, ...] = ()
@@ -114,33 +115,32 @@ class Runner:
             if isinstance(cadence, Cron):
                 # Its times are counted from when it was seen first.
                 put_progress(conn, self._name, rule.id, progress)
-        records = list(self._episodes.matching(rule, after=min(progress.seq, last), until=last))
+        told = self._episodes.sort(rule, now, after=min(progress.seq, last), until=last)
         if isinstance(cadence, Cron):
             is_due = cadence.is_due(datetime.fromisoformat(progress.at), now)
         else:
-            is_due = cadence.is_due(len(records))
+            is_due = cadence.is_due(told.matched)
         if not is_due:
-            return RuleRun(rule.id, due=False, matched=len(records))
-        told = sort(records, rule.id, now)
-        run = self._applied(conn, rule, told, len(records))
+            return RuleRun(rule.id, due=False, matched=told.matched)
+        run = self._applied(conn, rule, told)
         put_progress(conn, self._name, rule.id, Progress(last, now.isoformat()))
         return run
 
-    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted, matched: int) -> RuleRun:
+    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted) -> RuleRun:
         done: Counter[str] = Counter()
         refused: list[str] = []
         missing: list[str] = []
         for delta, user in zip(told.deltas, told.users, strict=True):
             try:
                 missing += apply(conn, delta, missing_ok=True, user=user, channels=rule.then_emits)
-            except MemoryScopeError:
+            except (MemoryScopeError, RecordTooLarge):
                 refused += delta.source_episode_ids
             else:
                 done[delta.kind] += 1
         return RuleRun(
             rule.id,
             due=True,
-            matched=matched,
+            matched=told.matched,
             added=done["add"],
             updated=done["update"],
             deleted=done["delete"],

@@ -95,10 +95,7 @@ class ChronoSession:
         return [one.metadata[_ITEM] for one in reversed(self._latest(most))]
 
     def _add(self, items: list[dict[str, Any]]) -> None:
-        last = self._recent(1)
-        moment = self._clock()
-        if last and last[0].timestamp >= moment:
-            moment = last[0].timestamp + _STEP
+        moment = self._episodes.next_moment(self._clock(), **self._names)
         turns = []
         for number, item in enumerate(items):
             if not isinstance(item, dict):

@@ -1,6 +1,7 @@
 """Stores of episodes and facts for tasks: the verbs of ``Episodes`` and ``Facts``, awaited.
 
-Each runs in a thread of the loop, so that other tasks go on.
+Each runs in a thread of the loop, so that other tasks go on. Only a ``put`` that needs to wait for nobody, no
+other writer and no disk, is done on the spot: while puts follow each other, and for two milliseconds at most.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from chronomemory.episodes.facts import Facts
 from chronomemory.episodes.memory import Episodes
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import string
-from chronomemory.face.awaited import Awaited, awaited_verb
+from chronomemory.face.awaited import Awaited, awaited_at_once, awaited_verb
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.store import ChronoStore
 
@@ -56,7 +57,7 @@ class ChronoMemoryStore(Awaited[Episodes]):
     bootstrap = awaited_verb(Episodes.bootstrap)
     health = awaited_verb(Episodes.health)
     migrate = awaited_verb(Episodes.migrate)
-    put = awaited_verb(Episodes.put)
+    put = awaited_at_once(Episodes.put, Episodes.put_at_once)
     put_many = awaited_verb(Episodes.put_many)
     recent = awaited_verb(Episodes.recent)
     forget = awaited_verb(Episodes.forget)

@@ -1,7 +1,7 @@
 """Awaited twins of plain functions and verbs, one line each: same arguments, same documentation.
 
 What takes microseconds runs on the spot (``awaited``). What may take longer runs in a thread of the loop
-(``awaited_verb``, ``entered``), so that other tasks go on.
+(``awaited_verb``, ``entered``), so that other tasks go on; what rarely does, only then (``awaited_at_once``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-__all__ = ["Awaited", "awaited", "awaited_verb", "entered"]
+__all__ = ["Awaited", "awaited", "awaited_at_once", "awaited_verb", "entered"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,6 +75,24 @@ def awaited_verb(
         # By its name: the plain object may be of a subclass with a verb of its own.
         told: T = await asyncio.to_thread(getattr(door._plain, name), *args, **kwargs)
         return told
+
+    setattr(call, _IS_TWIN, True)
+    return call
+
+
+def awaited_at_once(
+    verb: Callable[Concatenate[Any, P], None], at_once: Callable[Concatenate[Any, P], bool]
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, None]]:
+    """Return a twin that asks another verb first, which never waits and says whether it did the work.
+
+    Only if it did not, the verb itself runs in a thread: to change threads takes longer than a short write.
+    """
+    name, first = verb.__name__, at_once.__name__
+
+    @functools.wraps(verb)
+    async def call(door: Awaited[Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if not getattr(door._plain, first)(*args, **kwargs):
+            await asyncio.to_thread(getattr(door._plain, name), *args, **kwargs)
 
     setattr(call, _IS_TWIN, True)
     return call

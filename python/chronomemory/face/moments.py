@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from chronomemory.face.arguments import must, string
 
-__all__ = ["EPOCH", "Now", "Seconds", "instant", "micros", "now", "parse_instant", "utc_now"]
+__all__ = ["EPOCH", "Now", "Seconds", "instant", "is_instant", "micros", "now", "parse_instant", "utc_now"]
 
 #: A clock that tells moments, and one that only tells how much time has passed.
 Now: TypeAlias = Callable[[], datetime]
@@ -37,6 +37,20 @@ def instant(field: str, given: object) -> datetime:
     if given.utcoffset() is None:
         raise must(field, "have a time zone, such as timezone.utc", str(given))
     return given
+
+
+def is_instant(text: object) -> bool:
+    """Say whether something is the text of a moment with its time zone, as ``isoformat`` writes it.
+
+    >>> is_instant("2026-05-18T09:00:00+02:00"), is_instant("2026-05-18T09:00:00"), is_instant("today")
+    (True, False, False)
+    """
+    if type(text) is not str:
+        return False
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def micros(field: str, given: object) -> int:

@@ -48,6 +48,8 @@ mod text;
 mod vector;
 
 mod blocks;
+
+mod episodes;
 // 6 door: what may a caller ask?
 mod options;
 mod store;
@@ -62,6 +64,7 @@ pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;
 pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};
+pub use episodes::{EpisodeDelta, EpisodeSorter, Verdict};
 pub use error::{Error, Result, said};
 pub use event::author::Author;
 pub use event::draft::{Draft, FIELD_DEPTH, RawField};

@@ -323,6 +323,14 @@ fn of_an_ingest() {
 }
 
 #[test]
+fn of_deltas_that_replace_facts() {
+    use Action::{Compact, Delta, Put};
+    let actions = [Delta(0), Delta(1), Put(1), Delta(2), Delta(3), Compact(true), Delta(4)];
+    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 300);
+    assert!(crash_everywhere(fresh_disk, &actions[..3], &TWICE) > 300);
+}
+
+#[test]
 fn of_embeddings() {
     use Action::{Attach, Backup, Batch, Compact, Detach, Put, Restore, Sync};
     let actions = [

@@ -222,3 +222,38 @@ fn where_the_system_gives_no_thread_the_worker_does_all_itself() {
         assert_eq!(contents(&after).len(), 2, "seed {seed}");
     }
 }
+
+#[test]
+fn whoever_must_not_wait_writes_only_where_nobody_is_waited_for() {
+    let at_once = |play: &Play, id: &str| {
+        let mut draft = Draft::default();
+        draft.upsert_value(&record(id, "at once"), 0, None).expect("a record");
+        let written = play.engine.commit_at_once(&mut draft).expect("a look").is_some();
+        // What was not written can still be.
+        assert_eq!(draft.is_empty(), written);
+        written
+    };
+    let play = Play::on(fresh_disk(), Durability::Normal).expect("open");
+    assert!(!at_once(&play, "A"), "there is no log yet");
+    play.write(1);
+    assert!(!at_once(&play, "A"), "the lock would have to be taken");
+    play.stage.wait(100);
+    play.write(1);
+    assert!(at_once(&play, "A"), "the lock is kept from the commit before");
+    play.stage.wait(2_000);
+    assert!(at_once(&play, "B"), "for the last time: others have waited long enough");
+    assert!(!at_once(&play, "C"), "and now it is given back");
+    play.write(1);
+    assert!(at_once(&play, "C"));
+    play.stage.wait(2 * SECOND);
+    assert!(!at_once(&play, "D"), "a sync is overdue");
+
+    let strict = Play::on(fresh_disk(), Durability::Full).expect("open");
+    for _ in 0..5 {
+        strict.write(1);
+        assert!(!at_once(&strict, "A"), "it would wait for the disk");
+    }
+    let stored = scenario::open(&play.disk, Durability::Full).expect("open");
+    let found: Vec<String> = contents(&stored).into_keys().collect();
+    assert_eq!(found, ["A", "B", "C", "W0", "W1", "W2"]);
+}

@@ -100,6 +100,20 @@ impl Engine {
         Ok(WalEvent::of_line(committed.last_line))
     }
 
+    /// Writes a record if nobody has to be waited for, no other writer and no disk: whether it was written.
+    #[pyo3(signature = (record, face=None))]
+    fn upsert_at_once(&self, py: Python<'_>, record: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<bool> {
+        let mut desk = self.desk();
+        let made = record::upsert(&mut desk, record, self.depth, face, Naming::Random)?;
+        let committed = self.run(py, |engine| engine.commit_at_once(&mut desk.draft))?;
+        self.keep(desk);
+        if committed.is_some() {
+            record::stamp_id(record, made.as_deref())?;
+            record::stamp_depth(record, self.depth)?;
+        }
+        Ok(committed.is_some())
+    }
+
     #[pyo3(signature = (record, face=None))]
     fn insert<'py>(
         &self,

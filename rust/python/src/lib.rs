@@ -2,6 +2,7 @@
 
 mod blocks;
 mod change;
+mod deltas;
 mod door;
 mod draft_buffer;
 mod edition;
@@ -41,6 +42,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::blocks::fit_budget;
+    #[pymodule_export]
+    use crate::deltas::Deltas;
     #[pymodule_export]
     use crate::door::Door;
     #[pymodule_export]

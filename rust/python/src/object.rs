@@ -1,5 +1,8 @@
 //! How do canonical bytes become Python objects? In one pass, straight from the bytes.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use chronomemory::{Cursor, Int, Quoted, Value, defaults};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,6 +14,29 @@ use crate::record::record_class;
 struct Reader<'a, 'py> {
     py: Python<'py>,
     cursor: Cursor<'a>,
+    keys: Option<&'a Keys>,
+}
+
+/// So many keys are kept at most, and so long ones: names of fields are few and short, others are made anew.
+const KEPT_KEYS: usize = 256;
+const KEPT_KEY_BYTES: usize = 32;
+
+/// Keys that records have in common, each made once.
+#[derive(Default)]
+pub struct Keys(RefCell<HashMap<Box<[u8]>, Py<PyString>>>);
+
+impl Keys {
+    fn get<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyString>> {
+        let mut known = self.0.borrow_mut();
+        if let Some(found) = known.get(key) {
+            return Ok(found.bind(py).clone());
+        }
+        let made = PyString::from_bytes(py, key)?;
+        if known.len() < KEPT_KEYS && key.len() <= KEPT_KEY_BYTES {
+            known.insert(key.into(), made.clone().unbind());
+        }
+        Ok(made)
+    }
 }
 
 fn broken() -> PyErr {
@@ -20,16 +46,20 @@ fn broken() -> PyErr {
 impl<'a, 'py> Reader<'a, 'py> {
     /// What stands behind the opening brace of an object.
     fn opened(py: Python<'py>, object: &'a [u8]) -> PyResult<Self> {
-        let mut cursor = Cursor::new(object);
-        cursor.pass(b"{").ok_or_else(broken)?;
-        Ok(Self { py, cursor })
+        let mut reader = Self {
+            py,
+            cursor: Cursor::new(object),
+            keys: None,
+        };
+        reader.cursor.pass(b"{").ok_or_else(broken)?;
+        Ok(reader)
     }
 
     fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
         match self.cursor.peek().ok_or_else(broken)? {
             b'"' => {
-                let text = self.cursor.string().ok_or_else(broken)?;
-                Ok(self.string(text)?.into_any())
+                let quoted = self.cursor.string().ok_or_else(broken)?;
+                Ok(text(self.py, quoted)?.into_any())
             }
             b'{' => {
                 self.cursor.pass(b"{");
@@ -62,14 +92,6 @@ impl<'a, 'py> Reader<'a, 'py> {
         }
     }
 
-    fn string(&self, text: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
-        if text.is_escaped {
-            let meant = text.text().ok_or_else(broken)?;
-            return Ok(PyString::new(self.py, &meant));
-        }
-        PyString::from_bytes(self.py, text.inner)
-    }
-
     /// The elements of an array whose bracket was passed.
     fn list(&mut self) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(self.py);
@@ -91,10 +113,29 @@ impl<'a, 'py> Reader<'a, 'py> {
     fn dict(&mut self) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
         while let Some(key) = self.key()? {
-            dict.set_item(self.string(key)?, self.value()?)?;
+            let name = match self.keys {
+                Some(keys) if !key.is_escaped => keys.get(self.py, key.inner)?,
+                _ => text(self.py, key)?,
+            };
+            dict.set_item(name, self.value()?)?;
         }
         Ok(dict)
     }
+}
+
+/// A canonical value, for one who reads many.
+pub fn value<'py>(py: Python<'py>, text: &[u8], keys: &Keys) -> PyResult<Bound<'py, PyAny>> {
+    let (cursor, keys) = (Cursor::new(text), Some(keys));
+    Reader { py, cursor, keys }.value()
+}
+
+/// A text of a canonical record.
+pub fn text<'py>(py: Python<'py>, text: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+    if text.is_escaped {
+        let meant = text.text().ok_or_else(broken)?;
+        return Ok(PyString::new(py, &meant));
+    }
+    PyString::from_bytes(py, text.inner)
 }
 
 /// The dict that a canonical record spells, all twelve fields or as many as it has.

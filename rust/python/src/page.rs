@@ -36,7 +36,7 @@ struct Order {
 }
 
 /// What somebody wants to have listed, from keyword arguments of one dict.
-fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(Listing, Option<Condition>)> {
+pub fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(Listing, Option<Condition>)> {
     let py = terms.py();
     let (query, condition) = terms.extract::<Asked>()?.split(py, viewer)?;
     let order = terms.extract::<Order>()?;

@@ -10,6 +10,7 @@ from chronomemory.episodes.errors import MigrationNotSupported
 from chronomemory.episodes.ids import RULE, columns_key, noop_key, run_key
 from chronomemory.episodes.models import MigrationPlan, NoopDelta
 from chronomemory.face.batch import Connection
+from chronomemory.face.moments import is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 
@@ -34,7 +35,13 @@ def columns_of(engine: Engine, kind: str) -> Columns:
     record = engine.get(columns_key(kind))
     if record is None or record.status == "tombstone":
         return Columns()
-    return Columns(record.data["target_version"], tuple(record.data["columns"]))
+    match record.data:
+        case {"target_version": int(version), "columns": [*names]} if all(
+            type(name) is str for name in names
+        ):
+            return Columns(version, tuple(names))
+    # Another tool wrote it: nobody can say what it added.
+    return Columns()
 
 
 def added_columns(store: str, kind: str, plan: MigrationPlan, known: Columns) -> ChronoRecord:
@@ -86,9 +93,10 @@ class Progress:
 def progress_of(conn: Connection, runner: str, rule_id: str) -> Progress | None:
     """Return how far a rule got; None if it was never seen. It must stay so until the batch is written."""
     record = conn.record(run_key(runner, rule_id))
-    if record is None:
-        return None
-    return Progress(record.data["seq"], record.data["at"])
+    match None if record is None else record.data:
+        case {"seq": int(seq), "at": str(at)} if seq >= 0 and is_instant(at):
+            return Progress(seq, at)
+    return None
 
 
 def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress) -> None:

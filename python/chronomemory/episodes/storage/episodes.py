@@ -8,10 +8,10 @@ from typing import Any
 
 from chronomemory.episodes.ids import EPISODE, episode_key, plain_id
 from chronomemory.episodes.models import Episode
-from chronomemory.episodes.names import scope_key
+from chronomemory.episodes.names import has_all_names, scope_key
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, string
-from chronomemory.face.moments import instant
+from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
@@ -19,6 +19,7 @@ __all__ = ["episode_of", "is_episode", "record_of", "utc_text"]
 
 _TITLE_LETTERS = 80
 _PREFIX = episode_key("")
+_PREFIX_LETTERS = len(_PREFIX)
 
 
 def utc_text(moment: datetime) -> str:
@@ -67,17 +68,20 @@ def _title(content: str) -> str:
 
 
 def is_episode(record: ChronoRecord) -> bool:
-    """Say whether a record is an episode as this face writes it: plain ones of its kind are none."""
+    """Say whether a record is an episode as this face writes it, with a moment that can be read.
+
+    Plain ones of its kind are none. Under the prefix another tool may have written anything: what it left
+    blank or out is nobody's turn, and stops nobody.
+    """
     data = record.data
-    names = data.get("@scope")
     return (
         record.id.startswith(_PREFIX)
-        and isinstance(names, dict)
-        and len(names) == 3
+        and bool(record.id[_PREFIX_LETTERS:].strip())
+        and has_all_names(data.get("@scope"))
         and isinstance(data.get("metadata"), dict)
         and isinstance(data.get("content"), str)
         and isinstance(data.get("source_node"), str)
-        and isinstance(data.get("timestamp"), str)
+        and is_instant(data.get("timestamp"))
     )
 
 

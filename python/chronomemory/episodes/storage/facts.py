@@ -6,15 +6,22 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from chronomemory._core import canonical_json
 from chronomemory.episodes.ids import FACT, episode_key, fact_key, plain_id
 from chronomemory.episodes.models import Fact
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidRecord, RecordTooLarge
 from chronomemory.face.arguments import contents, string, within
-from chronomemory.face.moments import instant
+from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["fact_of", "is_fact", "record_of"]
+__all__ = ["check_size", "fact_of", "is_fact", "record_of"]
+
+_PREFIX = fact_key("")
+#: What a line of the log holds at most, without the other fields of an event.
+_MOST_BYTES = 16 * 1024 * 1024 - 1024
+#: A record has at most so many times as many bytes as its data.
+_TIMES_LARGER = 3
 
 
 @contents
@@ -43,16 +50,26 @@ def record_of(fact: Fact, scope: Scope) -> ChronoRecord:
     )
 
 
+def check_size(record: ChronoRecord) -> None:
+    """Refuse a fact that no line of the log can hold: it says twice what its episode said, to be found."""
+    if _TIMES_LARGER * len(canonical_json(record.data)) < _MOST_BYTES:
+        return
+    if len(canonical_json(record.to_dict())) > _MOST_BYTES:
+        raise RecordTooLarge(f"fact {plain_id(record.id)!r}: no line of the log can hold it", field="data")
+
+
 def is_fact(record: ChronoRecord) -> bool:
     """Say whether a record is a fact as this face writes it: plain ones of its kind are none."""
-    data = record.data
-    names = data.get("@scope")
+    data, scope = record.data, record.scope
+    steps = data.get("lineage")
     return (
-        record.id.startswith(f"{FACT}:")
-        and isinstance(names, dict)
-        and set(names) == {"user", "agent"}
-        and isinstance(data.get("lineage"), list)
-        and isinstance(data.get("timestamp"), str)
+        record.id.startswith(_PREFIX)
+        and bool(plain_id(record.id).strip())
+        and scope is not None
+        and set(scope.to_dict()) == {"user", "agent"}
+        and isinstance(steps, list)
+        and all(isinstance(step, dict) for step in steps)
+        and is_instant(data.get("timestamp"))
         and all(isinstance(data.get(name), dict) for name in ("metadata", "payload"))
     )
 

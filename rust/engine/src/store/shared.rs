@@ -210,6 +210,32 @@ impl Shared {
         Ok((committed, needs))
     }
 
+    /// Writes a draft as one atomic batch if nobody has to be waited for, no other writer and no disk: `None`, and nothing is
+    /// written, otherwise.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn commit_at_once(
+        &self,
+        draft: &Draft,
+        terms: WriterTerms,
+        clock: &dyn Fn() -> i64,
+    ) -> Result<Option<(Committed, Needs)>> {
+        let Some(_lead) = self.lead_at_once() else {
+            return Ok(None);
+        };
+        let Ok(mut store) = self.store.try_write() else {
+            return Ok(None);
+        };
+        let now = clock();
+        store.come_to_terms(terms);
+        if !store.writes_at_once(now) {
+            return Ok(None);
+        }
+        let committed = store.commit_unsynced(draft, now)?;
+        Ok(Some((committed, Needs::of(&store, now))))
+    }
+
     fn commit_in_turn(
         &self,
         draft: &mut Draft,

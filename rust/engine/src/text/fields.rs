@@ -90,6 +90,15 @@ struct Node {
     children: Vec<Node>,
 }
 
+impl Node {
+    /// Drops what leads to no moment; says whether anything is left.
+    fn keep_times(&mut self) -> bool {
+        self.roles.retain(|role| matches!(role, Role::Time(_)));
+        self.children.retain_mut(Self::keep_times);
+        !self.roles.is_empty() || !self.children.is_empty()
+    }
+}
+
 /// The fields that are read.
 #[derive(Clone, Debug)]
 pub struct Fields {
@@ -161,6 +170,13 @@ impl Fields {
             node = &mut node.children[at];
         }
         node.roles.push(role);
+    }
+
+    /// The same without all that says nothing of when something happened: that is passed unread.
+    #[must_use]
+    pub fn only_times(mut self) -> Self {
+        self.root.keep_times();
+        self
     }
 
     /// When what a record tells happened, in microseconds since 1970, if it says so: the first field that does counts.

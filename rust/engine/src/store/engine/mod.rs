@@ -241,6 +241,24 @@ impl Engine {
         Ok(committed)
     }
 
+    /// Does the same if nobody has to be waited for, no other writer and no disk; `None`, and the draft is as it was, otherwise.
+    /// So it is while commits follow each other closely, and whoever must never wait asks here first.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`], but for `Locked`.
+    pub fn commit_at_once(&self, draft: &mut Draft) -> Result<Option<Committed>> {
+        self.check_caller()?;
+        if self.keeps_scopes(draft) {
+            return Ok(None);
+        }
+        let written = self.store.commit_at_once(draft, self.terms, &|| self.host.now())?;
+        Ok(written.map(|(committed, needs)| {
+            self.worker.tell(needs);
+            draft.recycle();
+            committed
+        }))
+    }
+
     /// Lets changes of records that are there keep the scopes that these carry: whoever changes a record of an own, narrower
     /// scope changes what it says, not whose it is. A draft that is written otherwise than by [`Engine::commit`] goes through
     /// here first.
@@ -249,10 +267,15 @@ impl Engine {
     /// As [`Engine::read`], `TooLarge`.
     pub fn keep_scopes(&self, draft: &mut Draft) -> Result<()> {
         self.check_caller()?;
-        match &**draft.writer() {
-            Viewer::Named { scope, .. } if !scope.is_shared() => self.read(|store| store.keep_scopes(draft)),
-            _ => Ok(()),
+        if self.keeps_scopes(draft) {
+            self.read(|store| store.keep_scopes(draft))?;
         }
+        Ok(())
+    }
+
+    /// Whether records that are there may carry narrower scopes than whoever changes them.
+    fn keeps_scopes(&self, draft: &Draft) -> bool {
+        matches!(&**draft.writer(), Viewer::Named { scope, .. } if !scope.is_shared())
     }
 
     /// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their

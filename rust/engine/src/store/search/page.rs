@@ -41,7 +41,7 @@ fn slots(
     condition: Option<&Condition>,
 ) -> Result<PageSlots> {
     let state = scene.state;
-    let fields = Fields::chosen(state.get(CHOICE_ID));
+    let fields = Fields::chosen(state.get(CHOICE_ID)).only_times();
     let (among, plan) = match condition {
         Some(condition) => {
             let all = Query {

@@ -59,7 +59,7 @@ impl<'a> Judge<'a> {
         let asks_happened = condition.asks_for(MomentField::Happened);
         Self {
             condition,
-            times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID))),
+            times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID)).only_times()),
             asks_updated: condition.asks_for(MomentField::Updated),
             beginning: OnceCell::new(),
         }

@@ -54,6 +54,12 @@ impl Store {
         })
     }
 
+    /// Whether a commit would wait for nobody now: the lock is kept from the one before, so others have added nothing since, and
+    /// no sync is promised or overdue.
+    pub(in crate::store) fn writes_at_once(&self, now: i64) -> bool {
+        self.log.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.is_sync_due(now)
+    }
+
     /// The same for several drafts that are one atomic batch, with the lines that were spelled ahead if they still fit.
     ///
     /// # Errors

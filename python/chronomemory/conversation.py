@@ -1,0 +1,185 @@
+"""How does a memory of blocks keep what was said, word by word, and recall over both?
+
+A memory learns what it is told to; a conversation is kept as it was, turn by turn, as episodes. Both are of
+the same user and in the same log, so one question is put to both.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from chronomemory.answers import Answer
+from chronomemory.blocks import Memory, MemorySystem
+from chronomemory.episodes import Episode, Episodes
+from chronomemory.errors import InvalidArgument
+from chronomemory.face.arguments import count, string
+from chronomemory.face.awaited import Awaited, awaited_verb
+from chronomemory.face.moments import Now, utc_now
+from chronomemory.face.results import Result
+from chronomemory.scope import NOT_GIVEN
+from chronomemory.search import Hit
+
+__all__ = ["AwaitedConversation", "Conversation", "Recollection"]
+
+_BLOCK = "block"
+_KINDS = (_BLOCK, "episode", "fact")
+_MOST_RECALLED = 10_000
+#: How many more are looked for by their words than are wanted: blocks among them may come by their meaning.
+_WIDER = 4
+
+
+@dataclass(frozen=True)
+class Recollection(Result):
+    """Something that matters to a question: a block, an episode or a fact."""
+
+    kind: str
+    #: As its face calls it, without a prefix.
+    id: str
+    content: str
+    #: From 0 to 1: its share of the best by words, twice, and of the best block that the memory recalls.
+    score: float
+    #: When it was learned, or when it happened.
+    moment: datetime | None = field(default=None, compare=False)
+
+    @property
+    def summary(self) -> str:
+        """What it is, and how it begins."""
+        return f"{self.score:.3f} {self.kind}: {self.content}"
+
+
+class Conversation:
+    """The turns of a session between the user of a memory and an agent, and a question to turns and blocks.
+
+    >>> import tempfile
+    >>> with Memory(tempfile.mkdtemp(), user="ann") as memory:
+    ...     _ = memory.remember("Ann prefers trains to planes")
+    ...     talk = Conversation(memory, "monday", agent="helper")
+    ...     _ = talk.say("I take the train to Oslo on Friday")
+    ...     for found in talk.recall("how do we get to Oslo by train?"):
+    ...         print(found.kind, found.content)
+    episode I take the train to Oslo on Friday
+    block Ann prefers trains to planes
+    """
+
+    def __init__(
+        self, memory: Memory, session: str = NOT_GIVEN, *, agent: str = NOT_GIVEN, clock: Now = utc_now
+    ) -> None:
+        own = memory.blocks.scope
+        if own.user is None:
+            raise InvalidArgument(
+                "memory: a conversation is of a user, and this memory is of none",
+                field="memory",
+                recovery="Open the memory of a user: Memory(place, user=…).",
+            )
+        self._memory = memory
+        self._episodes = Episodes(memory.blocks.project)
+        self._names = {
+            "user": own.user,
+            "session": _name("session", own.session, session),
+            "agent": _name("agent", own.agent, agent),
+        }
+        self._clock = clock
+
+    def say(self, content: str, *, role: str = "user", metadata: Mapping[str, Any] | None = None) -> Episode:
+        """Keep a turn behind those that are there: rules go by its ``metadata``, ``role`` is who spoke."""
+        turn = Episode(
+            id=secrets.token_hex(16),
+            content=string("content", content),
+            timestamp=self._episodes.next_moment(self._clock(), **self._names),
+            source_node=string("role", role, empty=False),
+            metadata=dict(metadata or {}),
+            **self._names,
+        )
+        self._episodes.put(turn, **self._names)
+        return turn
+
+    def turns(self, limit: int = 20) -> list[Episode]:
+        """Return the latest turns of this session, in the order in which they were said."""
+        names = self._names
+        return self._episodes.recent(names["user"], names["session"], names["agent"], limit=limit)[::-1]
+
+    def recall(self, query: str, *, top_k: int = 5) -> Answer[Recollection]:
+        """Return what matters to a question, the best first: blocks, what was said, and facts made of it.
+
+        All is what the memory sees: turns of other sessions too, unless it is the memory of one, and never
+        what is another user's. What a fact and its episode say alike comes once. Asking changes nothing.
+        """
+        most = count("top_k", top_k, 1, _MOST_RECALLED)
+        asked = string("query", query)
+        blocks = self._memory.recall(asked, top_k=most)
+        # One search over all, so that what a word is worth is the same for each.
+        hits = self._memory.blocks.store.search(asked, kind=_KINDS, limit=_WIDER * most)
+        words = _shares({hit.id: hit.score for hit in hits})
+        recalled = _shares({block.id: block.score for block in blocks})
+        found = [
+            Recollection(
+                kind=_BLOCK,
+                id=block.id,
+                content=block.content,
+                score=_fused(words.get(f"{_BLOCK}:{block.id}", 0.0), recalled[block.id]),
+                moment=block.created_at,
+            )
+            for block in blocks
+        ]
+        # Which blocks matter is the memory's to say.
+        found += [_recollection(hit, _fused(words[hit.id])) for hit in hits if hit.record.kind != _BLOCK]
+        ranked = sorted(found, key=lambda one: -one.score)
+        return Answer(_told_once(ranked)[:most], scope=hits.scope, known=hits.known)
+
+
+class AwaitedConversation(Awaited[Conversation]):
+    """The same for tasks, beside a ``MemorySystem``."""
+
+    def __init__(
+        self, system: MemorySystem, session: str = NOT_GIVEN, *, agent: str = NOT_GIVEN, clock: Now = utc_now
+    ) -> None:
+        super().__init__(Conversation(system.memory, session, agent=agent, clock=clock))
+
+    say = awaited_verb(Conversation.say)
+    turns = awaited_verb(Conversation.turns)
+    recall = awaited_verb(Conversation.recall)
+
+
+def _name(level: str, own: str | None, given: str) -> str:
+    """Take the name that the memory has, or else the one that is given; if both are there, they agree."""
+    if given is NOT_GIVEN:
+        if own is None:
+            raise InvalidArgument(f"{level}: a turn has one, and this memory has none", field=level)
+        return own
+    if own is not None and own != given:
+        raise InvalidArgument(f"{level}: the memory is of {own!r}, got {given!r}", field=level)
+    return given
+
+
+def _shares(scores: dict[str, float]) -> dict[str, float]:
+    """Return what each score is of the best of them."""
+    best = max(scores.values(), default=0.0)
+    return {name: score / best if best > 0 else 0.0 for name, score in scores.items()}
+
+
+def _fused(words: float, recalled: float = 0.0) -> float:
+    """Return one score of two, as a search does: words weigh twice as much."""
+    return (2 * words + recalled) / 3
+
+
+def _recollection(hit: Hit, score: float) -> Recollection:
+    record, data = hit.record, hit.record.data
+    content = data.get("content", record.label)
+    stated = data.get("timestamp")
+    try:
+        moment = datetime.fromisoformat(stated) if isinstance(stated, str) else record.created_at
+    except ValueError:
+        moment = record.created_at
+    return Recollection(record.kind, record.id.partition(":")[2], str(content), score, moment)
+
+
+def _told_once(ranked: Iterable[Recollection]) -> list[Recollection]:
+    """Return what was found without repetitions: of those that say the same, the first."""
+    first: dict[str, Recollection] = {}
+    for one in ranked:
+        first.setdefault(one.content, one)
+    return list(first.values())

@@ -1,0 +1,140 @@
+//! What does the record of an episode say, as far as a rule goes by it?
+
+use std::sync::Arc;
+
+use crate::json::{Cursor, Quoted, elements};
+
+/// An episode as its face writes it.
+#[derive(Default)]
+pub struct EpisodeFields<'a> {
+    pub id: Option<Quoted<'a>>,
+    pub scope: Option<&'a [u8]>,
+    pub content: Option<Quoted<'a>>,
+    pub meaning: Option<Meaning<'a>>,
+    pub source_node: Option<Quoted<'a>>,
+    pub timestamp: Option<Quoted<'a>>,
+}
+
+fn quoted(value: &[u8]) -> Option<Quoted<'_>> {
+    Cursor::new(value).string()
+}
+
+/// Whether a text says nothing: as Python strips it, to which four separators are white space as well.
+pub fn is_blank(text: &str) -> bool {
+    text.chars()
+        .all(|letter| letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter))
+}
+
+impl<'a> EpisodeFields<'a> {
+    /// Reads a record in one go; what is not as it should be is not there.
+    pub fn read(record: &'a [u8]) -> Option<Self> {
+        let mut read = Self::default();
+        let mut cursor = Cursor::new(record);
+        cursor.pass(b"{")?;
+        while cursor.has_more(b'}')? {
+            match cursor.key()?.inner {
+                b"data" if cursor.pass(b"{").is_some() => read.read_data(&mut cursor)?,
+                b"id" => {
+                    // Nothing behind it is of interest.
+                    read.id = cursor.string();
+                    break;
+                }
+                _ => drop(cursor.value()?),
+            }
+        }
+        Some(read)
+    }
+
+    fn read_data(&mut self, cursor: &mut Cursor<'a>) -> Option<()> {
+        while cursor.has_more(b'}')? {
+            match (cursor.key()?.inner, cursor.peek()?) {
+                (b"@scope", _) => self.scope = cursor.value(),
+                (b"content", b'"') => self.content = cursor.string(),
+                (b"source_node", b'"') => self.source_node = cursor.string(),
+                (b"timestamp", b'"') => self.timestamp = cursor.string(),
+                (b"metadata", b'{') => self.meaning = Some(Meaning::read(cursor)?),
+                _ => drop(cursor.value()?),
+            }
+        }
+        Some(())
+    }
+}
+
+/// What an episode means, as its metadata says.
+#[derive(Default)]
+pub struct Meaning<'a> {
+    pub intent: Option<&'a [u8]>,
+    pub replaces: Option<&'a [u8]>,
+    pub confidence: Option<f64>,
+    pub said: [Option<&'a [u8]>; 3],
+}
+
+impl<'a> Meaning<'a> {
+    /// Reads the object that a cursor stands at.
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut told = Self::default();
+        cursor.pass(b"{")?;
+        while cursor.has_more(b'}')? {
+            let (key, value) = (cursor.key()?.inner, cursor.value()?);
+            let there = Some(value).filter(|value| *value != b"null");
+            match key {
+                b"confidence" => told.confidence = certainty(value),
+                b"intent" => told.intent = there,
+                b"replaces" => told.replaces = there,
+                b"subject" => told.said[0] = there,
+                b"predicate" => told.said[1] = there,
+                b"object" => told.said[2] = there,
+                _ => {}
+            }
+        }
+        Some(told)
+    }
+
+    /// Which facts it says it replaces, each once; none if it does not say so in words.
+    pub fn replaced(&self) -> Vec<Arc<str>> {
+        let word = |value: &[u8]| {
+            let text = quoted(value)?.text()?;
+            (!is_blank(&text)).then(|| Arc::from(&*text))
+        };
+        let Some(value) = self.replaces else { return Vec::new() };
+        let words: Option<Vec<Arc<str>>> = match value.first() {
+            Some(b'[') => elements(value).map(word).collect(),
+            _ => word(value).map(|word| vec![word]),
+        };
+        let mut once: Vec<Arc<str>> = Vec::new();
+        for word in words.unwrap_or_default() {
+            if !once.contains(&word) {
+                once.push(word);
+            }
+        }
+        once
+    }
+}
+
+/// A number from 0 to 1.
+fn certainty(value: &[u8]) -> Option<f64> {
+    let is_number = matches!(value.first(), Some(b'-' | b'0'..=b'9'));
+    let number: f64 = std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()?;
+    (0.0..=1.0).contains(&number).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_number_from_0_to_1_is_a_confidence() {
+        for (value, expected) in [
+            ("0.25", Some(0.25)),
+            ("1", Some(1.0)),
+            ("0", Some(0.0)),
+            ("1.5", None),
+            ("-0.5", None),
+            ("true", None),
+            ("\"0.5\"", None),
+            ("null", None),
+        ] {
+            assert_eq!(certainty(value.as_bytes()), expected, "{value}");
+        }
+    }
+}
