@@ -207,6 +207,19 @@ class Engine:
         limit: int,
         reverse: bool = False,
     ) -> list[ChronoRecord]: ...
+    def reach(
+        self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
+    ) -> tuple[list[tuple[str, int]], list[str]]:
+        """The ends within so many steps, each with their number, and the ids of what joins them, if asked for.
+
+        Wanted has all of: direction (out, in, both), kinds and end_kinds (lists, or None for all).
+        """
+    def routes(
+        self, network: str, source: str, target: str, wanted: dict[str, Any], *, hops: int, limit: int
+    ) -> list[list[str]]:
+        """The shortest ways between two ends, each as the ids of what joins one to the next."""
+    def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]:
+        """The ends in groups that hang together."""
     def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
         """Terms: those of select_dicts, by, reverse, after (an end or None), explain. Last comes the plan."""
     def walk(self, terms: dict[str, Any]) -> Walk:
@@ -249,8 +262,12 @@ class Engine:
         since: tuple[str, int],
         read: list[str],
         attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
+        *,
+        at_us: int | None = None,
     ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
+
+        With ``at_us`` the events carry that moment, unless it is still to come.
 
         Attachments are ids, their rows, space and model: embeddings of records that are there or come with
         the changes, written in the same batch.
@@ -384,6 +401,13 @@ class View:
         limit: int,
         reverse: bool = False,
     ) -> list[ChronoRecord]: ...
+    def reach(
+        self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
+    ) -> tuple[list[tuple[str, int]], list[str]]: ...
+    def routes(
+        self, network: str, source: str, target: str, wanted: dict[str, Any], *, hops: int, limit: int
+    ) -> list[list[str]]: ...
+    def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]: ...
     def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]: ...
     def count(
         self, *, kind: str | None = None, status: str | None = "active", faces: bool = False

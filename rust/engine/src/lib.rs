@@ -41,6 +41,8 @@ mod state;
 
 mod index;
 
+mod network;
+
 mod condition;
 // 5 search: which of it matters here?
 mod score;
@@ -74,6 +76,7 @@ pub use json::{
 pub use layout::Layout;
 pub use log::{Appended, Pulse};
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
+pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};

@@ -10,6 +10,7 @@ mod enter;
 mod event;
 mod find;
 mod fork;
+mod network;
 mod object;
 mod page;
 mod record;
