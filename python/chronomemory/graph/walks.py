@@ -24,8 +24,9 @@ __all__ = ["DIRECTIONS", "EngineWalker", "LookWalker", "Route", "Steps", "Subgra
 DIRECTIONS = ("out", "in", "both")
 #: The network that the engine knows the edges as.
 _NETWORK = "graph.edges"
-#: So many steps are tried for the ways between two nodes, here as in the engine.
-_MOST_STEPS = 5_000_000
+#: So many steps are tried for the ways between two nodes, and so long is one, here as in the engine.
+_MOST_STEPS = 1_000_000
+_MOST_HOPS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +178,13 @@ class LookWalker:
 
     def _distances(self, starts: Sequence[str], hops: int, steps: Steps, direction: str) -> dict[str, int]:
         known = dict.fromkeys(starts, 0)
-        edge_of_known = list(known)
-        for name in edge_of_known:  # it grows while it is gone through
+        met = list(known)
+        for name in met:  # it grows while it is gone through
             if known[name] < hops:
                 for _, far in self._steps_from(name, steps, direction):
                     if far not in known:
                         known[far] = known[name] + 1
-                        edge_of_known.append(far)
+                        met.append(far)
         return known
 
     def _steps_from(self, node_id: str, steps: Steps, direction: str) -> Iterator[tuple[Edge, str]]:
@@ -276,7 +277,8 @@ class Walks:
         """Return the ways from one node to another, the shortest first; none meets a node twice."""
         walker, steps = self.walker(as_of), _steps(direction, edge_kinds, node_kinds)
         ends = _there(walker, source), _there(walker, target)
-        found = walker.routes(*ends, steps, hops=_hops(hops), limit=count("limit", limit, 1))
+        most = count("hops", hops, 0, _MOST_HOPS)
+        found = walker.routes(*ends, steps, hops=most, limit=count("limit", limit, 1))
         return [_route(source, edges) for edges in found]
 
     def components(

@@ -10,13 +10,18 @@ use crate::error::{Error, Result};
 pub type Route = Vec<u32>;
 
 /// So many steps are tried at most: the ways of a dense network are more than anybody can wait for.
-const MOST_STEPS: u64 = 5_000_000;
+const MOST_STEPS: u64 = 1_000_000;
+/// So long a way is at most: each step of it waits for those behind it.
+const MOST_HOPS: u32 = 256;
 
 /// The shortest ways from one end to another, none of which meets an end twice; of the same length in the order of their names.
 ///
 /// # Errors
-/// `Limit` if too many had to be tried.
+/// `Limit` if too many had to be tried, `Argument` if they may be longer than anybody follows.
 pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) -> Result<Vec<Route>> {
+    if hops > MOST_HOPS {
+        return Err(Error::must("hops", format!("be at most {MOST_HOPS}"), hops));
+    }
     // How far it is to the target: whoever cannot arrive in time is not followed.
     let (ahead, _) = distances(net, &[target], hops, net.direction().back());
     let Some(&shortest) = ahead.get(&source) else {
