@@ -210,7 +210,7 @@ class Engine:
     def reach(
         self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
     ) -> tuple[list[tuple[str, int]], list[str]]:
-        """The ends within so many steps, each with their number, and the ids of what joins them, if asked for.
+        """The ends within so many steps, each with their number, and the ids of what joins them, if wanted.
 
         Wanted has all of: direction (out, in, both), kinds and end_kinds (lists, or None for all).
         """
