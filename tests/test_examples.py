@@ -16,6 +16,8 @@ from chronomemory.episodes import crons, filters, names, rails, session, stores
 from chronomemory.episodes import ids as episode_ids
 from chronomemory.episodes.storage import episodes as stored_episodes
 from chronomemory.face import arguments, awaited, moments, results, spaces
+from chronomemory.graph import ids as graph_ids
+from chronomemory.graph import models, paths, spelling, workspace
 
 FACE = [arguments, awaited, moments, results, spaces]
 BLOCKS = [
@@ -35,9 +37,12 @@ BLOCKS = [
 EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes, stores]
 
 
+GRAPH = [graph_ids, models, paths, spelling, workspace]
+
+
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *EPISODES, calling, lexical],
+    [record, deps, store, *FACE, *BLOCKS, *EPISODES, *GRAPH, calling, lexical],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

@@ -40,6 +40,9 @@ __version__: str
 _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
+_Text = str | None
+_Names = tuple[_Text, _Text, _Text] | None
+_After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, dict[str, Any] | None]
 _End = tuple[int | bytes | None, int | None, str]
 
@@ -117,12 +120,7 @@ class Engine:
         shared: bool = False,
     ) -> Engine: ...
     def scoped(
-        self,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        *,
-        shared: bool = True,
+        self, user: _Text = None, agent: _Text = None, session: _Text = None, *, shared: bool = True
     ) -> Engine:
         """The same store for one who gives names."""
     def everyone(self) -> Engine:
@@ -131,9 +129,7 @@ class Engine:
         """The same store for one who writes on other terms; closing one of them closes all."""
     def pulse(self) -> dict[str, Any]:
         """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""
-    def scopes(
-        self, after: tuple[str | None, str | None, str | None] | None = None, *, limit: int
-    ) -> list[tuple[str | None, str | None, str | None, int]]:
+    def scopes(self, after: _Names = None, *, limit: int) -> list[tuple[_Text, _Text, _Text, int]]:
         """The scopes behind this one, in their order: user, agent, session and the number of records."""
     def are_own(self, ids: list[str]) -> list[bool]:
         """Which of these records may be changed."""
@@ -145,7 +141,7 @@ class Engine:
         """Say that every write must come with a name of a level, or need not: whether that is new."""
     def is_known(self) -> bool:
         """Whether there is a record of one's own, tombstones too."""
-    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
+    def scope_names(self) -> _Names:
         """Who asks: user, agent and session; None for everyone."""
     def sees_wider(self) -> bool:
         """Whether what is wider is seen too."""
@@ -199,25 +195,16 @@ class Engine:
     def drop_index(self, path: str) -> bool: ...
     def indexes(self) -> list[str]: ...
     def find(
-        self,
-        index: str,
-        key: Sequence[Any],
-        *,
-        after: tuple[Any, str] | None = None,
-        limit: int,
-        reverse: bool = False,
+        self, index: str, key: Sequence[Any], *, after: _After = None, limit: int, reverse: bool = False
     ) -> list[ChronoRecord]: ...
     def reach(
         self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
     ) -> tuple[list[tuple[str, int]], list[str]]:
-        """The ends within so many steps, each with their number, and the ids of what joins them, if wanted.
-
-        Wanted has all of: direction (out, in, both), kinds and end_kinds (lists, or None for all).
-        """
+        """Wanted has all of: direction (out, in, both), kinds and end_kinds (lists, or None for all)."""
     def routes(
         self, network: str, source: str, target: str, wanted: dict[str, Any], *, hops: int, limit: int
     ) -> list[list[str]]:
-        """The shortest ways between two ends, each as the ids of what joins one to the next."""
+        """The shortest ways, each as the ids of what joins one to the next."""
     def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]:
         """The ends in groups that hang together."""
     def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
@@ -225,9 +212,7 @@ class Engine:
     def walk(self, terms: dict[str, Any]) -> Walk:
         """The same terms; the records as they are now."""
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
-    def count(
-        self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
-    ) -> int: ...
+    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
     def tally(self) -> list[tuple[str, str, bool, int]]:
         """Kind, status, whether of a face, and how many."""
     def wal_seq(self) -> int: ...
@@ -267,12 +252,11 @@ class Engine:
     ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
 
-        With ``at_us`` the events carry that moment, unless it is still to come.
-
         Attachments are ids, their rows, space and model: embeddings of records that are there or come with
         the changes, written in the same batch.
 
-        None also if nobody can tell what changed, since the log is another one, or was compacted.
+        None also if nobody can tell what changed, since the log is another one, or was compacted. With
+        ``at_us`` the events carry that moment, unless it is still to come.
         """
 
     # Embeddings. A space of None is the one that choose_space named, at first "default".
@@ -378,7 +362,7 @@ class View:
     @property
     def seq(self) -> int: ...
     def scope_digits(self) -> str: ...
-    def scope_names(self) -> tuple[str | None, str | None, str | None] | None: ...
+    def scope_names(self) -> _Names: ...
     def sees_wider(self) -> bool: ...
     def is_known(self) -> bool: ...
     def get(self, record_id: str) -> ChronoRecord | None: ...
@@ -393,13 +377,7 @@ class View:
     ) -> list[ChronoRecord]: ...
     def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]: ...
     def find(
-        self,
-        index: str,
-        key: Sequence[Any],
-        *,
-        after: tuple[Any, str] | None = None,
-        limit: int,
-        reverse: bool = False,
+        self, index: str, key: Sequence[Any], *, after: _After = None, limit: int, reverse: bool = False
     ) -> list[ChronoRecord]: ...
     def reach(
         self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
@@ -409,9 +387,7 @@ class View:
     ) -> list[list[str]]: ...
     def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]: ...
     def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]: ...
-    def count(
-        self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
-    ) -> int: ...
+    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
 
 def store_folder(project_root: _Path) -> Path:
     """Return the folder of a project's store, whether it exists or not: a backup is its own."""

@@ -120,6 +120,7 @@ class PhaseMemoryRuntime:
 
         def work(look: Look) -> Changes:
             path, ts = _there(look, path_id), moment_of(self._clock())
+            paths.record(path, (), ts=ts)  # whether it takes events at all, before anything else is wrong
             new = tuple(event for event in given if not event.id or look.event(event.id) != event)
             named = iter(numbered(Changes(events=new), look).events)
             listed = [next(named) if event in new else event for event in given]
