@@ -28,6 +28,7 @@ __all__ = [
     "canonical_json",
     "event_hash",
     "fit_budget",
+    "indented_json",
     "parse_json",
     "question_words",
     "store_folder",
@@ -41,6 +42,7 @@ _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
 _Text = str | None
+_Records = list[ChronoRecord]
 _Names = tuple[_Text, _Text, _Text] | None
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, dict[str, Any] | None]
@@ -236,8 +238,7 @@ class Engine:
         self, source: _Path, progress: _Progress | None = None, *, damaged: bool = False
     ) -> dict[str, Any] | None: ...
     def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]:
-        """{"damage", "kept", "records", "healed", "history_kept", "changed", "lost", "unsettled",
-        "unproven"}"""
+        """damage, kept, records, healed, history_kept, changed, lost, unsettled and unproven."""
     def bookmark(self) -> tuple[str, int]:
         """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
     def write_unless_changed(
@@ -319,9 +320,7 @@ class Engine:
     def block_links(self, ids: list[str]) -> list[tuple[str, str]]: ...
     def blocks_forming(self, ids: list[str]) -> list[list[str]]: ...
     def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]: ...
-    def block_records(
-        self, kind: str, status: str | None, limit: int | None, *, own: bool = False
-    ) -> list[ChronoRecord]:
+    def block_records(self, kind: str, status: _Text, limit: int | None, *, own: bool = False) -> _Records:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
     def block_count(self, kind: str, status: str, *, own: bool = False) -> int: ...
     def block_record(self, record_id: str) -> ChronoRecord | None:
@@ -407,6 +406,7 @@ def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) ->
     """Which results fit a budget, in their order."""
 
 def canonical_json(value: object) -> bytes: ...
+def indented_json(value: object) -> bytes: ...
 def parse_json(text: bytes) -> Any:
     """Read JSON as strictly as a log line is read; ValueError otherwise."""
 

@@ -19,7 +19,7 @@ from chronomemory.graph import (
 )
 from chronomemory.graph.models import Model
 from chronomemory.graph.spelling import file_name, line_of, page_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from workbench import START, TS
 
@@ -95,6 +95,7 @@ def test_a_digest_is_of_the_whole_action() -> None:
     assert not any(approval.covers(other) for other in others)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True, max_size=20))
 def test_no_two_ids_have_the_same_file_on_any_file_system(ids: list[str]) -> None:
     names = [file_name(one) for one in ids]
@@ -109,6 +110,27 @@ def test_long_ids_are_cut_and_told_apart() -> None:
     one, other = "ü" * 300 + "a", "ü" * 300 + "b"
     assert file_name(one) != file_name(other)
     assert len(file_name(one)) <= 200
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=4), JSON, max_size=4))
+def test_a_page_is_spelled_as_python_would(value: dict[str, object]) -> None:
+    spelled = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    assert page_of(value) == spelled.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def test_the_bytes_of_a_page_and_of_a_line() -> None:

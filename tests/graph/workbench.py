@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from chronomemory.face.moments import Now
 from chronomemory.graph import (
     AuditSink,
     Edge,
@@ -52,8 +53,8 @@ class Bench:
         return {} if self.workspace is None else view_of(self.workspace.folder)
 
 
-def in_memory() -> Bench:
-    home, clock = MemoryHome(), Clock()
+def in_memory(clock: Now | None = None) -> Bench:
+    home, clock = MemoryHome(), clock or Clock()
     graph, events, audit = (
         InMemoryGraphStore(home, clock=clock),
         InMemoryEventLog(home),
@@ -62,8 +63,8 @@ def in_memory() -> Bench:
     return Bench(graph, events, audit, PhaseMemoryRuntime(graph, events, audit, clock=clock))
 
 
-def in_folder(folder: Path) -> Bench:
-    workspace = Workspace.create(folder, clock=Clock())
+def in_folder(folder: Path, clock: Now | None = None) -> Bench:
+    workspace = Workspace.create(folder, clock=clock or Clock())
     return Bench(workspace.graph, workspace.events, workspace.audit, workspace.runtime, workspace)
 
 

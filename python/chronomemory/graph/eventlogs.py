@@ -111,6 +111,10 @@ class _FileLog:
     def __init__(self, path: Path) -> None:
         self._folder = Folder(path.parent)
         self._name = path.name
+        #: The ids that are taken and whether the last line is whole, as of some state of the file.
+        self._known: set[str] = set()
+        self._whole = True
+        self._stamp: tuple[int, int, int] | None = None
 
     def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
         """Append several with one write."""
@@ -119,21 +123,31 @@ class _FileLog:
             return []
         self._folder.make()
         with self._folder.locked():
-            content = self._content()
-            known = {event.id for event in _good(content)}
+            known, new = self._known_ids(), set[str]()
             appended = []
             for number, event in enumerate(given, len(known) + 1):
                 if not event.id:
-                    event = replace(event, id=_free(event.kind, number, known))
-                elif event.id in known:
+                    event = replace(event, id=_free(event.kind, number, known, new))
+                elif event.id in known or event.id in new:
                     raise DuplicateEventError(event.id)
-                known.add(event.id)
+                new.add(event.id)
                 appended.append(event)
             # What was torn stays on a line of its own: what is there never changes.
-            torn = b"\n" if content and not content.endswith(b"\n") else b""
+            torn = b"" if self._whole else b"\n"
             lines = (line_of(tagged(SCHEMAS["events"], event.to_dict())) for event in appended)
             self._folder.append(self._name, torn + b"".join(lines))
+            known |= new
+            self._whole, self._stamp = True, self._folder.stamp(self._name)
         return appended
+
+    def _known_ids(self) -> set[str]:
+        """Return the ids that are taken; the file is read if somebody else has changed it."""
+        stamp = self._folder.stamp(self._name)
+        if stamp is None or stamp != self._stamp:
+            content = self._content()
+            self._known = {event.id for event in _good(content)}
+            self._whole = not content or content.endswith(b"\n")
+        return self._known
 
     def event(self, event_id: str) -> MemoryEvent | None:
         """Return an event, or None."""
@@ -167,7 +181,7 @@ def _good(content: bytes) -> list[MemoryEvent]:
     return list(found.values())
 
 
-def _free(kind: str, number: int, known: set[str]) -> str:
-    while (name := f"{kind}-{number:08d}") in known:
+def _free(kind: str, number: int, *taken: set[str]) -> str:
+    while any((name := f"{kind}-{number:08d}") in ids for ids in taken):
         number += 1
     return name

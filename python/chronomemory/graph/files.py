@@ -72,6 +72,14 @@ class Folder:
                 raise OSError(errno.EINVAL, "this is not a regular file", name)
             return file.read()
 
+    def stamp(self, name: str) -> tuple[int, int, int] | None:
+        """Return what changes when a file does: its inode, length and time; None if it is not there."""
+        try:
+            found = (self.root / name).lstat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
     def write(self, name: str, content: bytes, within: str = "") -> None:
         """Write a file: what was under its name stays until all of it is on disk."""
         self.write_all({name: content}, within)

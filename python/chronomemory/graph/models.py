@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, ClassVar, TypeVar
 
@@ -34,6 +34,9 @@ __all__ = [
 OPS = ("put_node", "put_edge", "delete_node", "delete_edge", "supersede", "compact_path", "set_phase")
 REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"})
 
+#: What need not be copied.
+_SCALARS = frozenset({str, int, float, bool})
+
 Own = TypeVar("Own", bound="Model")
 
 
@@ -55,23 +58,22 @@ class Model:
 
     __slots__ = ()
 
-    #: What it is called in messages, and where it must not be empty, may be None, and is a list.
+    #: What it is called in messages, which fields are texts that are not empty, and which are lists.
     called: ClassVar[str] = "value"
     required: ClassVar[tuple[str, ...]] = ("id",)
+    listed: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON can carry them; nothing inside is shared with the value."""
-        own: Any = self
-        return {item.name: _fresh(getattr(self, item.name)) for item in fields(own)}
+        names: tuple[str, ...] = self.__slots__
+        return {name: _fresh(getattr(self, name)) for name in names}
 
     @classmethod
     def from_dict(cls: type[Own], given: Mapping[str, Any]) -> Own:
         """Make one of a mapping: what it lacks has its default, what it has too much is refused."""
         if not isinstance(given, Mapping):
             raise ModelError(f"{cls.called}: an object expected, got {type(given).__name__}")
-        own: Any = cls
-        known = {item.name for item in fields(own)}
-        if strange := sorted(str(name) for name in given if name not in known):
+        if strange := sorted(str(name) for name in given if name not in cls.__slots__):
             raise ModelError(f"{cls.called}: there is no field {strange[0]!r}", field=strange[0])
         try:
             made: Own = cls(**{name: _fresh(value) for name, value in given.items()})
@@ -80,6 +82,18 @@ class Model:
             if not lacking:
                 raise ModelError(f"{cls.called}: {error}") from None
             raise ModelError(f"{cls.called}: {lacking[0]} is missing", field=lacking[0]) from None
+        return made
+
+    @classmethod
+    def known(cls: type[Own], fields: dict[str, Any]) -> Own:
+        """Make one of all its fields as they were written here: only what it is called by is looked at."""
+        for name in cls.required:
+            if type(fields[name]) is not str:
+                raise ModelError(f"{cls.called}: {name} must be a text", field=name)
+        made = cls.__new__(cls)
+        for name in cls.__slots__:
+            value = fields[name]
+            object.__setattr__(made, name, tuple(value) if name in cls.listed else value)
         return made
 
     def _check(self, *, texts: Iterable[str] = (), objects: Iterable[str] = ()) -> None:
@@ -186,6 +200,7 @@ class MemoryPath(Model):
     """A line of a conversation: the events on it, where it branched off, and how it ended."""
 
     called: ClassVar[str] = "path"
+    listed: ClassVar[tuple[str, ...]] = ("event_ids",)
     id: str
     parent_id: str | None = None
     event_ids: tuple[str, ...] = ()
@@ -210,6 +225,7 @@ class MemoryEvent(Model):
     """Something that happened; an id that is empty is given one when the event is appended."""
 
     called: ClassVar[str] = "event"
+    listed: ClassVar[tuple[str, ...]] = ("refs",)
     required: ClassVar[tuple[str, ...]] = ("kind",)
     id: str
     kind: str
@@ -234,6 +250,7 @@ class ActivationPlan(Model):
     """Which nodes a profile brings to mind, in this order."""
 
     called: ClassVar[str] = "plan"
+    listed: ClassVar[tuple[str, ...]] = ("node_ids",)
     required: ClassVar[tuple[str, ...]] = ("id", "profile_id")
     id: str
     profile_id: str
@@ -299,6 +316,7 @@ class AuditRecord(Model):
     """What became of an apply: ``applied``, ``denied`` or ``refused``; an empty id is given one."""
 
     called: ClassVar[str] = "audit record"
+    listed: ClassVar[tuple[str, ...]] = ("actions",)
     required: ClassVar[tuple[str, ...]] = ("outcome",)
     id: str
     ts: str
@@ -333,6 +351,8 @@ class Diagnostic(Model):
 
 def _fresh(value: Any) -> Any:
     """Copy the containers of a JSON value; tuples become lists."""
+    if value is None or type(value) in _SCALARS:
+        return value
     if isinstance(value, Mapping):
         return {key: _fresh(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from chronomemory._core import canonical_json
+from chronomemory._core import canonical_json, indented_json
 
 __all__ = ["ENVELOPE", "SCHEMAS", "WORKSPACE", "file_name", "line_of", "page_of", "tagged"]
 
@@ -49,8 +48,7 @@ def file_name(item_id: str, suffix: str = ".json") -> str:
 
 def page_of(value: Mapping[str, Any]) -> bytes:
     """Spell a value as a file of its own: sorted keys, two spaces, a newline at the end."""
-    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    return text.encode() + b"\n"
+    return indented_json(dict(value)) + b"\n"
 
 
 def line_of(value: Mapping[str, Any]) -> bytes:

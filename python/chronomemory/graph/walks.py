@@ -136,7 +136,8 @@ class LookWalker:
         self, starts: Sequence[str], hops: int, steps: Steps, *, joints: bool
     ) -> tuple[list[tuple[str, int]], list[Edge]]:
         """Return what lies within so many steps, with their number, and the edges between them."""
-        known = self._distances(starts, hops, steps, steps.direction)
+        there = [name for name in starts if self._look.node(name) is not None]
+        known = self._distances(there, hops, steps, steps.direction)
         edges = (edge for name in known for edge, far in self._steps_from(name, steps, "out") if far in known)
         return list(known.items()), list(edges) if joints else []
 
@@ -226,7 +227,7 @@ class Walks:
         """
         walker = self.walker(as_of)
         steps = _steps(direction, edge_kinds, node_kinds)
-        found, _ = walker.reach([_there(walker, node_id)], 1, steps, joints=False)
+        found = _reached(walker, node_id, 1, steps)
         return walker.some_nodes(sorted(name for name, hops in found if hops == 1))
 
     def within(
@@ -241,8 +242,7 @@ class Walks:
     ) -> dict[str, int]:
         """Return the ids of all nodes within so many hops, itself included, with how many it takes."""
         walker, steps = self.walker(as_of), _steps(direction, edge_kinds, node_kinds)
-        found, _ = walker.reach([_there(walker, node_id)], _hops(hops), steps, joints=False)
-        return dict(found)
+        return dict(_reached(walker, node_id, _hops(hops), steps))
 
     def subgraph(
         self,
@@ -307,6 +307,13 @@ def _kinds(field: str, given: Iterable[str]) -> list[str]:
 
 def _hops(given: int) -> int:
     return count("hops", given, 0, 2**32 - 1)
+
+
+def _reached(walker: Walker, node_id: str, hops: int, steps: Steps) -> list[tuple[str, int]]:
+    found, _ = walker.reach([string("node_id", node_id)], hops, steps, joints=False)
+    if not found:
+        raise UnknownNode(node_id)
+    return found
 
 
 def _there(walker: Walker, node_id: str) -> str:

@@ -71,7 +71,8 @@ pub use event::draft_value::{RECORD_FIELDS, defaults};
 pub use host::{Host, Join, Machine, Work};
 pub use index::{After, Lookup};
 pub use json::{
-    Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, parse as parse_json, write_f64, write_i64, write_string,
+    Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,
+    write_string,
 };
 pub use layout::Layout;
 pub use log::{Appended, Pulse};

@@ -20,7 +20,7 @@ from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.files import Folder
 from chronomemory.graph.ids import EDGE, META_ID, NODE, key_of
 from chronomemory.graph.models import Model
-from chronomemory.graph.storage.log_look import Books, LogLook, PastLook
+from chronomemory.graph.storage.log_look import BatchLook, Books, LogLook, PastLook
 from chronomemory.graph.storage.records import record_of
 from chronomemory.graph.view import Shown, View
 from chronomemory.scope import Scope
@@ -38,11 +38,11 @@ class LogHome:
 
     def look(self) -> LogLook:
         """Return a look at what the log says now."""
-        return LogLook(self.handle.look())
+        return LogLook(self.handle.store)
 
     def look_back(self, as_of: int | datetime) -> PastLook:
         """Return a look at what the log said after an event, or at a moment."""
-        return PastLook(self.handle.look(), as_of)
+        return PastLook(self.handle.store, as_of)
 
     def books(self) -> Books:
         """Return what the workspace knows of itself."""
@@ -73,7 +73,7 @@ class LogHome:
             before = self.books()
 
             def attempt(conn: Connection) -> tuple[Changes, Books | None]:
-                look = LogLook(conn)
+                look = BatchLook(conn)
                 books = look.books() or before
                 changes = numbered(work(look), look)
                 if not changes.of_graph:

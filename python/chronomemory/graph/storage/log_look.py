@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from chronomemory.face.batch import Connection
+from chronomemory.face.declaration import PrefixReader
 from chronomemory.graph.errors import ModelError
 from chronomemory.graph.ids import AUDIT, EDGE, EVENT, META_ID, NODE, PATH, PLAN, PROFILE, key_of
 from chronomemory.graph.models import (
@@ -24,11 +25,14 @@ from chronomemory.graph.models import (
 from chronomemory.graph.spelling import WORKSPACE
 from chronomemory.graph.storage.records import EVENTS, item_of
 from chronomemory.record import ChronoRecord
+from chronomemory.vectors import HasEngine
 from chronomemory.view import view_of
 
-__all__ = ["Books", "LogLook", "PastLook"]
+__all__ = ["BatchLook", "Books", "LogLook", "PastLook"]
 
 One = TypeVar("One", bound=Model)
+
+_READER = PrefixReader()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,10 @@ class Books:
 
 
 class LogLook:
-    """What a connection sees; what it reads by id must stay so until the batch is written."""
+    """What is seen now by whoever holds a store."""
 
-    def __init__(self, conn: Connection) -> None:
-        self._conn = conn
+    def __init__(self, store: HasEngine) -> None:
+        self._store = store
 
     def books(self) -> Books | None:
         """Return what the workspace knows of itself, or None if there is no workspace."""
@@ -134,24 +138,36 @@ class LogLook:
     # Where it looks.
 
     def _record(self, record_id: str) -> ChronoRecord | None:
-        return self._conn.record(record_id)
+        record = self._store.engine.get(record_id)
+        return None if record is None or record.status == "tombstone" else record
 
     def _records(self, kind: str) -> list[ChronoRecord]:
-        return self._conn.records(kind, "active")
+        return _READER.records(self._store.engine, kind, "active", None)
 
     def _count(self, kind: str) -> int:
-        return self._conn.count(kind, "active")
+        return _READER.count(self._store.engine, kind, "active")
 
     def _found(self, index: str, key: object) -> list[ChronoRecord]:
-        return self._conn.store.engine.find(index, [key], limit=sys.maxsize)
+        return self._store.engine.find(index, [key], limit=sys.maxsize)
+
+
+class BatchLook(LogLook):
+    """What a batch sees; what it reads by id must stay so until it is written."""
+
+    def __init__(self, conn: Connection) -> None:
+        super().__init__(conn.store)
+        self._conn = conn
+
+    def _record(self, record_id: str) -> ChronoRecord | None:
+        return self._conn.record(record_id)
 
 
 class PastLook(LogLook):
     """What was there then."""
 
-    def __init__(self, conn: Connection, as_of: int | datetime) -> None:
-        super().__init__(conn)
-        self._past = view_of(conn.store.engine, as_of)
+    def __init__(self, store: HasEngine, as_of: int | datetime) -> None:
+        super().__init__(store)
+        self._past = view_of(store.engine, as_of)
 
     def _record(self, record_id: str) -> ChronoRecord | None:
         record = self._past.get(record_id)
@@ -174,7 +190,7 @@ def _readable(cls: type[One], records: Iterable[ChronoRecord]) -> list[One]:
     for record in records:
         try:
             found.append(item_of(cls, record))
-        except (ModelError, TypeError):
+        except (ModelError, KeyError, TypeError):
             continue
     return found
 

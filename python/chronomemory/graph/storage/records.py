@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from chronomemory.graph.ids import AUDIT, EDGE, EVENT, NODE, PATH, PLAN, PROFILE, key_of
 from chronomemory.graph.models import (
@@ -31,7 +31,6 @@ KINDS: dict[type[Model], str] = {
 #: Under which name the index knows all events, and all audit records.
 EVENTS = "all"
 
-_SCOPE = "@scope"
 _LOG = "log"
 
 One = TypeVar("One", bound=Model)
@@ -49,10 +48,7 @@ def record_of(item: Model) -> ChronoRecord:
 
 def item_of(cls: type[One], record: ChronoRecord) -> One:
     """Return what a record is of; the record is not used any more."""
-    fields: dict[str, Any] = record.data
-    fields.pop(_SCOPE, None)
-    fields.pop(_LOG, None)
-    return cls(**fields)
+    return cls.known(record.data)
 
 
 def node_of(record: ChronoRecord) -> Node:
