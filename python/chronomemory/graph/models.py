@@ -68,6 +68,14 @@ class Model:
         names: tuple[str, ...] = self.__slots__
         return {name: _fresh(getattr(self, name)) for name in names}
 
+    def shown(self) -> dict[str, Any]:
+        """Return all fields to be written down at once: what is inside is shared with the value."""
+        names: tuple[str, ...] = self.__slots__
+        shown = {name: getattr(self, name) for name in names}
+        for name in self.listed:
+            shown[name] = list(shown[name])
+        return shown
+
     @classmethod
     def from_dict(cls: type[Own], given: Mapping[str, Any]) -> Own:
         """Make one of a mapping: what it lacks has its default, what it has too much is refused."""

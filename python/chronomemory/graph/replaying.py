@@ -133,7 +133,13 @@ def saved_events(
         ("edges", "edge.saved", edges),
         ("paths", "path.branched", paths),
     ):
-        listed = [item.to_dict() for item in items]
+        listed = [item.shown() for item in items]
         for start in range(0, len(listed), _AT_ONCE):
-            events.append(MemoryEvent("", kind, ts, data={name: listed[start : start + _AT_ONCE]}))
+            said = {name: listed[start : start + _AT_ONCE]}
+            # What is in it was looked at when it was made: a large graph is not looked at twice.
+            events.append(
+                MemoryEvent.known(
+                    {"id": "", "kind": kind, "ts": ts, "path_id": None, "refs": (), "data": said}
+                )
+            )
     return events

@@ -128,7 +128,7 @@ def expected_pages(look: Look) -> Iterator[tuple[str, dict[str, bytes]]]:
 def pages(within: str, items: Iterable[Model]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of some items, by their names."""
     for item in items:
-        fields = item.to_dict()
+        fields = item.shown()
         yield file_name(fields["id"]), page_of(tagged(SCHEMAS[within], fields))
 
 
@@ -136,7 +136,7 @@ def lines(name: str, items: Iterable[Model]) -> Iterator[bytes]:
     """Yield the lines of some events or audit records."""
     schema = SCHEMAS[name.removesuffix(".jsonl")]
     for item in items:
-        yield line_of(tagged(schema, item.to_dict()))
+        yield line_of(tagged(schema, item.shown()))
 
 
 def _in_folders(changes: Changes) -> Iterator[tuple[str, Iterable[Model]]]:

@@ -38,7 +38,7 @@ One = TypeVar("One", bound=Model)
 
 def record_of(item: Model) -> ChronoRecord:
     """Return the record of something; its label is what a search finds it by."""
-    fields = item.to_dict()
+    fields = item.shown()
     kind = KINDS[type(item)]
     if kind in (EVENT, AUDIT):
         fields[_LOG] = EVENTS
