@@ -194,7 +194,8 @@ class TestThePage:
         assert [name for name in files if name not in paths_in_text()] == []
 
     @pytest.mark.parametrize(
-        "pattern", ["*.py", "face/*.py", "drawing/*.py", "blocks/**/*.py", "episodes/**/*.py"]
+        "pattern",
+        ["*.py", "face/*.py", "drawing/*.py", "blocks/**/*.py", "episodes/**/*.py", "graph/**/*.py"],
     )
     def test_every_module_of_the_hall_the_ground_and_the_faces_is_named(self, pattern: str) -> None:
         modules = [name_of(path) for path in PACKAGE.glob(pattern) if not path.name.startswith("__")]

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 from chronomemory import deps, record, store
-from chronomemory.blocks import engine, ids, memory, system, types
+from chronomemory.blocks import engine, everyone, ids, memory, system, types
 from chronomemory.blocks.life import bridges, documents, negation
 from chronomemory.blocks.recall import explain, frames
 from chronomemory.blocks.storage import secrets, tags
@@ -17,10 +17,14 @@ from chronomemory.episodes import crons, filters, names, rails, session, stores
 from chronomemory.episodes import ids as episode_ids
 from chronomemory.episodes.storage import episodes as stored_episodes
 from chronomemory.face import arguments, awaited, moments, results, spaces
+from chronomemory.graph import ids as graph_ids
+from chronomemory.graph import models, spelling, workspace
+from chronomemory.graph import paths as graph_paths
 
 FACE = [arguments, awaited, moments, results, spaces]
 BLOCKS = [
     engine,
+    everyone,
     ids,
     memory,
     system,
@@ -37,9 +41,12 @@ DRAWING = [communities, formats, graphs, paths, wording]
 EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes, stores]
 
 
+GRAPH = [graph_ids, models, graph_paths, spelling, workspace]
+
+
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, calling, lexical],
+    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, *GRAPH, calling, lexical],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

@@ -48,6 +48,17 @@ def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_do
     assert "chronomemory.episodes" in loaded_by(run.format(["episodes", "--help"]))
 
 
+def test_a_graph_is_loaded_when_somebody_asks() -> None:
+    assert "chronomemory.graph" not in loaded_by("from chronomemory import ChronoStore, Memory")
+    loaded = loaded_by("from chronomemory.graph import Workspace")
+    assert not loaded & {"networkx", "pydantic", "chronomemory.blocks", "chronomemory.episodes"}
+    run = (
+        "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
+    )
+    assert "chronomemory.graph" not in loaded_by(run.format(["get", "A"]))
+    assert "chronomemory.graph" in loaded_by(run.format(["workspace", "--help"]))
+
+
 def test_every_name_is_there_and_no_other() -> None:
     for name in chronomemory.__all__:
         assert getattr(chronomemory, name) is not None

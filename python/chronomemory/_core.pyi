@@ -29,6 +29,7 @@ __all__ = [
     "canonical_json",
     "event_hash",
     "fit_budget",
+    "indented_json",
     "parse_json",
     "question_words",
     "store_folder",
@@ -41,6 +42,10 @@ __version__: str
 _Progress = Callable[[int, int], object]
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
+_Text = str | None
+_Records = list[ChronoRecord]
+_Names = tuple[_Text, _Text, _Text] | None
+_After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, dict[str, Any] | None]
 _End = tuple[int | bytes | None, int | None, str]
 
@@ -114,12 +119,7 @@ class Engine:
         shared: bool = False,
     ) -> Engine: ...
     def scoped(
-        self,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        *,
-        shared: bool = True,
+        self, user: _Text = None, agent: _Text = None, session: _Text = None, *, shared: bool = True
     ) -> Engine:
         """The same store for one who gives names."""
     def everyone(self) -> Engine:
@@ -128,9 +128,7 @@ class Engine:
         """The same store for one who writes on other terms; closing one of them closes all."""
     def pulse(self) -> dict[str, Any]:
         """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""
-    def scopes(
-        self, after: tuple[str | None, str | None, str | None] | None = None, *, limit: int
-    ) -> list[tuple[str | None, str | None, str | None, int]]:
+    def scopes(self, after: _Names = None, *, limit: int) -> list[tuple[_Text, _Text, _Text, int]]:
         """The scopes behind this one, in their order: user, agent, session and the number of records."""
     def are_own(self, ids: list[str]) -> list[bool]:
         """Which of these records may be changed."""
@@ -142,7 +140,7 @@ class Engine:
         """Say that every write must come with a name of a level, or need not: whether that is new."""
     def is_known(self) -> bool:
         """Whether there is a record of one's own, tombstones too."""
-    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
+    def scope_names(self) -> _Names:
         """Who asks: user, agent and session; None for everyone."""
     def sees_wider(self) -> bool:
         """Whether what is wider is seen too."""
@@ -198,14 +196,18 @@ class Engine:
     def drop_index(self, path: str) -> bool: ...
     def indexes(self) -> list[str]: ...
     def find(
-        self,
-        index: str,
-        key: Sequence[Any],
-        *,
-        after: tuple[Any, str] | None = None,
-        limit: int,
-        reverse: bool = False,
+        self, index: str, key: Sequence[Any], *, after: _After = None, limit: int, reverse: bool = False
     ) -> list[ChronoRecord]: ...
+    def reach(
+        self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
+    ) -> tuple[list[tuple[str, int]], list[str]]:
+        """Wanted has all of: direction (out, in, both), kinds and end_kinds (lists, or None for all)."""
+    def routes(
+        self, network: str, source: str, target: str, wanted: dict[str, Any], *, hops: int, limit: int
+    ) -> list[list[str]]:
+        """The shortest ways, each as the ids of what joins one to the next."""
+    def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]:
+        """The ends in groups that hang together."""
     def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
         """Terms: those of select_dicts, by, reverse, after (an end or None), explain. Last comes the plan."""
     def walk(self, terms: dict[str, Any]) -> Walk:
@@ -213,9 +215,7 @@ class Engine:
     def deltas(self, terms: dict[str, Any], promotion: dict[str, Any]) -> Deltas:
         """The same terms; promotion: after, until (seqs), rule_id, promotion_ts, kinds (for each of four)."""
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
-    def count(
-        self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
-    ) -> int: ...
+    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
     def tally(self) -> list[tuple[str, str, bool, int]]:
         """Kind, status, whether of a face, and how many."""
     def wal_seq(self) -> int: ...
@@ -238,8 +238,7 @@ class Engine:
         self, source: _Path, progress: _Progress | None = None, *, damaged: bool = False
     ) -> dict[str, Any] | None: ...
     def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]:
-        """{"damage", "kept", "records", "healed", "history_kept", "changed", "lost", "unsettled",
-        "unproven"}"""
+        """damage, kept, records, healed, history_kept, changed, lost, unsettled and unproven."""
     def bookmark(self) -> tuple[str, int]:
         """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
     def write_unless_changed(
@@ -249,11 +248,14 @@ class Engine:
         since: tuple[str, int],
         read: list[str],
         attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
+        *,
+        at_us: int | None = None,
     ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
 
         Attachments are ids, their rows, space and model, of records that are there or come with the changes.
-        None also if nobody can tell what changed, since the log is another one, or was compacted.
+        None also if nobody can tell what changed, since the log is another one, or was compacted. With
+        ``at_us`` the events carry that moment, unless it is still to come.
         """
 
     # Embeddings. A space of None is the one that choose_space named, at first "default".
@@ -312,9 +314,7 @@ class Engine:
     def block_links(self, ids: list[str]) -> list[tuple[str, str]]: ...
     def blocks_forming(self, ids: list[str]) -> list[list[str]]: ...
     def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]: ...
-    def block_records(
-        self, kind: str, status: str | None, limit: int | None, *, own: bool = False
-    ) -> list[ChronoRecord]:
+    def block_records(self, kind: str, status: _Text, limit: int | None, *, own: bool = False) -> _Records:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
     def block_count(self, kind: str, status: str, *, own: bool = False) -> int: ...
     def block_record(self, record_id: str) -> ChronoRecord | None:
@@ -361,7 +361,7 @@ class View:
     @property
     def seq(self) -> int: ...
     def scope_digits(self) -> str: ...
-    def scope_names(self) -> tuple[str | None, str | None, str | None] | None: ...
+    def scope_names(self) -> _Names: ...
     def sees_wider(self) -> bool: ...
     def is_known(self) -> bool: ...
     def get(self, record_id: str) -> ChronoRecord | None: ...
@@ -376,18 +376,17 @@ class View:
     ) -> list[ChronoRecord]: ...
     def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]: ...
     def find(
-        self,
-        index: str,
-        key: Sequence[Any],
-        *,
-        after: tuple[Any, str] | None = None,
-        limit: int,
-        reverse: bool = False,
+        self, index: str, key: Sequence[Any], *, after: _After = None, limit: int, reverse: bool = False
     ) -> list[ChronoRecord]: ...
+    def reach(
+        self, network: str, starts: list[str], hops: int, wanted: dict[str, Any], *, joints: bool = False
+    ) -> tuple[list[tuple[str, int]], list[str]]: ...
+    def routes(
+        self, network: str, source: str, target: str, wanted: dict[str, Any], *, hops: int, limit: int
+    ) -> list[list[str]]: ...
+    def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]: ...
     def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]: ...
-    def count(
-        self, *, kind: str | None = None, status: str | None = "active", faces: bool = False
-    ) -> int: ...
+    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
 
 def store_folder(project_root: _Path) -> Path:
     """Return the folder of a project's store, whether it exists or not: a backup is its own."""
@@ -407,6 +406,7 @@ def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) ->
     """Which results fit a budget, in their order."""
 
 def canonical_json(value: object) -> bytes: ...
+def indented_json(value: object) -> bytes: ...
 def parse_json(text: bytes) -> Any:
     """Read JSON as strictly as a log line is read; ValueError otherwise."""
 

@@ -54,6 +54,9 @@ class _Root(LoadedGroup):
             "episodes": "episodes:episodes",
             "facts": "episodes:facts",
         },
+        "Graph": {
+            "workspace": "workspace:workspace",
+        },
         "Evidence": {
             "status": "evidence:status",
             "verify": "evidence:verify",

@@ -20,6 +20,7 @@ from chronomemory.errors import ChronoError, StoreLocked
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.attachments import Attachments, Vector
 from chronomemory.face.declaration import Face
+from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.vectors import HasEngine
@@ -50,7 +51,14 @@ class Connection:
     """What the storage functions of a face take as their first argument."""
 
     def __init__(
-        self, face: Face, store: HasEngine, *, writable: bool, echo: bool = False, scope: Scope = _SHARED
+        self,
+        face: Face,
+        store: HasEngine,
+        *,
+        writable: bool,
+        echo: bool = False,
+        scope: Scope = _SHARED,
+        clock: Now | None = None,
     ) -> None:
         self.store = store
         #: Whose records are made here.
@@ -58,6 +66,8 @@ class Connection:
         self._face = face
         self._writable = writable
         self._echo = echo
+        #: Says when what is written happened; without it that is when it is written.
+        self._clock = clock
         self._changes: list[tuple[str, Any]] = []
         self._acts: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
@@ -203,7 +213,8 @@ class Connection:
             self._attachments.check(self.store)
         watched, attachments = list(self._watched), self._attachments.by_space()
         engine, since = self.store.engine, self._since or ("", 0)
-        written = engine.write_unless_changed(changes, face.name, since, watched, attachments)
+        at_us = None if self._clock is None else micros("clock", self._clock())
+        written = engine.write_unless_changed(changes, face.name, since, watched, attachments, at_us=at_us)
         if written is None:
             raise face.conflict(
                 "another writer changed what this batch has read; nothing was written",
@@ -239,9 +250,11 @@ class Batch:
         writable: bool,
         echo: bool = False,
         scope: Scope = _SHARED,
+        clock: Now | None = None,
     ) -> None:
         self._face = face
         self._scope = scope
+        self._clock = clock
         self._store = store
         self._turn = turn
         self._writable = writable
@@ -288,7 +301,12 @@ class Batch:
     def _begin(self) -> Connection:
         try:
             connection = Connection(
-                self._face, self._store, writable=self._writable, echo=self._echo, scope=self._scope
+                self._face,
+                self._store,
+                writable=self._writable,
+                echo=self._echo,
+                scope=self._scope,
+                clock=self._clock,
             )
         except BaseException:
             if self._writable:

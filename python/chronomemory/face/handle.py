@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
+from chronomemory.face.moments import Now
 from chronomemory.scope import Scope
 from chronomemory.scoped import Everyone, ScopedStore
 from chronomemory.store import ChronoStore
@@ -46,6 +47,7 @@ class Handle:
         scope: Scope = _SHARED,
         shared: bool = True,
         everyone: bool = False,
+        clock: Now | None = None,
     ) -> None:
         #: The project, and what of it is seen and written here: all of it, for a face that names a user in
         #: every call.
@@ -60,12 +62,22 @@ class Handle:
             self.store = ScopedStore(store, scope, shared=shared)
         self._owned = owned
         self._echo = echo
+        #: Says when a batch happened, for runs that are to be repeated; without it the engine does.
+        self._clock = clock
         self._turn = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def begin(self) -> Batch:
         """Return one atomic batch: all of it is written when its block ends, or nothing if it raises."""
-        return Batch(self.face, self.store, self._turn, writable=True, echo=self._echo, scope=self.scope)
+        return Batch(
+            self.face,
+            self.store,
+            self._turn,
+            writable=True,
+            echo=self._echo,
+            scope=self.scope,
+            clock=self._clock,
+        )
 
     def connect(self) -> Batch:
         """Return a look at the store."""
@@ -124,12 +136,13 @@ def open_handle(
     scope: Scope = _SHARED,
     shared: bool = True,
     everyone: bool = False,
+    clock: Now | None = None,
     **options: Any,
 ) -> Own:
     """Open a project folder, with options of ``ChronoStore``, or stand on a store that is there."""
     owned = not isinstance(place, ChronoStore)
     store = place if isinstance(place, ChronoStore) else ChronoStore(place, **options)
-    return kind(store, owned=owned, echo=echo, scope=scope, shared=shared, everyone=everyone)
+    return kind(store, owned=owned, echo=echo, scope=scope, shared=shared, everyone=everyone, clock=clock)
 
 
 def open_test_handle(kind: type[Own]) -> Own:

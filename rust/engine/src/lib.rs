@@ -41,6 +41,8 @@ mod state;
 
 mod index;
 
+mod network;
+
 mod condition;
 // 5 search: which of it matters here?
 mod score;
@@ -72,11 +74,13 @@ pub use event::draft_value::{RECORD_FIELDS, defaults};
 pub use host::{Host, Join, Machine, Work};
 pub use index::{After, Lookup};
 pub use json::{
-    Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, parse as parse_json, write_f64, write_i64, write_string,
+    Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,
+    write_string,
 };
 pub use layout::Layout;
 pub use log::{Appended, Pulse};
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
+pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};

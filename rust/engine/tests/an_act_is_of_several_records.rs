@@ -156,6 +156,7 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
             draft: &draft,
             attachments: &[],
             unless_changed: Some((&before, &read)),
+            at: None,
         };
         assert!(
             store.commit_change(&change, START + 2).expect("a look").is_none(),
@@ -176,6 +177,7 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
         draft: &again,
         attachments: &[],
         unless_changed: Some((&before, &[])),
+        at: None,
     };
     assert!(store.commit_change(&change, START + 3).expect("an act").is_some());
 }

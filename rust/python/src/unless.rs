@@ -27,9 +27,10 @@ impl Engine {
     }
 
     /// Writes changes, and embeddings with them, as one batch unless one of the ids that were read changed behind the
-    /// bookmark, or nobody can tell: the last event with what was seen before and after it, or nothing.
-    #[pyo3(signature = (changes, face, since, read, attachments=None))]
-    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+    /// bookmark, or nobody can tell: the last event with what was seen before and after it, or nothing. `at_us` stamps it with
+    /// a moment that has passed.
+    #[pyo3(signature = (changes, face, since, read, attachments=None, *, at_us=None))]
+    #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what is extracted is owned
     fn write_unless_changed<'py>(
         &self,
         py: Python<'py>,
@@ -38,6 +39,7 @@ impl Engine {
         since: (String, u64),
         read: Vec<String>,
         attachments: Option<Vec<Given<'py>>>,
+        at_us: Option<i64>,
     ) -> PyResult<Option<(WalEvent, Edition, Edition)>> {
         let mut desk = self.draft_of(changes, face)?;
         self.run(py, |engine| engine.keep_scopes(&mut desk.draft))?;
@@ -65,6 +67,7 @@ impl Engine {
             draft: &desk.draft,
             attachments: &attachments,
             unless_changed: Some((&since, &read)),
+            at: at_us,
         };
         let written = self.run(py, |engine| engine.commit_change(&change))?;
         self.keep(desk);

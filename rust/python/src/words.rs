@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::{RealDisk, Verified, layout_of, parse_json as parse, sha256};
+use chronomemory::{RealDisk, Verified, indented, layout_of, parse_json as parse, sha256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -43,6 +43,13 @@ pub fn canonical_json<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResu
     };
     value::write(value, field, &mut Shapes::default(), &mut out)?;
     Ok(PyBytes::new(py, &out))
+}
+
+/// The same set over several lines, for people.
+#[pyfunction]
+pub fn indented_json<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let canonical = canonical_json(py, value)?;
+    Ok(PyBytes::new(py, &indented(canonical.as_bytes())))
 }
 
 /// Reads JSON as strictly as a log line is read.

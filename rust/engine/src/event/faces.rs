@@ -16,6 +16,8 @@ pub struct Face {
     pub prefixes: &'static [&'static str],
     /// What its records are looked up by.
     pub indexes: &'static [Index],
+    /// Which of its records join others to a network.
+    pub networks: &'static [Network],
     /// Which of its records call others by less than their ids.
     pub calls: &'static [Call],
     /// What follows from its acts, if it has any.
@@ -44,6 +46,23 @@ pub struct Index {
     pub by: &'static [&'static [&'static str]],
     /// The field that orders what is found; records that lack it, or have null there, come last. Of those that are alike, the older comes first.
     pub then: &'static [&'static str],
+}
+
+/// Records that join two others each: what is joined can be walked from one to the next.
+#[derive(Debug)]
+pub struct Network {
+    /// Its name, that of the face in front.
+    pub name: &'static str,
+    /// The index that leads from an end to the records that join it to others. It is by one field.
+    pub by_source: &'static str,
+    /// The index that leads from the other end to them, likewise.
+    pub by_target: &'static str,
+    /// Where a record that joins says of which kind it is.
+    pub kind: &'static [&'static str],
+    /// The index of those that are joined, by their kind.
+    pub ends: &'static str,
+    /// What the ids of those begin with; the rest of an id is how they are called by who joins them.
+    pub prefix: &'static str,
 }
 
 /// The face that says what is searched.
@@ -81,6 +100,7 @@ static FACES: [Face; 6] = [
                 then: &["data", "created_at"],
             },
         ],
+        networks: &[],
         calls: &[Call {
             by: "bedge:",
             of: "block:",
@@ -124,13 +144,73 @@ static FACES: [Face; 6] = [
                 then: &["data", "time"],
             },
         ],
+        networks: &[],
         calls: &[],
         acts: None,
     },
     Face {
         name: "graph",
         prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
-        indexes: &[],
+        indexes: &[
+            Index {
+                name: "graph.nodes_by_kind",
+                kind: "node",
+                status: "active",
+                by: &[&["data", "kind"]],
+                then: &["data", "id"],
+            },
+            Index {
+                name: "graph.edges_by_source",
+                kind: "gedge",
+                status: "active",
+                by: &[&["data", "source"]],
+                then: &["data", "id"],
+            },
+            Index {
+                name: "graph.edges_by_target",
+                kind: "gedge",
+                status: "active",
+                by: &[&["data", "target"]],
+                then: &["data", "id"],
+            },
+            Index {
+                name: "graph.edges_by_kind",
+                kind: "gedge",
+                status: "active",
+                by: &[&["data", "kind"]],
+                then: &["data", "id"],
+            },
+            // What is appended has no field that orders it, so it stays in the order in which it came.
+            Index {
+                name: "graph.appended",
+                kind: "event",
+                status: "active",
+                by: &[&["data", "log"]],
+                then: &["data", "order"],
+            },
+            Index {
+                name: "graph.appended_by_kind",
+                kind: "event",
+                status: "active",
+                by: &[&["data", "kind"]],
+                then: &["data", "order"],
+            },
+            Index {
+                name: "graph.audited",
+                kind: "audit",
+                status: "active",
+                by: &[&["data", "log"]],
+                then: &["data", "order"],
+            },
+        ],
+        networks: &[Network {
+            name: "graph.edges",
+            by_source: "graph.edges_by_source",
+            by_target: "graph.edges_by_target",
+            kind: &["data", "kind"],
+            ends: "graph.nodes_by_kind",
+            prefix: "node:",
+        }],
         calls: &[],
         acts: None,
     },
@@ -138,6 +218,7 @@ static FACES: [Face; 6] = [
         name: "pages",
         prefixes: &["page", "entry"],
         indexes: &[],
+        networks: &[],
         calls: &[],
         acts: None,
     },
@@ -145,6 +226,7 @@ static FACES: [Face; 6] = [
         name: SEARCH,
         prefixes: &["search"],
         indexes: &[],
+        networks: &[],
         calls: &[],
         acts: None,
     },
@@ -152,6 +234,7 @@ static FACES: [Face; 6] = [
         name: VECTORS,
         prefixes: &["vector"],
         indexes: &[],
+        networks: &[],
         calls: &[],
         acts: None,
     },
@@ -234,9 +317,32 @@ pub fn index_named(name: &str) -> Option<&'static Index> {
         .find(|index| index.name == name)
 }
 
+/// A declared network; `None` if no face has one of this name.
+pub fn network_named(name: &str) -> Option<&'static Network> {
+    FACES
+        .iter()
+        .flat_map(|face| face.networks)
+        .find(|network| network.name == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_stands_on_indexes_of_its_face() {
+        let networks = || FACES.iter().flat_map(|face| face.networks);
+        assert!(networks().count() > 0);
+        for network in networks() {
+            let [source, target, ends] = [network.by_source, network.by_target, network.ends].map(index_named);
+            let (source, target) = (source.expect("declared"), target.expect("declared"));
+            assert_eq!((source.kind, source.by.len()), (target.kind, 1));
+            assert_eq!((target.by.len(), ends.expect("declared").by.len()), (1, 1));
+            assert!(network.prefix.ends_with(':'));
+            assert!(std::ptr::eq(network_named(network.name).expect("declared"), network));
+        }
+        assert!(network_named("nobody").is_none());
+    }
 
     #[test]
     fn a_prefix_names_its_face() {

@@ -9,7 +9,7 @@ mod postings;
 
 use std::collections::HashMap;
 
-pub use ordered::{After, Lookup, Ordered};
+pub use ordered::{After, Lookup, Ordered, field};
 pub use postings::{KeyRange, Postings};
 
 use crate::event::faces::Index;
@@ -23,6 +23,11 @@ impl Indexes {
     /// A declared index; it knows nothing if nobody asked it before.
     pub fn of(&mut self, declared: &'static Index) -> &mut Ordered {
         self.0.entry(declared.name).or_insert_with(|| Ordered::new(declared))
+    }
+
+    /// The same, if somebody asked it before.
+    pub fn known(&self, declared: &Index) -> Option<&Ordered> {
+        self.0.get(declared.name)
     }
 
     /// The index of this name, if it knows this state as it is.

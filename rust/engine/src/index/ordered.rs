@@ -128,6 +128,31 @@ impl Ordered {
         }
     }
 
+    /// The fields that it is by, and what it orders.
+    pub fn declared(&self) -> &'static Index {
+        self.index
+    }
+
+    /// Whether it has the record in a slot.
+    pub fn has(&self, slot: u32) -> bool {
+        self.by_slot.contains_key(&slot)
+    }
+
+    /// Every slot that it has, in no order.
+    pub fn slots(&self) -> impl Iterator<Item = u32> {
+        self.by_slot.keys().copied()
+    }
+
+    /// The slots under one canonical value of the first field, in order, whoever sees them.
+    pub fn under(&self, value: &[u8]) -> impl Iterator<Item = u32> {
+        let mut from = Vec::new();
+        spell(value, &mut from);
+        // No spelling begins with this byte.
+        let until = [&from[..], &[u8::MAX, u8::MAX]].concat();
+        let bounds = (Bound::Included(&from[..]), Bound::Excluded(&until[..]));
+        self.entries.range::<[u8], _>(bounds).map(slot_of)
+    }
+
     /// The entry that a record had; where it is gone, all that were ordered alike are behind it.
     fn place(&self, state: &State, mut key: Vec<u8>, after: &After, reverse: bool) -> Vec<u8> {
         match &after.then {
@@ -190,7 +215,7 @@ fn spread(keys: &[Vec<u8>], value: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// The canonical value that a path of keys leads to; `None` if there is none.
-fn field<'a>(record: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+pub fn field<'a>(record: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     path.iter().try_fold(record, |value, step| {
         let member = members(value).find(|(key, _)| *key == step.as_bytes());
         member.map(|(_, value)| value)

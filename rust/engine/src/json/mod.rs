@@ -23,9 +23,11 @@
 //! | `scan`, `scan_number` | is this text already what we would have written? |
 //! | `scan_event` | is this line an event, or this text a record, as we would have written it? |
 //! | `cursor` | what does a text say that is known to be what we would have written? |
+//! | `indent` | how is a text set so that people can read it? |
 //! | `merge` | what remains after a patch? |
 
 mod cursor;
+mod indent;
 mod merge;
 mod number;
 mod parse;
@@ -38,6 +40,7 @@ mod value;
 mod write;
 
 pub use cursor::{Cursor, Elements, Members, Quoted, elements, members};
+pub use indent::indented;
 pub use merge::merge;
 pub use number::write_f64;
 pub use parse::{JsonFault, parse, parse_to_depth};

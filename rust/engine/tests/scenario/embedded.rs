@@ -68,6 +68,7 @@ pub fn bear(store: &mut Store, n: u32, now: i64) -> Result<()> {
         draft: &draft,
         attachments: &attachments,
         unless_changed: None,
+        at: None,
     };
     store.commit_change(&change, now).map(|_| ())
 }

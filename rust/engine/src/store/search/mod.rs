@@ -4,6 +4,8 @@
 
 pub(in crate::store) mod find;
 
+pub(in crate::store) mod network;
+
 pub(in crate::store) mod moments;
 
 pub(in crate::store) mod select;

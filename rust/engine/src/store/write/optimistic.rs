@@ -32,6 +32,9 @@ pub struct Change<'a> {
     pub attachments: &'a [Attachment<'a>],
     /// Where the log ended when it was read, and the ids that were.
     pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
+    /// When it happened, in microseconds since 1970, if that is earlier than now: a run that is repeated by a clock of its own
+    /// writes the same bytes.
+    pub at: Option<i64>,
 }
 
 /// What was written, and what the writer saw before and after it.
@@ -77,9 +80,11 @@ impl Store {
             store.check(&[change.draft])?;
             let writer = change.draft.writer();
             let before = store.state.edition(writer);
+            // A stamp that is ahead would stand in all events to come.
+            let stamped = change.at.map_or(now, |at| at.min(now));
             let committed = match change.attachments {
-                [] => store.write(&[change.draft], now)?,
-                attachments => store.write_with(change.draft, attachments, now)?,
+                [] => store.write(&[change.draft], stamped)?,
+                attachments => store.write_with(change.draft, attachments, stamped)?,
             };
             store.sync_if_due(now)?;
             Ok(Some(Written {

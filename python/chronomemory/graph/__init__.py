@@ -1,0 +1,83 @@
+"""A graph workspace: profiles, nodes, edges, events and paths in one folder, changed behind a review gate."""
+
+from __future__ import annotations
+
+from chronomemory.graph.audit import InMemoryAuditSink, JsonlAuditSink
+from chronomemory.graph.envelope import Imported, KeyMap
+from chronomemory.graph.errors import (
+    ActionError,
+    ApprovalRequired,
+    DuplicateEventError,
+    EnvelopeError,
+    GraphError,
+    ModelError,
+    PathError,
+    UnknownNode,
+    WorkspaceError,
+)
+from chronomemory.graph.eventlogs import InMemoryEventLog, JsonlMemoryEventLog
+from chronomemory.graph.memory_home import MemoryHome
+from chronomemory.graph.models import (
+    Action,
+    ActivationPlan,
+    Approval,
+    AuditRecord,
+    Diagnostic,
+    Edge,
+    MemoryEvent,
+    MemoryPath,
+    Node,
+    Profile,
+)
+from chronomemory.graph.paths import abandon, branch, compact, merge, record
+from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
+from chronomemory.graph.replaying import GraphSnapshot
+from chronomemory.graph.runtime import PhaseMemoryRuntime
+from chronomemory.graph.stores import FileBackedMemoryGraphStore, InMemoryGraphStore
+from chronomemory.graph.walks import Route, Subgraph
+from chronomemory.graph.workspace import Rebuilt, Workspace
+
+__all__ = [
+    "Action",
+    "ActionError",
+    "ActivationPlan",
+    "Approval",
+    "ApprovalRequired",
+    "AuditRecord",
+    "AuditSink",
+    "Diagnostic",
+    "DuplicateEventError",
+    "Edge",
+    "EnvelopeError",
+    "FileBackedMemoryGraphStore",
+    "GraphError",
+    "GraphSnapshot",
+    "Imported",
+    "InMemoryAuditSink",
+    "InMemoryEventLog",
+    "InMemoryGraphStore",
+    "JsonlAuditSink",
+    "JsonlMemoryEventLog",
+    "KeyMap",
+    "MemoryEvent",
+    "MemoryEventLog",
+    "MemoryGraphStore",
+    "MemoryHome",
+    "MemoryPath",
+    "ModelError",
+    "Node",
+    "PathError",
+    "PhaseMemoryRuntime",
+    "Profile",
+    "Rebuilt",
+    "Route",
+    "Subgraph",
+    "UnknownNode",
+    "Workspace",
+    "WorkspaceError",
+    "abandon",
+    "branch",
+    "compact",
+    "merge",
+    "record",
+]

@@ -1,0 +1,224 @@
+"""Takes graphs in and out: one envelope out, envelopes and fixtures of others in, by a key map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from chronomemory.face.results import Result, counted
+from chronomemory.graph.changes import Changes, Look
+from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
+from chronomemory.graph.models import Edge, MemoryEvent, MemoryPath, Model, Node, Profile
+from chronomemory.graph.replaying import replayed, saved_events, snapshot_of
+from chronomemory.graph.spelling import ENVELOPE, page_of
+
+__all__ = ["Imported", "KeyMap", "changes_of", "envelope_of", "envelope_page", "read_envelope", "report_of"]
+
+#: For each array of an envelope: which field of ours is called how there. ``"nodes": {"kind": "type"}`` reads
+#: a node's kind from ``type``; ``"arrays": {"nodes": "vertices"}`` finds the nodes under another name.
+KeyMap = Mapping[str, Mapping[str, str]]
+
+One = TypeVar("One", bound=Model)
+
+_ARRAYS: dict[str, type[Model]] = {
+    "profiles": Profile,
+    "nodes": Node,
+    "edges": Edge,
+    "paths": MemoryPath,
+    "events": MemoryEvent,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported(Result):
+    """What an import has written."""
+
+    profiles: int
+    nodes: int
+    edges: int
+    paths: int
+    events: int
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        counts = {name.removesuffix("s"): number for name, number in self.to_dict().items()}
+        return "imported " + ", ".join(counted(number, noun) for noun, number in counts.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What an envelope or a fixture says."""
+
+    profiles: tuple[Profile, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    paths: tuple[MemoryPath, ...]
+    events: tuple[MemoryEvent, ...]
+
+
+def envelope_of(look: Look) -> dict[str, Any]:
+    """Return a graph as one envelope: events in the order of their appending, all else sorted by id."""
+    return {
+        "schema": ENVELOPE,
+        "profiles": [item.to_dict() for item in look.profiles()],
+        "nodes": [item.to_dict() for item in look.nodes()],
+        "edges": [item.to_dict() for item in look.edges()],
+        "paths": [item.to_dict() for item in look.paths()],
+        "events": [item.to_dict() for item in look.events()],
+    }
+
+
+def envelope_page(look: Look) -> bytes:
+    """Return the same as bytes, which depend on nothing else."""
+    return page_of(
+        {
+            "schema": ENVELOPE,
+            "profiles": [item.shown() for item in look.profiles()],
+            "nodes": [item.shown() for item in look.nodes()],
+            "edges": [item.shown() for item in look.edges()],
+            "paths": [item.shown() for item in look.paths()],
+            "events": [item.shown() for item in look.events()],
+        }
+    )
+
+
+def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Envelope:
+    """Read an envelope, or a fixture of somebody else by a key map; say where something is wrong in it.
+
+    One without a schema is taken as it is, and a lone profile may stand under ``profile``.
+    """
+    if not isinstance(given, Mapping):
+        raise EnvelopeError(f"an object expected, got {type(given).__name__}")
+    schema = given.get("schema", ENVELOPE)
+    if schema != ENVELOPE and keys is None:
+        raise EnvelopeError(
+            f"schema: {schema!r} is not known",
+            path="schema",
+            recovery=f"Import {ENVELOPE!r}, or give a key map that says how this one is to be read.",
+        )
+    keys = {} if keys is None else keys
+    _check_keys(keys)
+    return Envelope(
+        profiles=_array(Profile, "profiles", given, keys),
+        nodes=_array(Node, "nodes", given, keys),
+        edges=_array(Edge, "edges", given, keys),
+        paths=_array(MemoryPath, "paths", given, keys),
+        events=_array(MemoryEvent, "events", given, keys),
+    )
+
+
+def _check_keys(keys: KeyMap) -> None:
+    known: dict[str, Iterable[str]] = {name: cls.__dataclass_fields__ for name, cls in _ARRAYS.items()}  # type: ignore[attr-defined]
+    known["arrays"] = _ARRAYS
+    for name, fields in keys.items():
+        if name not in known or not isinstance(fields, Mapping):
+            raise EnvelopeError(f"keys: {name!r} is no array of an envelope", path=f"keys.{name}")
+        for field in fields:
+            if field not in known[name]:
+                raise EnvelopeError(f"keys.{name}: there is no field {field!r}", path=f"keys.{name}.{field}")
+
+
+def _array(cls: type[One], name: str, given: Mapping[str, Any], keys: KeyMap) -> tuple[One, ...]:
+    called = keys.get("arrays", {}).get(name, name)
+    items = given.get(called)
+    if items is None and name == "profiles" and "profile" in given:
+        items = [given["profile"]]
+    if isinstance(items, Mapping):  # by id, as some keep them
+        items = [{"id": key, **item} if isinstance(item, Mapping) else item for key, item in items.items()]
+    if not isinstance(items, list | tuple | None):
+        raise EnvelopeError(f"{called}: a list expected, got {type(items).__name__}", path=called)
+    read: dict[str, One] = {}
+    for place, item in enumerate(items or ()):
+        try:
+            one = cls.from_dict(_renamed(cls, item, keys.get(name)))
+            item_id: str = one.id  # type: ignore[attr-defined]
+            if not item_id:
+                raise ModelError(f"{cls.called}.id must not be empty", field="id")
+        except ModelError as error:
+            path = f"{called}[{place}]"
+            raise EnvelopeError(f"{path}: {error}", path=f"{path}.{error.field}".rstrip(".")) from None
+        if item_id in read:
+            raise EnvelopeError(
+                f"{called}[{place}]: the id {item_id!r} is there twice", path=f"{called}[{place}].id"
+            )
+        read[item_id] = one
+    return tuple(read.values())
+
+
+def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> Any:
+    """Return an item under our names; what a fixture has beyond them becomes part of ``data``."""
+    if names is None or not isinstance(item, Mapping):
+        return item
+    fields: set[str] = set(cls.__dataclass_fields__)  # type: ignore[attr-defined]
+    theirs = {called: field for field, called in names.items()}
+    renamed = {theirs[key]: value for key, value in item.items() if key in theirs}
+    rest = {key: value for key, value in item.items() if key not in theirs}
+    renamed = {
+        **{key: value for key, value in rest.items() if key in fields and key not in renamed},
+        **renamed,
+    }
+    beyond = {key: value for key, value in rest.items() if key not in fields}
+    if beyond and "data" in fields and isinstance(renamed.get("data", {}), Mapping):
+        renamed["data"] = {**beyond, **renamed.get("data", {})}
+        return renamed
+    return {**beyond, **renamed}
+
+
+def changes_of(envelope: Envelope, look: Look, ts: str) -> Changes:
+    """Return what an import writes: what is not there yet, and events for what its own events do not tell.
+
+    So the events of a workspace always lead to its graph, and what was exported comes back byte for byte.
+    """
+    there = snapshot_of(look)
+    profiles = [item for item in envelope.profiles if there.profiles.get(item.id) != item]
+    nodes = [item for item in envelope.nodes if there.nodes.get(item.id) != item]
+    edges = [item for item in envelope.edges if there.edges.get(item.id) != item]
+    paths = [item for item in envelope.paths if there.paths.get(item.id) != item]
+    events = []
+    for event in envelope.events:
+        known = look.event(event.id)
+        if known is None:
+            events.append(event)
+        elif known != event:
+            raise DuplicateEventError(event.id)
+    lead_to = replayed([*look.events(), *events])
+    for mine, theirs, listed in (
+        (there.profiles, lead_to.profiles, envelope.profiles),
+        (there.nodes, lead_to.nodes, envelope.nodes),
+        (there.edges, lead_to.edges, envelope.edges),
+        (there.paths, lead_to.paths, envelope.paths),
+    ):
+        strange = set(theirs) - set(mine) - {item.id for item in listed}
+        if strange:
+            raise EnvelopeError(
+                f"events: they lead to {min(strange)!r}, which the envelope does not list", path="events"
+            )
+    saved = saved_events(
+        profiles=_untold({**there.profiles, **_by_id(envelope.profiles)}, lead_to.profiles),
+        nodes=_untold({**there.nodes, **_by_id(envelope.nodes)}, lead_to.nodes),
+        edges=_untold({**there.edges, **_by_id(envelope.edges)}, lead_to.edges),
+        paths=_untold({**there.paths, **_by_id(envelope.paths)}, lead_to.paths),
+        ts=ts,
+    )
+    return Changes(tuple(profiles), tuple(nodes), tuple(edges), tuple(paths), events=(*events, *saved))
+
+
+def _by_id(items: Iterable[Any]) -> dict[str, Any]:
+    return {item.id: item for item in items}
+
+
+def _untold(items: Mapping[str, Any], told: Mapping[str, Any]) -> list[Any]:
+    return [items[name] for name in sorted(items) if told.get(name) != items[name]]
+
+
+def report_of(changes: Changes) -> Imported:
+    """Return how much was written."""
+    return Imported(
+        len(changes.profiles),
+        len(changes.nodes),
+        len(changes.edges),
+        len(changes.paths),
+        len(changes.events),
+    )

@@ -1,0 +1,109 @@
+"""What can go wrong with a graph workspace, and nowhere else."""
+
+# The names say what happened; the base class already says that it is an error.
+# ruff: noqa: N818
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chronomemory.errors import ChronoError
+
+__all__ = [
+    "ActionError",
+    "ApprovalRequired",
+    "DuplicateEventError",
+    "EnvelopeError",
+    "GraphError",
+    "ModelError",
+    "PathError",
+    "UnknownNode",
+    "WorkspaceError",
+]
+
+
+class GraphError(ChronoError):
+    """The root of these."""
+
+
+class ModelError(GraphError, ValueError):
+    """A profile, node, edge, path, event, plan or action that cannot be; ``field`` names the part."""
+
+    usual_recovery = "Correct the field that the message names."
+
+    def __init__(self, message: str = "", *, field: str = "", recovery: str = "") -> None:
+        super().__init__(message, recovery=recovery)
+        self.field = field
+
+
+class DuplicateEventError(GraphError, ValueError):
+    """An event with this id was appended before; nothing was written."""
+
+    usual_recovery = "Give the event another id: what was appended never changes."
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(f"there is an event {event_id!r} already")
+        self.event_id = event_id
+
+
+class PathError(GraphError, ValueError):
+    """A path cannot be branched, recorded on, merged, abandoned or compacted so; nothing was written."""
+
+    usual_recovery = "Look at the path: only an active one takes events, and it ends only once."
+
+    def __init__(self, message: str = "", *, path_id: str = "", recovery: str = "") -> None:
+        super().__init__(message, recovery=recovery)
+        self.path_id = path_id
+
+
+class ActionError(GraphError, ValueError):
+    """An action that cannot be applied; nothing of its batch was written."""
+
+    usual_recovery = "Correct the action that the message names, and apply the whole batch again."
+
+    def __init__(self, message: str = "", *, action_id: str = "", recovery: str = "") -> None:
+        super().__init__(message, recovery=recovery)
+        self.action_id = action_id
+
+
+class ApprovalRequired(GraphError):
+    """Actions need a review and have no approval; nothing was applied, and the denial is on record."""
+
+    usual_recovery = (
+        "Let somebody review the actions, and pass Approval.of(action, reviewer) for each of them."
+    )
+
+    def __init__(self, action_ids: Sequence[str]) -> None:
+        super().__init__(f"not approved: {', '.join(map(repr, action_ids))}")
+        self.action_ids = tuple(action_ids)
+
+
+class EnvelopeError(GraphError, ValueError):
+    """An envelope or fixture that cannot be imported; nothing was written. ``path`` is the place in it."""
+
+    usual_recovery = (
+        "Correct the place that the message names, or give a key map that says what it is called."
+    )
+
+    def __init__(self, message: str = "", *, path: str = "", recovery: str = "") -> None:
+        super().__init__(message, recovery=recovery)
+        self.path = path
+
+
+class WorkspaceError(GraphError):
+    """A folder that is no workspace, or one of other names."""
+
+    usual_recovery = "Make one with Workspace.create(folder), and give the names that it was made with."
+
+
+class UnknownNode(GraphError, KeyError):
+    """There is no such node, or it was not there at the moment asked for."""
+
+    usual_recovery = "Check the id: nodes() lists what there is."
+
+    def __init__(self, node_id: str) -> None:
+        super().__init__(f"there is no node {node_id!r}")
+        self.node_id = node_id
+
+    # A KeyError would show its message as the repr of a key.
+    __str__ = Exception.__str__

@@ -1,0 +1,187 @@
+"""Event logs: one in memory, one in lines of JSON, alone in its file or as the view of a workspace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from chronomemory.graph.changes import Changes, Home, Look
+from chronomemory.graph.diagnostics import event_findings, hanging
+from chronomemory.graph.errors import DuplicateEventError
+from chronomemory.graph.files import Folder
+from chronomemory.graph.jsonl import Line, read_lines
+from chronomemory.graph.memory_home import MemoryHome
+from chronomemory.graph.models import Diagnostic, MemoryEvent
+from chronomemory.graph.replaying import GraphSnapshot, replayed
+from chronomemory.graph.spelling import SCHEMAS, line_of, tagged
+from chronomemory.graph.storage.log_home import LogHome
+
+__all__ = ["InMemoryEventLog", "JsonlMemoryEventLog"]
+
+
+class _HomeLog:
+    """The events of a home."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+
+    def append(self, event: MemoryEvent) -> MemoryEvent:
+        """Append an event and return it, with the id that it was given if it had none."""
+        return self.append_many([event])[0]
+
+    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
+        """Append several, all of them or none."""
+        given = tuple(events)
+
+        def work(look: Look) -> Changes:
+            return Changes(events=given)
+
+        return list(self.home.run(work).events) if given else []
+
+    def event(self, event_id: str) -> MemoryEvent | None:
+        """Return an event, or None."""
+        return self.home.look().event(event_id)
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        """Return the events of a kind, or all, in the order of their appending."""
+        return self.home.look().events(kind)
+
+    def replay(self) -> GraphSnapshot:
+        """Return the graph that the events lead to; those of other kinds are counted as skipped."""
+        return replayed(self.events())
+
+    def diagnose(self) -> list[Diagnostic]:
+        """Say which events name what is not there; nothing is written."""
+        return hanging(self.home.look())
+
+
+class InMemoryEventLog(_HomeLog):
+    """Events in memory; with the ``home`` of a graph store they are kept together with it."""
+
+    def __init__(self, home: MemoryHome | None = None) -> None:
+        super().__init__(MemoryHome() if home is None else home)
+
+
+class JsonlMemoryEventLog:
+    """Events as lines of JSON.
+
+    With a path the file is its own truth: lines are only ever added, and one that cannot be read is told by
+    ``diagnose`` and passed over. The event log of a workspace is ``workspace.events``: there the chained log
+    is the truth, and ``events.jsonl`` shows it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | LogHome) -> None:
+        self._log = _HomeLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())
+
+    @property
+    def home(self) -> Home | None:
+        """Where it is kept, if that is a workspace."""
+        return self._log.home if isinstance(self._log, _HomeLog) else None
+
+    def append(self, event: MemoryEvent) -> MemoryEvent:
+        """Append an event and return it, with the id that it was given if it had none."""
+        return self._log.append_many([event])[0]
+
+    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
+        """Append several, all of them or none."""
+        return self._log.append_many(events)
+
+    def event(self, event_id: str) -> MemoryEvent | None:
+        """Return an event, or None."""
+        return self._log.event(event_id)
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        """Return the events of a kind, or all, in the order of their appending."""
+        return self._log.events(kind)
+
+    def replay(self) -> GraphSnapshot:
+        """Return the graph that the events lead to; those of other kinds are counted as skipped."""
+        return replayed(self._log.events())
+
+    def diagnose(self) -> list[Diagnostic]:
+        """Say what is wrong with the lines, or with what they name; nothing is written."""
+        return self._log.diagnose()
+
+
+class _FileLog:
+    """A file of events that stands alone."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = Folder(path.parent)
+        self._name = path.name
+        #: The ids that are taken and whether the last line is whole, as of some state of the file.
+        self._known: set[str] = set()
+        self._whole = True
+        self._stamp: tuple[int, int, int] | None = None
+
+    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
+        """Append several with one write."""
+        given = list(events)
+        if not given:
+            return []
+        self._folder.make()
+        with self._folder.locked():
+            known, new = self._known_ids(), set[str]()
+            appended = []
+            for number, event in enumerate(given, len(known) + 1):
+                if not event.id:
+                    event = replace(event, id=_free(event.kind, number, known, new))
+                elif event.id in known or event.id in new:
+                    raise DuplicateEventError(event.id)
+                new.add(event.id)
+                appended.append(event)
+            # What was torn stays on a line of its own: what is there never changes.
+            torn = b"" if self._whole else b"\n"
+            lines = (line_of(tagged(SCHEMAS["events"], event.to_dict())) for event in appended)
+            self._folder.append(self._name, torn + b"".join(lines))
+            known |= new
+            self._whole, self._stamp = True, self._folder.stamp(self._name)
+        return appended
+
+    def _known_ids(self) -> set[str]:
+        """Return the ids that are taken; the file is read if somebody else has changed it."""
+        stamp = self._folder.stamp(self._name)
+        if stamp is None or stamp != self._stamp:
+            content = self._content()
+            self._known = {event.id for event in _good(content)}
+            self._whole = not content or content.endswith(b"\n")
+        return self._known
+
+    def event(self, event_id: str) -> MemoryEvent | None:
+        """Return an event, or None."""
+        return next((event for event in self.events() if event.id == event_id), None)
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        """Return what can be read."""
+        return [event for event in _good(self._content()) if kind is None or event.kind == kind]
+
+    def diagnose(self) -> list[Diagnostic]:
+        """Say what is wrong with the lines."""
+        return event_findings(self._name, _lines(self._content()))
+
+    def _content(self) -> bytes:
+        try:
+            return self._folder.read(self._name)
+        except FileNotFoundError:
+            return b""
+
+
+def _lines(content: bytes) -> list[Line[MemoryEvent]]:
+    return list(read_lines(content, MemoryEvent, SCHEMAS["events"]))
+
+
+def _good(content: bytes) -> list[MemoryEvent]:
+    """Return the events that can be read, each id once."""
+    found: dict[str, MemoryEvent] = {}
+    for line in _lines(content):
+        if line.item is not None:
+            found.setdefault(line.item.id, line.item)
+    return list(found.values())
+
+
+def _free(kind: str, number: int, *taken: set[str]) -> str:
+    while any((name := f"{kind}-{number:08d}") in ids for ids in taken):
+        number += 1
+    return name

@@ -1,0 +1,167 @@
+"""Files of a workspace: written under their names only when they are whole, and never through a link."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from chronomemory.errors import StoreLocked
+
+__all__ = ["PART", "Folder"]
+
+#: How the name of a file ends that is not whole yet.
+PART = ".part"
+#: Of more files than these, one sync of the system is quicker than one of each.
+_MANY_FILES = 256
+#: How long another writer of the folder is waited for, and how often is looked, in seconds.
+_PATIENCE_SECONDS = 10.0
+_LOOK_SECONDS = 0.002
+
+
+class Folder:
+    """A folder and those in it; no step leads through a link."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only writer of the folder, of all processes; the lock is on it and leaves no file."""
+        here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            waited = 0.0
+            while not _lock(here):
+                if waited > _PATIENCE_SECONDS:
+                    raise StoreLocked(f"{self.root}: another process is writing this workspace")
+                time.sleep(_LOOK_SECONDS)
+                waited += _LOOK_SECONDS
+            yield
+        finally:
+            os.close(here)
+
+    def make(self, *names: str) -> None:
+        """Make the folder and some in it, unless they are there."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (self.root / name).mkdir(exist_ok=True)
+            with self._entered(name):
+                pass
+
+    def names(self, within: str) -> list[str]:
+        """Return the names in a folder, sorted; none if it is not there."""
+        try:
+            with self._entered(within) as here:
+                return sorted(entry.name for entry in os.scandir(here))
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str, within: str = "") -> bytes:
+        """Return what is in a file."""
+        with self._entered(within) as here:
+            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "this is not a regular file", name)
+            return file.read()
+
+    def stamp(self, name: str) -> tuple[int, int, int] | None:
+        """Return what changes when a file does: its inode, length and time; None if it is not there."""
+        try:
+            found = (self.root / name).lstat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def write(self, name: str, content: bytes, within: str = "") -> None:
+        """Write a file: what was under its name stays until all of it is on disk."""
+        self.write_all({name: content}, within)
+
+    def write_all(self, files: Mapping[str, bytes], within: str = "") -> None:
+        """Write several files of a folder; each is the old one or the new one, whatever happens."""
+        if not files:
+            return
+        with self._entered(within) as here:
+            together = len(files) > _MANY_FILES and sys.platform == "linux"
+            parts = {}
+            try:
+                for name, content in files.items():
+                    parts[name] = _draft(here, content, synced=not together)
+                if together:
+                    os.sync()
+                for name in files:
+                    os.replace(parts[name], name, src_dir_fd=here, dst_dir_fd=here)
+                    del parts[name]
+            finally:
+                for part in parts.values():
+                    os.unlink(part, dir_fd=here)
+            os.fsync(here)
+
+    def append(self, name: str, content: bytes) -> None:
+        """Write behind what is in a file; what is there never changes."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        with self._entered("") as here, os.fdopen(os.open(name, flags, 0o666, dir_fd=here), "ab") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def remove(self, names: list[str], within: str) -> None:
+        """Take files away; one that is not there is gone already."""
+        if not names:
+            return
+        with self._entered(within) as here:
+            for name in names:
+                try:
+                    os.unlink(name, dir_fd=here)
+                except FileNotFoundError:
+                    continue
+            os.fsync(here)
+
+    @contextmanager
+    def _entered(self, within: str) -> Iterator[int]:
+        here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if within:
+                below = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                os.close(here)
+                here = below
+            yield here
+        finally:
+            os.close(here)
+
+
+def _lock(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        if error.errno in (errno.EOPNOTSUPP, errno.ENOLCK, errno.EBADF):  # such as on a network
+            return True
+        raise
+    return True
+
+
+def _draft(folder: int, content: bytes, *, synced: bool) -> str:
+    name = f".{secrets.token_hex(8)}{PART}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    handle = os.open(name, flags, 0o666, dir_fd=folder)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        if synced:
+            os.fsync(handle)
+    except BaseException:
+        os.unlink(name, dir_fd=folder)
+        raise
+    finally:
+        os.close(handle)
+    return name

@@ -1,0 +1,113 @@
+"""The verbs of conversational paths: pure functions that return the path as it will be, and the event.
+
+A path is branched off another, takes events, and ends once: merged into another one, or abandoned. What
+happened is told by events that hold ids and reasons, never what was said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from chronomemory._core import canonical_json
+from chronomemory.graph.errors import PathError
+from chronomemory.graph.models import MemoryEvent, MemoryPath, moment_of
+
+__all__ = ["PathStep", "abandon", "branch", "compact", "merge", "record"]
+
+#: A path as it will be, and the event that says why.
+PathStep = tuple[MemoryPath, MemoryEvent]
+
+
+def branch(
+    path_id: str, parent: MemoryPath | None = None, *, ts: datetime | str, event_id: str = ""
+) -> PathStep:
+    """Begin a path: off another one, or at the beginning if there is none.
+
+    >>> path, event = branch("main", ts="2026-05-18T09:00:00Z")
+    >>> path.active, event.kind
+    (True, 'path.branched')
+    """
+    path = MemoryPath(path_id, parent_id=None if parent is None else parent.id)
+    if parent is not None and parent.id == path_id:
+        raise PathError(f"path {path_id!r} cannot branch off itself", path_id=path_id)
+    return path, _event("path.branched", path_id, ts, event_id, parent_id=path.parent_id)
+
+
+def record(path: MemoryPath, event_ids: Iterable[str], *, ts: datetime | str, event_id: str = "") -> PathStep:
+    """Put events on a path that is active, behind those that are there; one that is there stays once."""
+    _check_active(path, "takes no new events")
+    known = set(path.event_ids)
+    new = [one for one in dict.fromkeys(event_ids) if one not in known]
+    grown = replace(path, event_ids=(*path.event_ids, *new))
+    return grown, _event("path.recorded", path.id, ts, event_id, event_ids=new)
+
+
+def merge(
+    path: MemoryPath,
+    into: MemoryPath,
+    *,
+    known: Mapping[str, MemoryPath],
+    ts: datetime | str,
+    event_id: str = "",
+) -> PathStep:
+    """End an active path in another active one, which must not come from it; ``known`` are all paths."""
+    if path.id == into.id:
+        raise PathError(f"path {path.id!r} cannot be merged into itself", path_id=path.id)
+    _check_active(path, "cannot be merged")
+    _check_active(into, "nothing can be merged into it")
+    if path.id in _origins(into, known):
+        raise PathError(
+            f"path {into.id!r} comes from {path.id!r}: merging it there would make a cycle", path_id=path.id
+        )
+    merged = replace(path, active=False, merged_into=into.id)
+    return merged, _event("path.merged", path.id, ts, event_id, merged_into=into.id)
+
+
+def abandon(path: MemoryPath, reason: str, *, ts: datetime | str, event_id: str = "") -> PathStep:
+    """End an active path, and say why."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise PathError(f"path {path.id!r}: a reason is needed to abandon it", path_id=path.id)
+    _check_active(path, "cannot be abandoned")
+    ended = replace(path, active=False, abandoned_reason=reason)
+    return ended, _event("path.abandoned", path.id, ts, event_id, reason=reason)
+
+
+def compact(
+    path: MemoryPath, *, summary_id: str | None = None, ts: datetime | str, event_id: str = ""
+) -> PathStep:
+    """Mark the events of a path as summed up, by a node if one is named; all of them stay where they are."""
+    if not path.event_ids:
+        raise PathError(f"path {path.id!r} has no events to compact", path_id=path.id)
+    compaction = {
+        "events": len(path.event_ids),
+        "sha256": hashlib.sha256(canonical_json(list(path.event_ids))).hexdigest(),
+        "summary_id": summary_id,
+    }
+    done = replace(path, compaction=compaction)
+    return done, _event("path.compacted", path.id, ts, event_id, compaction=compaction)
+
+
+def _event(kind: str, path_id: str, ts: datetime | str, event_id: str, **data: object) -> MemoryEvent:
+    return MemoryEvent(event_id, kind, moment_of(ts), path_id=path_id, data=data)
+
+
+def _check_active(path: MemoryPath, why: str) -> None:
+    if not path.active:
+        ended = f"merged into {path.merged_into!r}" if path.merged_into else "abandoned"
+        raise PathError(f"path {path.id!r} was {ended}: it {why}", path_id=path.id)
+
+
+def _origins(path: MemoryPath, known: Mapping[str, MemoryPath]) -> set[str]:
+    """Return the paths that one comes from, or has gone into, however far."""
+    found: set[str] = set()
+    left = [path.parent_id, path.merged_into]
+    while left:
+        name = left.pop()
+        if name is not None and name not in found:
+            found.add(name)
+            if (one := known.get(name)) is not None:
+                left += [one.parent_id, one.merged_into]
+    return found

@@ -1,0 +1,1 @@
+"""How a graph and all around it stands in the log."""

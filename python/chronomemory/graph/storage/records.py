@@ -1,0 +1,71 @@
+"""How profiles, nodes, edges, paths, plans, events and audit records become records, and come back."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from chronomemory.graph.ids import AUDIT, EDGE, EVENT, NODE, PATH, PLAN, PROFILE, key_of
+from chronomemory.graph.models import (
+    ActivationPlan,
+    AuditRecord,
+    Edge,
+    MemoryEvent,
+    MemoryPath,
+    Model,
+    Node,
+    Profile,
+)
+from chronomemory.record import ChronoRecord
+
+__all__ = ["EVENTS", "KINDS", "audit_of", "edge_of", "event_of", "item_of", "node_of", "record_of"]
+
+KINDS: dict[type[Model], str] = {
+    Profile: PROFILE,
+    Node: NODE,
+    Edge: EDGE,
+    MemoryPath: PATH,
+    ActivationPlan: PLAN,
+    MemoryEvent: EVENT,
+    AuditRecord: AUDIT,
+}
+#: Under which name the index knows all events, and all audit records.
+EVENTS = "all"
+
+_LOG = "log"
+
+One = TypeVar("One", bound=Model)
+
+
+def record_of(item: Model) -> ChronoRecord:
+    """Return the record of something; its label is what a search finds it by."""
+    fields = item.shown()
+    kind = KINDS[type(item)]
+    if kind in (EVENT, AUDIT):
+        fields[_LOG] = EVENTS
+    label = fields.get("label") or fields.get("name") or ""
+    return ChronoRecord(id=key_of(kind, fields["id"]), kind=kind, label=label, confidence=1.0, data=fields)
+
+
+def item_of(cls: type[One], record: ChronoRecord) -> One:
+    """Return what a record is of; the record is not used any more."""
+    return cls.known(record.data)
+
+
+def node_of(record: ChronoRecord) -> Node:
+    """Return the node of a record."""
+    return item_of(Node, record)
+
+
+def edge_of(record: ChronoRecord) -> Edge:
+    """Return the edge of a record."""
+    return item_of(Edge, record)
+
+
+def event_of(record: ChronoRecord) -> MemoryEvent:
+    """Return the event of a record."""
+    return item_of(MemoryEvent, record)
+
+
+def audit_of(record: ChronoRecord) -> AuditRecord:
+    """Return the audit record of a record."""
+    return item_of(AuditRecord, record)

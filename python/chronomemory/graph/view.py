@@ -1,0 +1,158 @@
+"""The folder of a workspace: files that show what the log says, for people and other programs.
+
+It is a view: nothing is ever read from it as truth. It follows each batch, and says with ``workspace.json``
+which one it shows. Where it does not show the last one, it is left as it is until somebody rebuilds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from chronomemory.graph.changes import Changes, Look
+from chronomemory.graph.files import Folder
+from chronomemory.graph.models import Model
+from chronomemory.graph.spelling import SCHEMAS, WORKSPACE, file_name, line_of, page_of, tagged
+from chronomemory.scope import Scope
+
+__all__ = ["AUDIT_FILE", "EVENTS_FILE", "FOLDERS", "META_FILE", "Shown", "View"]
+
+META_FILE = "workspace.json"
+EVENTS_FILE = "events.jsonl"
+AUDIT_FILE = "audit.jsonl"
+FOLDERS = ("profiles", "nodes", "edges", "paths", "activation_plans")
+#: Files are written so many at a time when all of them are.
+_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which batch of the log a view shows: its number, its last event, and the hash of that."""
+
+    revision: int
+    log_seq: int
+    log_head: str
+
+
+class View:
+    """The files of a workspace."""
+
+    def __init__(self, folder: Folder, scope: Scope) -> None:
+        self.folder = folder
+        self._scope = scope
+
+    def make(self) -> None:
+        """Make the folders, unless they are there."""
+        self.folder.make(*FOLDERS)
+
+    def begin(self) -> None:
+        """Make the files that grow line by line, unless they are there."""
+        for name in (EVENTS_FILE, AUDIT_FILE):
+            self.folder.append(name, b"")
+
+    def shown(self) -> Shown | None:
+        """Return which batch the files say they show, or None if they say nothing that makes sense."""
+        try:
+            said = json.loads(self.folder.read(META_FILE))
+            shown = Shown(said["revision"], said["log_seq"], said["log_head"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return shown if said.get("schema") == WORKSPACE else None
+
+    def meta_page(self, shown: Shown) -> bytes:
+        """Spell ``workspace.json``."""
+        return page_of(
+            {
+                "schema": WORKSPACE,
+                "scope": self._scope.to_dict(),
+                "revision": shown.revision,
+                "log_seq": shown.log_seq,
+                "log_head": shown.log_head,
+            }
+        )
+
+    def follow(self, changes: Changes, shown: Shown | None) -> None:
+        """Show a batch that was written; None leaves what the files say they show as it is."""
+        for within, items in _in_folders(changes):
+            self.folder.write_all(dict(pages(within, items)), within)
+        self.folder.remove([file_name(name) for name in changes.gone_nodes], "nodes")
+        self.folder.remove([file_name(name) for name in changes.gone_edges], "edges")
+        for name, items in ((EVENTS_FILE, changes.events), (AUDIT_FILE, changes.audits)):
+            if items:
+                self.folder.append(name, b"".join(lines(name, items)))
+        if shown is not None:
+            self.folder.write(META_FILE, self.meta_page(shown))
+
+    def rebuild(self, look: Look, shown: Shown) -> tuple[int, int]:
+        """Write all files that are not as they should be, take others away; return how many of each."""
+        written = removed = 0
+        self.make()
+        for within, expected in expected_pages(look):
+            names = self.folder.names(within)
+            wrong = {
+                name: page for name, page in expected.items() if _content(self.folder, name, within) != page
+            }
+            for start in range(0, len(wrong), _AT_ONCE):
+                some = list(wrong.items())[start : start + _AT_ONCE]
+                self.folder.write_all(dict(some), within)
+            strange = [name for name in names if name not in expected]
+            self.folder.remove(strange, within)
+            written, removed = written + len(wrong), removed + len(strange)
+        whole = {
+            EVENTS_FILE: b"".join(lines(EVENTS_FILE, look.events())),
+            AUDIT_FILE: b"".join(lines(AUDIT_FILE, look.audits())),
+            META_FILE: self.meta_page(shown),
+        }
+        for name, content in whole.items():
+            if _content(self.folder, name) != content:
+                self.folder.write(name, content)
+                written += 1
+        return written, removed
+
+
+def expected_pages(look: Look) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """Yield each folder with the files that it should have."""
+    listed: tuple[Iterable[Model], ...] = (
+        look.profiles(),
+        look.nodes(),
+        look.edges(),
+        look.paths(),
+        look.plans(),
+    )
+    for within, items in zip(FOLDERS, listed, strict=True):
+        yield within, dict(pages(within, items))
+
+
+def pages(within: str, items: Iterable[Model]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of some items, by their names."""
+    for item in items:
+        fields = item.shown()
+        yield file_name(fields["id"]), page_of(tagged(SCHEMAS[within], fields))
+
+
+def lines(name: str, items: Iterable[Model]) -> Iterator[bytes]:
+    """Yield the lines of some events or audit records."""
+    schema = SCHEMAS[name.removesuffix(".jsonl")]
+    for item in items:
+        yield line_of(tagged(schema, item.shown()))
+
+
+def _in_folders(changes: Changes) -> Iterator[tuple[str, Iterable[Model]]]:
+    listed: tuple[tuple[Any, ...], ...] = (
+        changes.profiles,
+        changes.nodes,
+        changes.edges,
+        changes.paths,
+        changes.plans,
+    )
+    yield from zip(FOLDERS, listed, strict=True)
+
+
+def _content(folder: Folder, name: str, within: str = "") -> bytes | None:
+    try:
+        return folder.read(name, within)
+    except OSError:
+        # Whatever stands there instead of a file that can be read, it is not what it should be.
+        return None

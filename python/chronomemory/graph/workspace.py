@@ -1,0 +1,204 @@
+"""A workspace: a graph with its events, paths and audit in one folder, over the chained log in it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from chronomemory.face.arguments import path as path_argument
+from chronomemory.face.moments import Now, utc_now
+from chronomemory.face.results import Result, counted
+from chronomemory.graph.audit import JsonlAuditSink
+from chronomemory.graph.changes import Changes, Look
+from chronomemory.graph.diagnostics import chain_findings, hanging, view_findings
+from chronomemory.graph.envelope import (
+    Imported,
+    KeyMap,
+    changes_of,
+    envelope_page,
+    read_envelope,
+    report_of,
+)
+from chronomemory.graph.errors import WorkspaceError
+from chronomemory.graph.eventlogs import JsonlMemoryEventLog
+from chronomemory.graph.models import Diagnostic, moment_of
+from chronomemory.graph.replaying import GraphSnapshot, snapshot_of
+from chronomemory.graph.runtime import PhaseMemoryRuntime
+from chronomemory.graph.storage.log_home import LogHome, open_home
+from chronomemory.graph.stores import FileBackedMemoryGraphStore
+from chronomemory.scope import NOT_GIVEN, Scope
+from chronomemory.store import ChronoStore
+
+__all__ = ["Rebuilt", "Workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt(Result):
+    """What a rebuild has done to the files."""
+
+    written: int
+    removed: int
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        if not self.written and not self.removed:
+            return "the files show what the log says"
+        return f"wrote {counted(self.written, 'file')}, removed {counted(self.removed, 'file')}"
+
+
+class Workspace:
+    """A graph workspace; the log in ``.chronomemory`` is the truth, the other files show it.
+
+    Make one with ``create``, open it with ``open``. It belongs to the names that it was made with, if any.
+
+    >>> import tempfile
+    >>> from chronomemory.graph import Node
+    >>> with Workspace.create(tempfile.mkdtemp()) as workspace:
+    ...     workspace.graph.save_node(Node("tea", "drink", "Green tea"))
+    ...     [node.label for node in workspace.graph.nodes(kind="drink")], workspace.diagnose()
+    (['Green tea'], [])
+    """
+
+    def __init__(self, home: LogHome, *, clock: Now = utc_now) -> None:
+        self.home = home
+        self._clock = clock
+        self.graph = FileBackedMemoryGraphStore(home, clock=clock)
+        self.events = JsonlMemoryEventLog(home)
+        self.audit = JsonlAuditSink(home)
+        self.runtime = PhaseMemoryRuntime(self.graph, self.events, self.audit, clock=clock)
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        clock: Now | None = None,
+        **options: Any,
+    ) -> Workspace:
+        """Make a workspace, or open the one that is there; other options are those of ``ChronoStore``.
+
+        With a ``clock`` all that is written carries its moments, so that a run can be repeated to the byte.
+        """
+        names = Scope.of(user=user, agent=agent, session=session)
+        home = open_home(path_argument("folder", folder), names, clock, options)
+        made = cls(home, clock=clock or utc_now)
+        try:
+            if not home.create():
+                made._warn_of_drift()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        clock: Now | None = None,
+        **options: Any,
+    ) -> Workspace:
+        """Open a workspace that is there; one whose files show something else than the log warns."""
+        names = Scope.of(user=user, agent=agent, session=session)
+        place = path_argument("folder", folder)
+        if not place.is_dir():
+            raise WorkspaceError(f"{folder} is no folder")
+        made = cls(open_home(place, names, clock, options), clock=clock or utc_now)
+        try:
+            made.home.books()
+            made._warn_of_drift()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _warn_of_drift(self) -> None:
+        if not self.home.follows(self.home.books()):
+            warnings.warn(
+                f"{self.folder}: the files do not show what the log says; rebuild() writes them anew",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.home.view.folder.root
+
+    @property
+    def store(self) -> ChronoStore:
+        """The project behind it: its log, its search, its evidence."""
+        return self.home.handle.project
+
+    @property
+    def scope(self) -> Scope:
+        """The names that it belongs to."""
+        return self.home.handle.scope
+
+    def close(self) -> None:
+        """Let go of the folder; closing twice is fine."""
+        self.home.handle.close()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Workspace {os.fspath(self.folder)!r}, {self.scope}>"
+
+    # In and out.
+
+    def import_graph(self, envelope: Mapping[str, Any], *, keys: KeyMap | None = None) -> Imported:
+        """Take in an envelope or a fixture, all of it or nothing; what is there already is not written again.
+
+        ``keys`` says what fields are called there: ``{"nodes": {"kind": "type"}}``. With it, what an item has
+        beyond our fields becomes part of its ``data``.
+        """
+        given = read_envelope(envelope, keys)
+
+        def work(look: Look) -> Changes:
+            return changes_of(given, look, moment_of(self._clock()))
+
+        return report_of(self.home.run(work))
+
+    def export_graph(self) -> bytes:
+        """Return the graph as one envelope: the same bytes for the same graph, whenever and wherever."""
+        return envelope_page(self.home.look())
+
+    # Is it as it should be?
+
+    def replay(self) -> GraphSnapshot:
+        """Return the graph that the events lead to; it is the one that ``snapshot`` returns."""
+        return self.events.replay()
+
+    def snapshot(self, *, as_of: int | datetime | None = None) -> GraphSnapshot:
+        """Return the graph as it is kept, or as it was after an event of the log or at a moment."""
+        if as_of is None:
+            return snapshot_of(self.home.look())
+        return snapshot_of(self.home.look_back(as_of))
+
+    def rebuild(self) -> Rebuilt:
+        """Write the files anew where they do not show what the log says."""
+        return Rebuilt(*self.home.rebuild())
+
+    def diagnose(self) -> list[Diagnostic]:
+        """Return everything that is wrong with the log, the graph and the files; nothing is written."""
+        broken = chain_findings(self.store.verify())
+        if broken:
+            return [*broken, *view_findings(self.home.view, None, None)]
+        look = self.home.look()
+        return [*hanging(look), *view_findings(self.home.view, look, self.home.shown())]
