@@ -163,3 +163,24 @@ def test_a_workspace_of_names(run: Run, tmp_path: Path) -> None:
     run("workspace", "init", folder, "--user", "ann")
     assert run("workspace", "diagnose", folder, "--user", "ann").code == 0
     assert run("workspace", "diagnose", folder).code == 2
+
+
+def test_a_graph_is_drawn_where_nothing_is_yet(run: Run, folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "graph.html"
+    assert "2 nodes, 1 edge drawn" in run("workspace", "graph", folder, "--html", page).stdout
+    assert "Ann" in page.read_text(encoding="utf-8")
+    before = page.read_bytes()
+    assert run("workspace", "graph", folder, "--html", page).code == 2
+    assert page.read_bytes() == before
+    told = run("workspace", "paths", folder, "--html", page, "--force", "--json").document
+    assert (told["paths"], told["events"]) == (0, 0)
+    assert page.read_bytes() != before
+
+
+def test_a_graph_is_printed_for_other_tools(run: Run, folder: Path) -> None:
+    assert '"ann" -> "bob"' in run("workspace", "graph", folder, "--dot").stdout
+    assert "<graphml" in run("workspace", "graph", folder, "--graphml").stdout
+    for wrong in ([], ["--dot", "--graphml"]):
+        refused = run("workspace", "graph", folder, *wrong)
+        assert refused.code == 2
+        assert "is needed" in refused.stderr

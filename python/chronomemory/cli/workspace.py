@@ -11,6 +11,7 @@ from rich.text import Text
 from chronomemory.cli.loading import Command, CommandGroup
 from chronomemory.cli.options import AgentName, AsJson, SessionName, UserName, json_object, text
 from chronomemory.cli.output import clean, spelled
+from chronomemory.cli.picturing import Force, HtmlFile, graph, write_page
 from chronomemory.cli.reviewing import apply
 from chronomemory.cli.session import FINDING, NotFoundError
 from chronomemory.cli.tables import pairs, table
@@ -19,6 +20,7 @@ from chronomemory.cli.workspaces import Folder, JsonFile, listed_as_json, names_
 from chronomemory.face.moments import utc_now
 from chronomemory.graph import Diagnostic, MemoryEvent, MemoryPath
 from chronomemory.graph.models import moment_of
+from chronomemory.graph.pictures import paths_page
 
 __all__ = ["workspace"]
 
@@ -185,19 +187,24 @@ def paths(
         str | None, typer.Option("--id", metavar="ID", callback=text, help="Only this one, with its events.")
     ] = None,
     active: Annotated[bool, typer.Option("--active", help="Only those that have not ended.")] = False,
+    html: HtmlFile = None,
+    force: Force = False,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the paths: where each branched off, and how it ended."""
+    """List the paths, or draw them: where each branched off, and how it ended."""
     with opened(folder, as_json, names_of(user, agent, in_session)) as here:
         listed = [path for path in here.it.graph.paths() if path.active or not active]
         if path_id is not None:
             listed = [path for path in listed if path.id == path_id]
             if not listed:
                 raise NotFoundError(f"there is no path {path_id!r}", recovery="Leave --id out to list them.")
-        if as_json:
+        if html is not None:
+            counts = {"paths": len(listed), "events": sum(len(path.event_ids) for path in listed)}
+            write_page(here, html, lambda: paths_page(listed, here.it.events.events()), counts, force=force)
+        elif as_json:
             listed_as_json(here.out, listed)
         elif path_id is not None:
             here.out.show(
@@ -225,6 +232,7 @@ def _state(path: MemoryPath) -> str:
     return state if path.compaction is None else f"{state}, compacted"
 
 
+workspace.command("graph", cls=Command)(graph)
 workspace.command("apply", cls=Command)(apply)
 
 

@@ -1,0 +1,102 @@
+"""Pictures of a graph and of its paths, and the graph as other tools read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from chronomemory import drawing
+from chronomemory.drawing import Branch, Dot, Line, Step
+from chronomemory.graph.models import MemoryEvent, MemoryPath, Node
+from chronomemory.graph.protocols import MemoryGraphStore
+
+__all__ = ["graph_page", "paths_page", "to_dot", "to_graphml", "to_networkx"]
+
+#: Events that begin a path, end it, and sum it up.
+_BEGINS, _ENDS, _SUMS_UP = "path.branched", ("path.merged", "path.abandoned"), "path.compacted"
+
+
+def graph_page(graph: MemoryGraphStore, *, title: str = "Graph") -> str:
+    """Return a page that draws nodes and edges and needs nothing but a browser."""
+    return drawing.graph_page(_dots(graph), _lines(graph), title=title)
+
+
+def paths_page(paths: Iterable[MemoryPath], events: Iterable[MemoryEvent], *, title: str = "Paths") -> str:
+    """Return a page that draws paths beside each other: where each branched off, and how it ended."""
+    told = list(events)
+    begun = {event.path_id: event.id for event in told if event.kind == _BEGINS}
+    ended = {event.path_id: event.id for event in told if event.kind in _ENDS}
+    summed_up = {event.path_id: event.id for event in told if event.kind == _SUMS_UP}
+    branches = [
+        Branch(
+            path.id,
+            path.parent_id,
+            path.event_ids,
+            path.active,
+            path.merged_into,
+            path.abandoned_reason,
+            None if path.compaction is None else _compaction(path.compaction),
+            begun_by=begun.get(path.id),
+            ended_by=ended.get(path.id),
+            compacted_by=summed_up.get(path.id),
+        )
+        for path in paths
+    ]
+    shown = {name for path in branches for name in (*path.event_ids, *_marks(path))}
+    steps = [
+        Step(event.id, event.kind, event.ts, ", ".join(event.refs), place)
+        for place, event in enumerate(told, 1)
+        if event.id in shown
+    ]
+    return drawing.paths_page(branches, steps, title=title)
+
+
+def _marks(path: Branch) -> tuple[str | None, ...]:
+    return path.begun_by, path.ended_by, path.compacted_by
+
+
+def to_dot(graph: MemoryGraphStore, *, name: str = "graph") -> str:
+    """Return the graph as Graphviz reads it."""
+    return drawing.to_dot(_dots(graph), _lines(graph), name=name)
+
+
+def to_graphml(graph: MemoryGraphStore) -> str:
+    """Return the graph as GraphML."""
+    return drawing.to_graphml(_dots(graph), _lines(graph))
+
+
+def to_networkx(graph: MemoryGraphStore) -> Any:
+    """Return a ``MultiDiGraph`` of networkx (``pip install 'chronomemory-rs[graph]'``).
+
+    Edges have their ids as keys; kind, label, phase and data are attributes. Edges that end nowhere are left
+    out.
+    """
+    made = drawing.to_networkx([], [])
+    for node in graph.nodes():
+        made.add_node(node.id, kind=node.kind, label=node.label, phase=node.phase, data=node.data)
+    for edge in graph.edges():
+        if edge.source in made and edge.target in made:
+            made.add_edge(edge.source, edge.target, key=edge.id, kind=edge.kind, data=edge.data)
+    return made
+
+
+def _dots(graph: MemoryGraphStore) -> list[Dot]:
+    return [Dot(node.id, node.kind, node.label, _facts(node)) for node in graph.nodes()]
+
+
+def _lines(graph: MemoryGraphStore) -> list[Line]:
+    return [Line(edge.source, edge.target, edge.kind) for edge in graph.edges()]
+
+
+def _facts(node: Node) -> tuple[tuple[str, str], ...]:
+    data: dict[str, Any] = node.data if node.phase is None else {"phase": node.phase, **node.data}
+    return tuple(
+        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for key, value in data.items()
+    )
+
+
+def _compaction(compaction: dict[str, Any]) -> str:
+    by = compaction.get("summary_id")
+    return f"{compaction.get('events')} events" + ("" if by is None else f", summed up by {by}")
