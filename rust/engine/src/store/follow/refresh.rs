@@ -39,6 +39,7 @@ impl Store {
             threads: self.options.threads,
             checking: self.options.checking,
             archives: false,
+            is_past: false,
         };
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(Seen {

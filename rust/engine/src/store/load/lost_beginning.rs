@@ -7,7 +7,7 @@
 use std::io;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{DiskFile, Naming};
+use crate::disk::{Bytes, DiskFile, Naming};
 use crate::hint::first_line;
 use crate::layout::{LOG, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
@@ -65,7 +65,9 @@ impl Base {
         let line = first_line(log, length)?;
         let traces = Traces::look(place.disk, place.layout)?;
         if line.is_none() && beginning.seq.is_none() {
-            let Some(traces) = traces else { return Ok(()) };
+            let Some(traces) = traces else {
+                return self.only_snapshot(place, log, length, loader);
+            };
             self.lost = Some(lost(&traces, "it is empty"));
             return self.load_left(place, &traces, loader);
         }
@@ -107,6 +109,24 @@ impl Base {
             self.notes.push(unknown.clone());
             self.unknown = Some(unknown);
         }
+        Ok(())
+    }
+
+    /// The log holds bytes and no line, and nothing else shows that there was one: but a snapshot is made of events.
+    fn only_snapshot(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let left = Left::of_nothing(None);
+        if length == 0 || !load_snapshot(place, log, length, &left, loader)? {
+            return Ok(());
+        }
+        self.proof = Proof::Nothing;
+        let reason = format!("it holds no whole line, but there were some: {SNAPSHOT} was made of them");
+        self.lost = Some(finding(LOG, DamageKind::LogMissing, reason));
         Ok(())
     }
 
@@ -163,6 +183,10 @@ impl Base {
         let left = Left::of_nothing(traces.synced.as_ref());
         match which_base::find(place.disk, place.layout, traces, &left)? {
             Some(choice) => self.load_choice(place, &choice, loader),
+            None if loader.is_salvaging() => {
+                self.proof = Proof::Nothing;
+                load_snapshot(place, &Bytes(Vec::new()), 0, &left, loader).map(|_| ())
+            }
             None => Ok(()),
         }
     }
