@@ -160,6 +160,65 @@ def test_a_log_from_before_a_restore_is_not_the_log(tmp_path: Path, compacted: s
     assert labels(project) == restored
 
 
+@pytest.mark.parametrize("is_copy_there", [True, False])
+@pytest.mark.parametrize("swapped", [0, -1])
+def test_what_a_restore_left_does_not_come_back(tmp_path: Path, is_copy_there: bool, swapped: int) -> None:
+    """The log that was left holds all that was synced, and more that is not true any more."""
+    project = tmp_path / "project"
+    home = project / HOME
+    logs = []
+    with ChronoStore(project) as store:
+        write(store, "a", "b")
+        copy = store.backup()
+        for name in ("left", "left too"):
+            write(store, name)
+            logs.append((home / LOG).read_bytes())
+        store.restore(copy)
+    (home / LOG).write_bytes(logs[swapped])
+    if not is_copy_there:
+        shutil.rmtree(copy)
+    forget_heads(tmp_path)
+    assert_missed(project)
+    with quiet(), ChronoStore(project) as store:
+        told = store.repair()
+    assert (told["lost"], told["unproven"]) == ([], [])
+    assert labels(project) == {"a": "true", "b": "true"}
+
+
+def test_a_log_that_only_a_copy_knows_is_not_the_log(tmp_path: Path) -> None:
+    """History was dropped, and the base is gone: but the log that was synced began with another event."""
+    project = tmp_path / "project"
+    with ChronoStore(project) as store:
+        write(store, "a", "b")
+        store.compact()
+        copy = store.backup()
+        write(store, "c")
+        store.compact(keep_history=False)
+        write(store, "d")
+        (base,) = (project / HOME / "base").iterdir()
+    shutil.copy(copy / LOG, project / HOME / LOG)
+    base.unlink()
+    forget_heads(tmp_path)
+    assert_missed(project)
+
+
+def test_a_log_of_rubbish_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    """No copy holds what was synced last: whoever takes one all the same is told how."""
+    project = tmp_path / "project"
+    with ChronoStore(project) as store:
+        write(store, "a", "b")
+        copy = store.backup()
+        write(store, "left")
+        store.restore(copy)
+        write(store, "c")
+    (project / HOME / LOG).write_bytes(b"rubbish\n")
+    with quiet(), ChronoStore(project) as store:
+        with pytest.raises(LogCorrupted) as refused:
+            store.repair()
+        assert "unproven=True" in refused.value.recovery
+        assert set(store.repair(unproven=True)["unproven"]) == {"a", "b"}
+
+
 @pytest.mark.parametrize("is_compacted", [False, True])
 @pytest.mark.parametrize("went_on", [False, True])
 @pytest.mark.parametrize("damage", ["gone", "torn", "one byte", "its beginning"])

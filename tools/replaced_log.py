@@ -15,30 +15,50 @@ from typing import Any, BinaryIO
 LOG = "events.wal"
 PIECE_BYTES = 1024 * 1024
 BASE_NAME = re.compile(r"([0-9a-f]{64})\.json")
-BACKUP_NAME = re.compile(r"[0-9]{8}T[0-9]{6}(-[0-9]+)*")
 
 State = Callable[[str], dict[str, Any] | None]
 
 
 def how(folder: Any, log: Any, stream: BinaryIO, reader: Any, read_state: State) -> str | None:
-    """What shows that the log was replaced; None if nothing does, or if `synced` fits it."""
+    """What shows that the log was replaced; None if nothing does."""
     synced = folder.synced
-    if not reader.NAMED.knows_a_log(synced) or log.fits_synced:
+    if not reader.NAMED.knows_a_log(synced):
         return None
-    left = [one for one in _folders(folder.path / "quarantine") if "-before-restore" in one.name]
-    if any(_bytes_of(one / "synced") == synced for one in left):
+    aside = [one for one in _folders(folder.path / "quarantine") if "-before-restore" in one.name]
+    aside = [one for one in aside if _bytes_of(one / "synced") != synced]
+    end, known = int.from_bytes(synced[8:16], "little"), synced[24:56].hex()
+    if log.fits_synced:
+        return _set_aside(aside, stream, range(end, log.bytes)) if end < log.bytes else None
+    first = _first(stream, reader)
+    if first is None and not reader.NAMED.has_blank_log(stream):
         return None
-    for one in left:
-        if _begins_with(one / LOG, stream, log.bytes, is_all=True):
-            backups = [one for one in _folders(folder.path / "backup") if BACKUP_NAME.fullmatch(one.name)]
-            if any(_begins_with(backup / LOG, stream, log.bytes, is_all=False) for backup in backups):
-                break
-            return f"it is the one that a restore set aside in quarantine/{one.name}"
-    first, known = _first(stream, reader), synced[24:56].hex()
     if first is None or first["hash"] == known:
+        as_long = [one for one in aside if _size_of(one / LOG) == log.bytes]
+        found = _set_aside(as_long, stream, range(log.bytes))
+        return None if found and _copy_with(folder, stream, log.bytes, reader, ("backup",)) else found
+    if first["prev_hash"] or _holds(stream, known, reader):
         return None
-    base = _later_base(folder, first, read_state)
-    return base if base is None or not _holds(stream, known, reader) else None
+    copy = _copy_with(folder, stream, log.bytes, reader, ("backup", "quarantine"))
+    return _later_base(folder, first, read_state) or (f"{copy} holds it as it was once" if copy else None)
+
+
+def _set_aside(folders: list[Path], stream: BinaryIO, part: range) -> str | None:
+    """The log that a restore set aside and that has these bytes at their place."""
+    found = (one for one in folders if _has(one / LOG, stream, part))
+    return next((f"it is the one that a restore set aside in quarantine/{one.name}" for one in found), None)
+
+
+def _copy_with(
+    folder: Any, stream: BinaryIO, length: int, reader: Any, parents: tuple[str, ...]
+) -> str | None:
+    """A copy that begins with all of the log."""
+    for parent, shape in reader.NAMED.COPIES:
+        if parent not in parents:
+            continue
+        for one in _folders(folder.path / parent):
+            if shape.fullmatch(one.name) and _has(one / LOG, stream, range(length)):
+                return f"{parent}/{one.name}"
+    return None
 
 
 def _later_base(folder: Any, first: dict[str, Any], read_state: State) -> str | None:
@@ -64,7 +84,7 @@ def _first(stream: BinaryIO, reader: Any) -> dict[str, Any] | None:
         if line.complete and line.raw is not None and not line.raw.strip(b" \t\r"):
             continue
         event, kind, _ = reader.read_event(line.raw) if line.complete else (None, "unreadable", "")
-        return None if kind else dict(event)
+        return dict(event) if event and not kind else None
     return None
 
 
@@ -99,16 +119,23 @@ def _bytes_of(path: Path) -> bytes | None:
         return None
 
 
-def _begins_with(path: Path, stream: BinaryIO, length: int, *, is_all: bool) -> bool:
-    """Whether a file begins with all of the log; or is the same."""
+def _size_of(path: Path) -> int:
     try:
-        size = path.stat().st_size
-        if path.is_symlink() or size < length or (is_all and size != length):
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _has(path: Path, stream: BinaryIO, part: range) -> bool:
+    """Whether a file has this part of the log at the same place."""
+    try:
+        if path.is_symlink() or path.stat().st_size < part.stop:
             return False
         with path.open("rb") as other:
-            stream.seek(0)
-            for at in range(0, length, PIECE_BYTES):
-                wanted = min(PIECE_BYTES, length - at)
+            for at in range(part.start, part.stop, PIECE_BYTES):
+                wanted = min(PIECE_BYTES, part.stop - at)
+                stream.seek(at)
+                other.seek(at)
                 if stream.read(wanted) != other.read(wanted):
                     return False
     except OSError:

@@ -10,13 +10,11 @@ use std::sync::Arc;
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, Naming};
-use crate::hint::{first_line, read_hint};
 use crate::layout::{Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder};
 use crate::log::files::is_folder;
 use crate::origin::ALONE;
 use crate::snapshot;
 use crate::wal::reader::read_pieces;
-use crate::wal::synced::Synced;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
@@ -170,27 +168,6 @@ pub(in crate::store) fn left_by_restores(disk: &dyn Disk, layout: &Layout) -> Ve
         .filter(|folder| is_folder(disk, folder))
         .map(Layout::of_folder)
         .collect()
-}
-
-/// Whether a hint about the last sync was left behind by a restore: it lies, byte for byte, beside a log that one set aside.
-/// Ours take it away before they swap the logs; one that was killed in an earlier version may have left it.
-pub(in crate::store) fn is_left_hint(disk: &dyn Disk, layout: &Layout, known: &Synced) -> bool {
-    let left = left_by_restores(disk, layout);
-    left.iter()
-        .any(|folder| read_hint(disk, folder).ok().flatten() == Some(*known))
-}
-
-/// What the hint about the last sync says, unless it speaks of a log that a restore has set aside and the one in its place
-/// begins with another event.
-pub(in crate::store) fn own_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    let Some(known) = read_hint(disk, layout)? else {
-        return Ok(None);
-    };
-    let Ok(log) = disk.open(layout.log(), Access::Read) else {
-        return Ok(Some(known));
-    };
-    let is_other = first_line(&*log, log.length()?)?.is_some_and(|line| !known.fits_first(&line));
-    Ok((!is_other || !is_left_hint(disk, layout, &known)).then_some(known))
 }
 
 /// Whether a restore ever went back here: lines of a copy may then be of a history that was left behind, and follow all the

@@ -8,7 +8,7 @@ use std::io;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_over};
 use crate::event::line::{Event, Trust};
-use crate::hint::{Hint, first_line};
+use crate::hint::{Hint, first_line, read_hint};
 use crate::layout::{Layout, digest_in_base_name, is_base_file};
 use crate::log::files::is_folder;
 use crate::origin::{ALONE, Beginning, Origin};
@@ -17,12 +17,12 @@ use crate::wal::reader::read_pieces;
 use crate::wal::synced::Synced;
 
 use super::found::header_of;
-use crate::store::files::proofs::{backup_folders, is_left_hint, left_by_restores, shown};
+use crate::store::files::proofs::{backup_folders, copies_of_logs, left_by_restores, shown};
 
 /// So much is compared at a time.
 const PIECE_BYTES: u64 = 1024 * 1024;
 
-/// A log that the hint about the last sync does not fit.
+/// A log that the hint about the last sync may not fit.
 pub(super) struct Unfit<'a> {
     pub disk: &'a dyn Disk,
     pub layout: &'a Layout,
@@ -37,18 +37,13 @@ impl Unfit<'_> {
     /// # Errors
     /// What the disk says of the log.
     pub fn was_replaced(&self, known: Option<Synced>, hint: Hint) -> io::Result<Option<String>> {
-        let Some(known) = known.filter(|_| !matches!(hint, Hint::Synced(_))) else {
-            return Ok(None);
-        };
-        if is_left_hint(self.disk, self.layout, &known) {
-            return Ok(None);
-        }
-        let by = match self.set_aside_as()? {
-            Some(folder) => Some(format!("it is the one that a restore set aside in {folder}")),
-            None if hint == Hint::None => self
-                .retired_by(&known)?
-                .map(|base| format!("{base} holds what a later one started from")),
-            None => None,
+        let Some(known) = known else { return Ok(None) };
+        let by = match hint {
+            // Who goes on writes other lines than those that were left.
+            Hint::Synced(offset) if offset < self.length => self.set_aside_as(&known, offset, false)?,
+            Hint::Contradicted(_) => self.set_aside_as(&known, 0, true)?.filter(|_| !self.is_backed_up()),
+            Hint::None if self.begins_otherwise(&known)? => self.retired_by()?.or_else(|| self.kept_as()),
+            _ => None,
         };
         Ok(by.map(|by| {
             format!(
@@ -58,25 +53,36 @@ impl Unfit<'_> {
         }))
     }
 
-    /// The folder of the log that a restore set aside, if this is that one, to the last byte, and no backup holds it too:
-    /// that could be the one that came in its place.
-    fn set_aside_as(&self) -> io::Result<Option<String>> {
+    /// The log that a restore set aside and that holds the bytes of this one from a place on, or is as long too. One beside which
+    /// the same hint lies may be that of a restore that was killed before it swapped the logs.
+    fn set_aside_as(&self, known: &Synced, from: u64, is_all: bool) -> io::Result<Option<String>> {
         for folder in left_by_restores(self.disk, self.layout) {
-            if self.is_beginning_of(&folder, true)? {
-                let backups = backup_folders(self.disk, self.layout);
-                for backup in &backups {
-                    if self.is_beginning_of(backup, false)? {
-                        return Ok(None);
-                    }
-                }
-                return Ok(Some(shown(self.layout, folder.folder())));
+            let is_same_hint = read_hint(self.disk, &folder).ok().flatten() == Some(*known);
+            if !is_same_hint && self.is_part_of(&folder, from, is_all)? {
+                let folder = shown(self.layout, folder.folder());
+                return Ok(Some(format!("it is the one that a restore set aside in {folder}")));
             }
         }
         Ok(None)
     }
 
-    /// Whether the log of a copy begins with all of this one; or is the same.
-    fn is_beginning_of(&self, copy: &Layout, is_all: bool) -> io::Result<bool> {
+    /// Whether a backup begins with all of it: that could be the one that came back.
+    fn is_backed_up(&self) -> bool {
+        let backups = backup_folders(self.disk, self.layout);
+        backups
+            .iter()
+            .any(|backup| self.is_part_of(backup, 0, false).unwrap_or(false))
+    }
+
+    /// A copy that begins with all of it. It was made of an earlier log then, for the hint speaks of one that began otherwise.
+    fn kept_as(&self) -> Option<String> {
+        let copy =
+            copies_of_logs(self.disk, self.layout).find(|copy| self.is_part_of(copy, 0, false).unwrap_or(false))?;
+        Some(format!("{} holds it as it was once", shown(self.layout, copy.folder())))
+    }
+
+    /// Whether the log of a copy has the bytes of this one, from a place on; and is as long, if that is asked.
+    fn is_part_of(&self, copy: &Layout, from: u64, is_all: bool) -> io::Result<bool> {
         let Ok(other) = self.disk.open(copy.log(), Access::Read) else {
             return Ok(false);
         };
@@ -84,7 +90,7 @@ impl Unfit<'_> {
         if length < self.length || is_all && length != self.length {
             return Ok(false);
         }
-        let (mut here, mut there, mut at) = (Vec::new(), Vec::new(), 0);
+        let (mut here, mut there, mut at) = (Vec::new(), Vec::new(), from);
         while at < self.length {
             let piece = (self.length - at).min(PIECE_BYTES);
             read_over(self.log, &mut here, at, piece as usize)?;
@@ -97,13 +103,19 @@ impl Unfit<'_> {
         Ok(true)
     }
 
-    /// The base of a later log: it ends with the first event of this one, or with one behind it. What an interrupted compaction
-    /// leaves does so too, but then the hint speaks of this log.
-    fn retired_by(&self, known: &Synced) -> io::Result<Option<String>> {
+    /// Whether its first line is the first event of a log, and not of the one that the hint speaks of, which is not there either
+    /// behind another line.
+    fn begins_otherwise(&self, known: &Synced) -> io::Result<bool> {
         let begins = first_line(self.log, self.length)?.is_some_and(|line| {
             Event::read(&line, Trust::Nothing).is_ok_and(|event| event.prev_hash(&line).is_empty())
         });
-        let (Some(first), true) = (self.beginning.seq, begins && self.beginning.origin != Origin::Foreign) else {
+        Ok(begins && !self.holds(&known.first)?)
+    }
+
+    /// The base of a later log: it ends with the first event of this one, or with one behind it. What an interrupted compaction
+    /// leaves does so too, but then the hint speaks of this log.
+    fn retired_by(&self) -> io::Result<Option<String>> {
+        let Some(first) = self.beginning.seq.filter(|_| self.beginning.origin != Origin::Foreign) else {
             return Ok(None);
         };
         let bases = self.layout.bases();
@@ -112,17 +124,13 @@ impl Unfit<'_> {
         }
         let mut names = self.disk.list(&bases).unwrap_or_default();
         names.retain(|name| is_base_file(name));
-        let found = names.into_iter().find_map(|name| {
+        Ok(names.into_iter().find_map(|name| {
             let file = self.disk.open(&bases.join(&name), Access::Read).ok()?;
             let header = header_of(&*file).ok().flatten()?;
             let is_whole =
                 || snapshot::digest(&*file).is_ok_and(|found| digest_in_base_name(&name) == Some(found.text()));
-            (header.seq >= first && is_whole()).then(|| format!("base/{name}"))
-        });
-        match found {
-            Some(_) if self.holds(&known.first)? => Ok(None),
-            found => Ok(found),
-        }
+            (header.seq >= first && is_whole()).then(|| format!("base/{name} holds what a later one started from"))
+        }))
     }
 
     /// Whether a line has this hash: then the log is there, and another line stands before its first.

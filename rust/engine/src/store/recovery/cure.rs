@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, DiskFile, Identity};
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
 use crate::log::files::Scratch;
 use crate::log::{Log, OpenLog, Site};
@@ -23,7 +23,8 @@ use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
 use super::on_hold::ReadLog;
 use super::parted::Parted;
-use crate::store::files::proofs::{copies_of_logs, left_by_restores, other_logs, own_hint};
+use crate::store::files::held::Prefix;
+use crate::store::files::proofs::{copies_of_logs, left_by_restores, other_logs, was_restored};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
 use crate::store::load::found::Traces;
@@ -72,7 +73,7 @@ impl CureSearch<'_> {
     /// # Errors
     /// `Corrupted` if part of it could only be believed, and that is not wanted; `Io`.
     pub fn find(&self, unproven: bool) -> Result<Cure> {
-        let hint = own_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
+        let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
         if let Some(log) = self.log.open().filter(|_| !is_lost)
             && self.holds_event(log, hint).at(self.site.layout.log())?
@@ -216,6 +217,7 @@ impl CureSearch<'_> {
             .iter()
             .filter_map(|folder| self.site.disk.status(folder.log()).ok());
         let left: Vec<Identity> = left.map(|status| status.identity).collect();
+        let is_restored = was_restored(&*self.site.disk, &self.site.layout);
         let (mut best, mut best_rank) = (None, None);
         for copy in other_logs(&*self.site.disk, &self.site.layout).at(path)? {
             let length = copy.length().at(path)?;
@@ -229,6 +231,11 @@ impl CureSearch<'_> {
             let was_left = left.contains(&copy.identity().at(path)?);
             let rank = Some((holds_all, !was_left, walk.mark().last_seq));
             if best_rank < rank {
+                // What came behind that event before somebody went back is not what came behind it since.
+                let copy = match is_restored && holds_all {
+                    true => Arc::new(Prefix::of(copy, hint.offset)),
+                    false => copy,
+                };
                 (best, best_rank) = (Some((copy, holds_all)), rank);
             }
         }
@@ -268,8 +275,7 @@ impl CureSearch<'_> {
     /// What the report says of a log that is missing.
     fn missing(&self) -> Option<&Damage> {
         let damage = &self.log.report.damage;
-        let missing = damage.iter().find(|damage| damage.kind == DamageKind::LogMissing);
-        missing.or(damage.first())
+        damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
     /// There is no log anywhere: what its base held is all that is left.

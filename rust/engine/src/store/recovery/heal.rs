@@ -22,11 +22,11 @@ use super::bad_line::BadLine;
 use super::gaps::{Elsewhere, Gap, Layer};
 use super::losses::Lost;
 use super::parted::{Parted, TornLines};
-use crate::store::files::proofs::{digests_of_bases, other_logs, own_hint, was_restored};
+use crate::store::files::proofs::{digests_of_bases, other_logs, was_restored};
 use crate::store::load::found::missed_end;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
-const MENDING_BLOCKS: u64 = 40_000_000;
+const MENDING_BLOCKS: u64 = 20_000_000;
 /// How much is copied at a time.
 const BUFFER_BYTES: u64 = 1024 * 1024;
 /// A log with its gaps.
@@ -68,7 +68,7 @@ impl Gaps {
     /// What the disk says.
     pub fn find(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, threads: usize) -> io::Result<Self> {
         let length = log.length()?;
-        let known = own_hint(disk, layout)?;
+        let known = read_hint(disk, layout)?;
         let hint = hint_for(known, log, length)?;
         let speaks_of_it = hint != Hint::None;
         let head = known.map(|synced| synced.head);
@@ -85,11 +85,9 @@ impl Gaps {
         }
         let (highest_seq, end) = (layer.highest_seq, layer.end);
         let promised = hint.promised().unwrap_or(0);
-        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once: so it is found,
-        // also where the hint speaks of the log that a restore has set aside, and nothing else of it is believed.
+        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         let mut cut_line = None;
-        let told = hint_for(read_hint(disk, layout)?, log, length)?.promised();
-        if layer.end < length && told.is_some_and(|told| told > layer.end) {
+        if layer.end < length && promised > layer.end {
             let mut text = Vec::new();
             read_upto(log, &mut text, layer.end, (length - layer.end) as usize)?;
             let fault = Fault {
