@@ -278,6 +278,65 @@ def test_an_event_that_another_stands_in_the_place_of_is_named(tmp_path: Path) -
         assert any("event 3 is lost" in said for said in store.repair()["lost"])
 
 
+def assert_sound(project: Path) -> None:
+    report = _core.verify_path(str(project / HOME))
+    assert report["valid"], report["damage"]
+    assert essence(report) == essence(verify_log.verify_folder(project))
+
+
+def test_the_folder_of_a_restore_that_was_killed_tells_of_no_other_log(tmp_path: Path) -> None:
+    """It keeps the log by a second name, which goes on with it: also behind the last sync."""
+    project = tmp_path / "project"
+    home = project / HOME
+    with ChronoStore(project) as store:
+        write(store, "a", "b")
+    aside = home / "quarantine" / "20260101T000000-before-restore"
+    aside.mkdir(parents=True)
+    shutil.copy(home / "synced", aside / "synced")
+    (aside / LOG).hardlink_to(home / LOG)
+    with ChronoStore(project, durability="off") as store:
+        write(store, "c")
+        store.sync()
+        write(store, "d")
+        assert (aside / LOG).read_bytes() == (home / LOG).read_bytes()
+        assert_sound(project)
+    assert_sound(project)
+
+
+def test_a_compaction_that_was_killed_behind_the_swap_is_done(tmp_path: Path) -> None:
+    """The hint speaks of the log that was retired, and a copy was made before anyone wrote another."""
+    project = tmp_path / "project"
+    home = project / HOME
+    with ChronoStore(project) as store:
+        write(store, "a", "b")
+    hint = (home / "synced").read_bytes()
+    with ChronoStore(project) as store:
+        store.compact()
+        store.backup()
+    (home / "synced").write_bytes(hint)
+    assert_sound(project)
+    with ChronoStore(project) as store:
+        write(store, "c")
+    assert_sound(project)
+    assert labels(project) == dict.fromkeys("abc", "true")
+
+
+def test_a_moment_before_a_compaction_is_within_reach(tmp_path: Path) -> None:
+    """Every archive was replaced by the log that came after it, as it should be."""
+    project = tmp_path / "project"
+    with ChronoStore(project) as store:
+        write(store, "a")
+        copy = store.backup()
+        write(store, "b")
+        store.restore(copy)
+        write(store, "c")
+        moment = store.wal_seq()
+        store.compact()
+        write(store, "d")
+        store.compact()
+        assert {record.id for record in store.as_of(moment).query()} == {"a", "c"}
+
+
 def test_verdicts_on_swapped_logs_agree(tmp_path: Path) -> None:
     """However two logs of one store are mixed, both verifiers say the same."""
     project = tmp_path / "project"

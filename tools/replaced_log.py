@@ -25,7 +25,7 @@ def how(folder: Any, log: Any, stream: BinaryIO, reader: Any, read_state: State)
     if not reader.NAMED.knows_a_log(synced):
         return None
     aside = [one for one in _folders(folder.path / "quarantine") if "-before-restore" in one.name]
-    aside = [one for one in aside if _bytes_of(one / "synced") != synced]
+    aside = [one for one in aside if _was_left(one, synced, reader)]
     end, known = int.from_bytes(synced[8:16], "little"), synced[24:56].hex()
     if log.fits_synced:
         return _set_aside(aside, stream, range(end, log.bytes)) if end < log.bytes else None
@@ -36,10 +36,24 @@ def how(folder: Any, log: Any, stream: BinaryIO, reader: Any, read_state: State)
         as_long = [one for one in aside if _size_of(one / LOG) == log.bytes]
         found = _set_aside(as_long, stream, range(log.bytes))
         return None if found and _copy_with(folder, stream, log.bytes, reader, ("backup",)) else found
-    if first["prev_hash"] or _holds(stream, known, reader):
+    if _previous_head(first) == synced[56:88].hex() or first["prev_hash"] or _holds(stream, known, reader):
         return None
     copy = _copy_with(folder, stream, log.bytes, reader, ("backup", "quarantine"))
     return _later_base(folder, first, read_state) or (f"{copy} holds it as it was once" if copy else None)
+
+
+def _previous_head(first: dict[str, Any]) -> Any:
+    """The head of the log before, if a compaction of ours names it."""
+    data = (first["record"] or {}).get("data")
+    is_ours = first["op"] == "compact" and isinstance(data, dict) and "base_sha256" in data
+    return data.get("previous_head") if is_ours and isinstance(data, dict) else None
+
+
+def _was_left(folder: Path, synced: bytes, reader: Any) -> bool:
+    """Whether a folder holds a log that was left, all of which its own `synced` knows."""
+    own = _bytes_of(folder / "synced") or b""
+    is_other = own != synced and reader.NAMED.knows_a_log(own)
+    return bool(is_other and _size_of(folder / LOG) == int.from_bytes(own[8:16], "little"))
 
 
 def _set_aside(folders: list[Path], stream: BinaryIO, part: range) -> str | None:

@@ -139,6 +139,66 @@ def by_restore() -> list[Case]:
             "none",
             "the hint of the log that was left says nothing",
         ),
+        *killed(aside, left_lines, left),
+    ]
+
+
+def killed(aside: dict[str, bytes], left_lines: list[bytes], left: Chain) -> list[Case]:
+    """A restore was killed before it swapped the logs: what it set aside is another name of the log."""
+    went_on = [*left_lines, *(left.add().lines[-1] for _ in range(2))]
+    shared = {f"{ASIDE}/events.wal": b"".join(went_on)}
+    nobody = {f"{ASIDE}/events.wal": b"".join(left_lines)}
+    early = {f"{ASIDE}/synced": mark(left_lines, 3)}
+    return [
+        folder_case(
+            "replaced_never",
+            went_on,
+            aside | shared | {"synced": mark(went_on, 5)},
+            "none",
+            "it went on with the log",
+        ),
+        folder_case(
+            "replaced_unknown_end",
+            left_lines,
+            nobody | {"synced": mark(left_lines, 2)},
+            "none",
+            "no hint beside it: that is not how a restore leaves a log",
+        ),
+        folder_case(
+            "replaced_early_end",
+            left_lines,
+            aside | early | {"synced": mark(left_lines, 2)},
+            "none",
+            "its hint knows another end",
+        ),
+    ]
+
+
+def compaction_killed() -> list[Case]:
+    """The logs were swapped, and the hint still speaks of the one that was retired."""
+    old = Chain().add_many(3)
+    store = Store(old).compact()
+    new, later = store.chain.lines, state_file(9, "", [])
+    beside = store.files | {
+        "backup/20260101T000000/events.wal": b"".join(new),
+        f"base/{sha256(later)}.json": later,
+    }
+    return [
+        folder_case(
+            "replaced_just_now",
+            new,
+            beside | {"synced": mark(old.lines, 3)},
+            "anchored",
+            "it begins where the log ended that was synced",
+        ),
+        folder_case(
+            "replaced_long_ago",
+            new,
+            beside | {"synced": mark(old.lines, 2)},
+            "anchored",
+            "it begins behind another event than the one that was synced",
+            MISSING,
+        ),
     ]
 
 
@@ -159,4 +219,4 @@ def lines_gone() -> list[Case]:
 
 
 def cases() -> list[Case]:
-    return [*by_compaction(), *by_restore(), *lines_gone()]
+    return [*by_compaction(), *by_restore(), *compaction_killed(), *lines_gone()]

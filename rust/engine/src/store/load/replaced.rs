@@ -42,7 +42,9 @@ impl Unfit<'_> {
             // Who goes on writes other lines than those that were left.
             Hint::Synced(offset) if offset < self.length => self.set_aside_as(&known, offset, false)?,
             Hint::Contradicted(_) => self.set_aside_as(&known, 0, true)?.filter(|_| !self.is_backed_up()),
-            Hint::None if self.begins_otherwise(&known)? => self.retired_by()?.or_else(|| self.kept_as()),
+            Hint::None if !self.comes_after(&known) && self.begins_otherwise(&known)? => {
+                self.retired_by()?.or_else(|| self.kept_as())
+            }
             _ => None,
         };
         Ok(by.map(|by| {
@@ -53,12 +55,19 @@ impl Unfit<'_> {
         }))
     }
 
+    /// Whether it begins where the log ended that the hint speaks of: a compaction was killed before it told of the new one.
+    fn comes_after(&self, known: &Synced) -> bool {
+        matches!(&self.beginning.origin, Origin::Ours(sentinel) if sentinel.previous_head == known.head.text())
+    }
+
     /// The log that a restore set aside and that holds the bytes of this one from a place on, or is as long too. One beside which
-    /// the same hint lies may be that of a restore that was killed before it swapped the logs.
+    /// the same hint lies may be that of a restore that was killed before it swapped the logs; and one that went on behind its
+    /// own hint is another name of the log.
     fn set_aside_as(&self, known: &Synced, from: u64, is_all: bool) -> io::Result<Option<String>> {
         for folder in left_by_restores(self.disk, self.layout) {
-            let is_same_hint = read_hint(self.disk, &folder).ok().flatten() == Some(*known);
-            if !is_same_hint && self.is_part_of(&folder, from, is_all)? {
+            let own = read_hint(self.disk, &folder).ok().flatten();
+            let ends = |own: &Synced| self.disk.status(folder.log()).is_ok_and(|log| log.length == own.offset);
+            if own.is_some_and(|own| own != *known && ends(&own)) && self.is_part_of(&folder, from, is_all)? {
                 let folder = shown(self.layout, folder.folder());
                 return Ok(Some(format!("it is the one that a restore set aside in {folder}")));
             }

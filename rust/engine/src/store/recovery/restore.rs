@@ -97,6 +97,7 @@ impl Store {
             if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
+                store.settle_hint()?;
                 (kept, _) = Aside::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
