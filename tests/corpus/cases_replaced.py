@@ -23,6 +23,8 @@ def by_compaction() -> list[Case]:
     sentinel = Chain().add_many(3)
     foreign = Chain().add(op="compact", record_id="__compact__", record={"id": "__compact__"}).add_many(2)
     snapshot = {"snapshot.json": state_file(0, "", [])}
+    dated = state_file(9, "", []).replace(b'"records"', b'"moments":[7],"records"')
+    unsound = {"base/" + sha256(dated) + ".json": dated}
     older = {"base/" + sha256(early := state_file(0, "", [])) + ".json": early}
     both = folder_case(
         "replaced_line_before", [old[0], *new], files | synced, "none", "the log is there, behind an old line"
@@ -63,6 +65,7 @@ def by_compaction() -> list[Case]:
             "a hint of another log, and nothing else: it is ignored",
         ),
         folder_case("replaced_base_altered", old, altered | synced, "none", "such a base shows nothing"),
+        folder_case("replaced_base_unsound", old, unsound | synced, "none", "nor does one that is no state"),
         folder_case(
             "replaced_base_older", sentinel.lines, older | synced, "none", "such a base is of an earlier log"
         ),

@@ -131,7 +131,11 @@ def of_swap(history: History, project: Path, outcome: harness.Outcome) -> list[s
     if essence(report) != essence(verify_log.verify_folder(project)):
         wrong.append("the verifiers do not agree")
     outcome.count("found out", not report["valid"])
-    wrong += taken_for_the_log(project)
+    outcome.count("cut", report["valid"])
+    # One whose base is nowhere any more is damaged in any case, and open to writes as others are.
+    kinds = {found["kind"] for found in report["damage"]}
+    if not kinds or "log-missing" in kinds:
+        wrong += taken_for_the_log(project)
     told = repaired(project, outcome)
     outcome.count("nothing lost", not told["lost"] and not told["unproven"])
     if not _core.verify_path(str(home))["valid"]:
@@ -151,7 +155,8 @@ def live(seed: str, swaps: int, outcome: harness.Outcome) -> None:
     with harness.project(f"swapped-{seed}", outcome) as folder:
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
         history = History(folder / "whole", dice)
-        earlier = history.logs[:-1]
+        now = history.log.read_bytes()
+        earlier = [log for log in history.logs if log != now]
 
         def swap_once(number: int) -> list[str]:
             if history.wrong or not earlier:

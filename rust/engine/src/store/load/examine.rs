@@ -81,7 +81,7 @@ pub fn examine(
     if look.archives {
         loader.watch_scopes();
     }
-    base.load(place, log, length, &beginning, synced, loader)?;
+    base.load(place, log, length, &beginning, hint, loader)?;
     if look.archives && base.state != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
@@ -213,7 +213,7 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
         threads: 1,
     };
     let first = beginning_of(log, length)?.seq;
-    Base::default().foreign(place, log, length, first, None, &mut loader)?;
+    Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
 }
 

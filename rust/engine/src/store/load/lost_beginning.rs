@@ -8,7 +8,7 @@ use std::io;
 
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Bytes, DiskFile, Naming};
-use crate::hint::first_line;
+use crate::hint::{Hint, first_line};
 use crate::layout::{LOG, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
 use crate::origin::{Beginning, Origin, foreign_traces};
@@ -39,12 +39,12 @@ impl Base {
         log: &dyn DiskFile,
         length: u64,
         beginning: &Beginning,
-        synced: Option<u64>,
+        hint: Hint,
         loader: &mut Loader,
     ) -> io::Result<()> {
         match &beginning.origin {
             Origin::Ours(sentinel) => self.named(place, sentinel, loader),
-            Origin::Foreign => self.foreign(place, log, length, beginning.seq, synced, loader),
+            Origin::Foreign => self.foreign(place, log, length, beginning.seq, hint, loader),
             Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
             Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
         }
@@ -71,7 +71,7 @@ impl Base {
             self.lost = Some(lost(&traces, "it is empty"));
             return self.load_left(place, &traces, loader);
         }
-        if let Some(adoption) = foreign_traces(log, length, u64::MAX, None)?.adoption {
+        if let Some(adoption) = foreign_traces(log, length, u64::MAX, Hint::None)?.adoption {
             return self.adopted(place, &adoption, loader);
         }
         let synced = traces.as_ref().and_then(|traces| traces.synced.as_ref());
@@ -298,7 +298,7 @@ fn load_snapshot(
     if left.first.is_none() && !left.seems_compacted && header.seq <= left.lines {
         return Ok(false);
     }
-    let hashes = foreign_traces(log, length, header.seq, None)?.hashes;
+    let hashes = foreign_traces(log, length, header.seq, Hint::None)?.hashes;
     let is_before = left.first.is_none_or(|first| header.seq < first);
     if !is_before && !hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
         return Ok(false);

@@ -16,7 +16,6 @@ use crate::snapshot;
 use crate::wal::reader::read_pieces;
 use crate::wal::synced::Synced;
 
-use super::found::header_of;
 use crate::store::files::proofs::{backup_folders, copies_of_logs, left_by_restores, shown};
 
 /// So much is compared at a time.
@@ -135,10 +134,10 @@ impl Unfit<'_> {
         names.retain(|name| is_base_file(name));
         Ok(names.into_iter().find_map(|name| {
             let file = self.disk.open(&bases.join(&name), Access::Read).ok()?;
-            let header = header_of(&*file).ok().flatten()?;
-            let is_whole =
-                || snapshot::digest(&*file).is_ok_and(|found| digest_in_base_name(&name) == Some(found.text()));
-            (header.seq >= first && is_whole()).then(|| format!("base/{name} holds what a later one started from"))
+            let found = snapshot::read(&*file, &mut snapshot::Nobody).ok()?;
+            let is_named_so = digest_in_base_name(&name) == Some(found.sha256.text());
+            let is_later = found.header.is_ok_and(|header| header.seq >= first);
+            (is_later && is_named_so).then(|| format!("base/{name} holds what a later one started from"))
         }))
     }
 
