@@ -143,3 +143,13 @@ def test_a_lost_archive_is_not_taken_for_an_empty_past(store: ChronoStore) -> No
     for ask in (lambda: store.history("A"), lambda: store.changed_since(1)):
         with pytest.raises(HistoryUnavailable):
             ask()
+
+
+def test_a_backup_of_an_empty_store_is_refused_by_name(tmp_path: Path) -> None:
+    """There is nothing in it to go back to, which is no reason to look for a file that never was."""
+    with ChronoStore(tmp_path) as store:
+        empty = store.backup()
+        store.upsert({"id": "kept", "label": "true"})
+        with pytest.raises(ChronoError, match="had no event"):
+            store.restore(empty)
+        assert store.get("kept").label == "true"

@@ -72,7 +72,8 @@ def test_compaction_refuses_while_the_head_is_lost_and_deletes_nothing_it_does_n
         store.upsert({"id": "X"})
     shutil.copy(other / ".chronomemory" / "events.wal", home / "events.wal")
     with quiet(), ChronoStore(tmp_path) as store:
-        store.upsert({"id": "Y"})
+        with pytest.raises(LogCorrupted):
+            store.upsert({"id": "Y"})
         with pytest.raises(LogCorrupted):
             store.compact()
         store.accept_head()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
+from chronomemory.errors import LogCorrupted
 from recovering import quiet
 
 LOG = "events.wal"
@@ -103,3 +105,44 @@ def test_only_the_first_event_is_proved_where_a_restore_went_back(tmp_path: Path
         assert told["lost"]
         assert {record.label for record in store.query()} == {"true"}
         assert store.get("R8") is not None
+
+
+@pytest.mark.parametrize("damage", ["zeroed", "cut", "other bytes"])
+@pytest.mark.parametrize("what", ["an event", "a sentinel", "a sentinel without history"])
+def test_the_only_line_of_a_log_is_known_by_the_hint(
+    tmp_path: Path, home: Path, damage: str, what: str
+) -> None:
+    """What stands before its payload is nothing but its hash, and the hint about the last sync names that."""
+    with ChronoStore(tmp_path) as store:
+        put(store, range(1))
+        if what != "an event":
+            put(store, range(1, 3))
+            store.compact(keep_history=what == "a sentinel")
+        truth = {record.id: record.label for record in store.query(status="")}
+    (line,) = lines_of(home)
+    damaged = {"zeroed": bytes(75) + line[75:], "cut": line[60:], "other bytes": b"?" * 75 + line[75:]}
+    (home / LOG).write_bytes(damaged[damage])
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert (told["lost"], told["healed"], told["history_kept"]) == ([], 1, True)
+        assert {record.id: record.label for record in store.query(status="")} == truth
+
+
+def test_bytes_without_a_line_were_a_log_if_a_snapshot_was_made_of_it(tmp_path: Path, home: Path) -> None:
+    """All of a log is zeros, its newlines too. What its snapshot says is brought back, and marked."""
+    with ChronoStore(tmp_path) as store:
+        put(store, range(4))
+        store.compact()
+    for name in ("base", "archive"):
+        shutil.rmtree(home / name)
+    (home / "synced").unlink()
+    (home / LOG).write_bytes(bytes(500))
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert [found.kind for found in store.verify().damage] == ["log-missing"]
+        with pytest.raises(LogCorrupted):
+            put(store, range(9, 10))
+        with pytest.raises(LogCorrupted):
+            store.repair()
+        told = store.repair(unproven=True)
+        assert sorted(told["unproven"]) == [f"R{number}" for number in range(4)]
+        assert {store.get(f"R{number}").label for number in range(4)} == {"true"}

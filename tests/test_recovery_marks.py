@@ -252,3 +252,25 @@ def test_a_record_that_was_deleted_before_is_on_hold(tmp_path: Path) -> None:
     _, records = repair(tmp_path)
     assert is_on_hold(records["X"])
     assert records["X"].data["@unsettled"]["status"] == "tombstone"
+
+
+def test_what_a_whole_act_made_of_a_doubtful_record_is_doubtful(tmp_path: Path) -> None:
+    """The act is there, but what it was applied to is not: so are all its records, and what comes of them."""
+    with ChronoStore(tmp_path) as store, Memory(store) as memory:
+        blocks = [memory.remember(f"the kettle of house {number} is blue").block_id for number in range(4)]
+        memory.outcome(blocks[:2], 0.9)
+        memory.outcome(blocks[1:3], 0.9)
+    first, second, third, fourth = blocks
+    (number,) = [
+        number
+        for number, line in enumerate(lines_of(tmp_path))
+        if b'"op":"upsert"' in line and f'"record_id":"block:{first}"'.encode() in line
+    ]
+    destroy(tmp_path, number, keep=len(lines_of(tmp_path)[number]) - 60)
+    told, records = repair(tmp_path)
+    assert told["lost"]
+    for name in (f"block:{second}", f"block:{third}", "bedge:" + ":".join(sorted((second, third)))):
+        assert name in told["unsettled"], name
+        assert "@unsettled" in records[name].data, name
+    assert f"block:{fourth}" not in told["unsettled"]
+    assert "@unsettled" not in records[f"block:{fourth}"].data

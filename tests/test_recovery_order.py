@@ -278,3 +278,30 @@ def test_an_archive_that_lost_a_byte_is_found_again(tmp_path: Path, home: Path) 
     assert (told["lost"], told["history_kept"]) == ([], True)
     with ChronoStore(tmp_path) as store:
         assert len(store.history("A")) == 1
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("has_hint", [True, False])
+@pytest.mark.parametrize("later", [0, 1])
+def test_an_old_line_beside_a_sentinel_leads_nowhere(
+    tmp_path: Path, home: Path, number: int, is_before: bool, has_hint: bool, later: int
+) -> None:
+    """What a compaction has retired is in its base: one of its lines, found in the log again, is no log."""
+    log = home / "events.wal"
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "DOSE", "label": "give 90 mg"})
+        store.upsert({"id": "DOSE", "label": "give 10 mg"})
+        store.upsert({"id": "OTHER", "label": "was there"})
+        old = log.read_bytes().splitlines(keepends=True)
+        store.compact()
+        for _ in range(later):
+            store.upsert({"id": "LATER", "label": "goes on"})
+    truth = values(tmp_path)
+    whole = log.read_bytes()
+    log.write_bytes(old[number] + whole if is_before else whole + old[number])
+    if not has_hint:
+        (home / "synced").unlink()
+    told = repair(tmp_path)
+    assert (told["lost"], told["history_kept"]) == ([], True)
+    assert values(tmp_path) == truth

@@ -308,3 +308,27 @@ def test_a_hint_that_a_log_lives_up_to_is_not_kept(tmp_path: Path, home: Path) -
         store.upsert({"id": "D"})
     assert not list((home / "quarantine").glob("*-synced"))
     assert json.loads((home / "snapshot.json").read_text())["records"]
+
+
+@pytest.mark.parametrize("gone", [2, 4])
+def test_a_line_that_is_gone_before_it_was_synced_costs_no_other(
+    tmp_path: Path, home: Path, gone: int
+) -> None:
+    """The lines behind it are whole. Whoever writes next cuts them off, and they can be taken back."""
+    truth = unsynced(tmp_path, home)
+    lines = (home / "events.wal").read_bytes().splitlines(keepends=True)
+    taken = json.loads(lines[gone])["record_id"]
+    whole = [json.loads(line)["record_id"] for line in lines[gone + 1 :]]
+    (home / "events.wal").write_bytes(b"".join(lines[:gone] + lines[gone + 1 :]))
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.upsert({"id": "new", "label": "written since"})
+        (note,) = [note for note in store.verify().notes if "restore takes them back" in note]
+        assert f"{len(whole)} whole event" in note
+        with pytest.raises(LogCorrupted):
+            store.compact()
+    (tail,) = (home / "quarantine").glob("*-tail-at-*")
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.restore(tail)
+        assert told["lost"], "one line is nowhere"
+        assert {name: store.get(name).label for name in whole} == {name: truth[name] for name in whole}
+        assert taken not in whole and store.get("new") is None

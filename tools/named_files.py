@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 import lost_base
+import replaced_log
 
 LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -391,6 +392,17 @@ def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader
         return "damaged"
     log.notes.append("unanchored: nothing in the log proves the snapshot it starts from")
     return "unanchored"
+
+
+def made_of_lines(folder: Folder, log: Any, reader: Any) -> list[str]:
+    """The snapshot, if it shows that bytes without a whole line were lines once: section 1 of the format."""
+    state = _read_state(folder, "snapshot.json", reader) if log.bytes else None
+    return ["snapshot.json"] if state is not None and state["seq"] > 2 else []
+
+
+def replaced_by(folder: Folder, log: Any, stream: BinaryIO, reader: Any) -> str | None:
+    """What shows that another log took the place of this one."""
+    return replaced_log.how(folder, log, stream, reader, lambda name: _read_state(folder, name, reader))
 
 
 def _is_digest(value: Any) -> bool:

@@ -190,7 +190,7 @@ class Log:
         self.damage, self.notes = list[dict[str, Any]](), list[str]()
         self._batch: Batch | None = None
         self._said, self._dropped = list[tuple[int, Any]](), set[int]()
-        self._broken = self._synced_fits = self._synced_is_ours = False
+        self._broken = self.fits_synced = self._synced_is_ours = False
         if synced[:8] != b"CMSYNC\x00\x01" or synced[88:] != hashlib.sha256(synced[:88]).digest():
             synced = bytes(120)
         self._synced_end = int.from_bytes(synced[8:16], "little")
@@ -233,7 +233,7 @@ class Log:
         if known.lines == 0:
             self._synced_is_ours = not kind and fields["hash"] == self._synced_first
         if line.end == self._synced_end:
-            self._synced_fits = self._synced_is_ours and fields.get("hash") == self._synced_head
+            self.fits_synced = self._synced_is_ours and fields.get("hash") == self._synced_head
         if event:
             unknown = sorted(event.keys() - FIELDS)
             if unknown and is_own_form(line.raw, event):
@@ -243,7 +243,7 @@ class Log:
         member = batch is not None and batch.takes(event, sound=not kind)
         if not self._broken and (kind or (batch and batch.damaged)):
             first_damage = batch.begin.offset if batch else line.offset
-            if self._synced_fits and first_damage >= self._synced_end:
+            if self.fits_synced and first_damage >= self._synced_end:
                 self.known, self._batch = batch.before if batch else known, None
                 self.committed_end, self.tail = first_damage, f"unsynced, and not whole at line {line.number}"
                 return False
@@ -288,11 +288,13 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
             if folder
             else ["synced"] * NAMED.knows_a_log(synced)
         )
-        if shown:
+        if shown := shown or (NAMED.made_of_lines(folder, log, sys.modules[__name__]) if folder else []):
             log.report("log-missing", f"there is no event, but there was a log: {', '.join(shown)}", None)
     base = (
         NAMED.check_base(folder, stream, synced, log, sys.modules[__name__]) if NAMED and folder else "none"
     )
+    if NAMED and folder and (by := NAMED.replaced_by(folder, log, stream, sys.modules[__name__])):
+        log.report("log-missing", f"{by}, and the one that was synced last is not there", None)
     end = log.committed_end
     log.notes += NAMED.kept_hints(folder.path, log, stream) if NAMED and folder else []
     return {

@@ -74,6 +74,7 @@ def adoptions() -> list[Case]:
     in_batch = foreign_sentinel().begin(2).add(**adopt).add().lines
     in_broken = foreign_sentinel().begin(2).add(**adopt).add(seq=90).lines
     in_half = foreign_sentinel().begin(2).add(**adopt).lines
+    at_tail = {"snapshot.json": state_file(8, OTHER_DIGEST, [HONEST_RECORD])}
     no_seq = with_adopt(record={**record, "seq": "6"})
     no_digest = with_adopt(record={**record, "base_sha256": "x"})
     elsewhere = with_adopt(record_id="other")
@@ -94,6 +95,16 @@ def adoptions() -> list[Case]:
         ),
         Case("adopted_in_broken_batch", in_broken, "nothing of it is applied", broken, events=4, **unapplied),
         Case("adopted_in_half_batch", in_half, "not committed yet", [], 2, 1, **unapplied),
+        Case(
+            "foreign_seq_in_tail",
+            in_half,
+            "the event at its seq is behind the committed end",
+            [],
+            2,
+            1,
+            base="unanchored",
+            files=at_tail,
+        ),
     ]
 
 

@@ -16,6 +16,7 @@ import cases_foreign
 import cases_links
 import cases_moments
 import cases_packed
+import cases_replaced
 import cases_scopes
 import cases_spelling
 import cases_synced
@@ -28,7 +29,7 @@ def logs() -> list[Case]:
 
 
 def folders() -> list[Case]:
-    parts = (cases_base, cases_moments, cases_foreign, cases_packed)
+    parts = (cases_base, cases_moments, cases_foreign, cases_packed, cases_replaced)
     return [*(case for part in parts for case in part.cases()), *cases_scopes.folders()]
 
 

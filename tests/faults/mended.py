@@ -122,6 +122,12 @@ def make(project: Path, what: str, seed: str) -> Truth:
             write_some(store, dice, 4)
         if "vectors" in what:
             attach_some(store, dice, 8)
+        if "restored" in what:
+            copy = store.backup()
+            truth.has_backup = True
+            write_some(store, dice, 5)
+            store.restore(copy)
+            write_some(store, dice, 4)
         if "later" in what:
             write_some(store, dice, 6)
     truth.records, truth.vectors = held(project)
@@ -144,6 +150,8 @@ MAKES = (
     "compacted twice, vectors",
     "foreign",
     "foreign, adopted",
+    "restored",
+    "compacted, restored",
     "withdrawn",
     "acts",
 )

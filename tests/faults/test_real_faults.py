@@ -90,6 +90,12 @@ def test_a_repair_brings_back_what_is_proved_and_names_the_rest() -> None:
     assert outcome["counts"]["with something lost"] > 3
 
 
+def test_a_log_that_was_swapped_for_an_earlier_one_is_found_out() -> None:
+    outcome = run("swapped.py", "--runs", "24")
+    assert outcome["runs"] == 24
+    assert outcome["counts"]["found out"] > 8
+
+
 def test_a_log_that_goes_away_is_missed_by_those_who_have_it_open() -> None:
     outcome = run("vanished.py", "--runs", "60")
     assert outcome["runs"] == 60

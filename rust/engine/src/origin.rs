@@ -7,7 +7,7 @@ use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
-use crate::hint::line_from;
+use crate::hint::{Hint, line_from};
 use crate::json::{self, Value};
 use crate::layout::is_archive_name;
 use crate::verify::{Sink, Walk};
@@ -245,6 +245,8 @@ pub struct ForeignTraces {
     /// The hashes of the events at the seq in question.
     pub hashes: Vec<Vec<u8>>,
     seq: u64,
+    /// The same, each with the place of its line.
+    seen: Vec<(u64, Vec<u8>)>,
     held: Option<Adoption>,
 }
 
@@ -252,12 +254,20 @@ pub struct ForeignTraces {
 ///
 /// # Errors
 /// What the disk says.
-pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, synced: Option<u64>) -> io::Result<ForeignTraces> {
+pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, hint: Hint) -> io::Result<ForeignTraces> {
     let mut traces = ForeignTraces {
         seq,
         ..ForeignTraces::default()
     };
-    Walk::new(synced).go(log, length, ALONE, &mut traces, &mut |_, _| {})?;
+    let synced = match hint {
+        Hint::Synced(offset) => Some(offset),
+        _ => None,
+    };
+    let mut walk = Walk::new(synced).promised(hint.promised());
+    walk.go(log, length, ALONE, &mut traces, &mut |_, _| {})?;
+    // What stands behind the committed end says nothing.
+    traces.seen.retain(|(offset, _)| *offset < walk.end);
+    traces.hashes = traces.seen.drain(..).map(|(_, hash)| hash).collect();
     Ok(traces)
 }
 
@@ -287,7 +297,7 @@ impl Sink for ForeignTraces {
 impl ForeignTraces {
     fn look_at_hash(&mut self, known: Known<'_>) {
         if known.seq == self.seq {
-            self.hashes.push(known.hash.to_vec());
+            self.seen.push((known.offset, known.hash.to_vec()));
         }
     }
 }

@@ -179,14 +179,23 @@ impl Log {
             // The log ends with damage, or is nothing else: there is no event at its end that a hint could name.
             return Ok(());
         }
-        let hint = site.layout.synced();
-        let file = disk.open(&hint, Access::Write).at(&hint)?;
-        file.sync().at(&hint)?;
-        disk.sync_dir(folder).at(folder)?;
+        site.sync_hint()?;
         if let Some(open) = &mut self.open {
             open.anchored = true;
         }
         Ok(())
+    }
+
+    /// Before another log takes its place: what the hint says of it is durable. A power failure would leave an older one else,
+    /// beside which the log looks as if it had gone on after it was replaced. A hint that knows better is left as it is.
+    pub fn settle_hint(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
+        if self.report.damage.is_empty() {
+            self.sync(barrier)?;
+        }
+        match self.site.disk.exists(&self.site.layout.synced()) {
+            true => self.site.sync_hint(),
+            false => Ok(()),
+        }
     }
 
     /// A log that another name leads to may be anybody's file, unless it holds an event: then it is a log.

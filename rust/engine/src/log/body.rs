@@ -193,6 +193,17 @@ impl Log {
         }
     }
 
+    /// Takes a log for the right one that another had taken the place of, if there is an event in it; says whether it was such.
+    pub fn accept_replaced(&mut self) -> bool {
+        let is_missing = |damage: &Damage| damage.kind == DamageKind::LogMissing;
+        let is_it =
+            self.report.damage.iter().any(is_missing) && self.open.as_ref().is_some_and(|log| log.mark().events > 0);
+        if is_it {
+            self.report.damage.retain(|damage| !is_missing(damage));
+        }
+        is_it
+    }
+
     /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
     /// could not be put back any more without losing what was written since.
     pub fn check_end_is_known(&self) -> Result<()> {

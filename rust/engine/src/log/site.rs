@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
 
@@ -55,6 +55,14 @@ impl Site {
             Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&hint, fault)),
             _ => self.disk.sync_dir(folder).at(folder),
         }
+    }
+
+    /// Makes the hint about the last sync durable as it is.
+    pub fn sync_hint(&self) -> Result<()> {
+        let (hint, folder) = (self.layout.synced(), self.layout.folder());
+        let file = self.disk.open(&hint, Access::Write).at(&hint)?;
+        file.sync().at(&hint)?;
+        self.disk.sync_dir(folder).at(folder)
     }
 
     /// Gives the log new contents, as a whole or not at all.

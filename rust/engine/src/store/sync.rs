@@ -115,6 +115,12 @@ impl Store {
         log.make_ready(&mut rows)
     }
 
+    /// Under the lock, before another log takes the place of this one: what is known of its end is on disk.
+    pub(super) fn settle_hint(&mut self) -> Result<()> {
+        let (log, mut rows) = self.log_and_rows();
+        log.settle_hint(&mut rows)
+    }
+
     /// Under the lock: puts lines behind the log; says where they begin.
     pub(super) fn append(&mut self, lines: &Lines, now: i64) -> Result<u64> {
         let (log, mut rows) = self.log_and_rows();

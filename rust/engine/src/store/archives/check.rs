@@ -6,6 +6,7 @@ use crate::archive::{self, damage_in};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::{Disk, NamedFault, Naming};
+use crate::hint::Hint;
 use crate::layout::{Layout, base_name, index_name};
 use crate::log::files::open_inside;
 use crate::origin::{Adoption, Origin, Sentinel, foreign_traces, origin_of};
@@ -157,7 +158,7 @@ impl Past {
         }
         let origin = origin_of(log, length)?;
         let adoption = match origin {
-            Origin::Foreign => foreign_traces(log, length, u64::MAX, None)?.adoption,
+            Origin::Foreign => foreign_traces(log, length, u64::MAX, Hint::None)?.adoption,
             _ => None,
         };
         Ok(ArchiveBeginning::Known(Box::new(origin), adoption))

@@ -10,13 +10,11 @@ use std::sync::Arc;
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, Naming};
-use crate::hint::{Hint, hint_for, read_hint};
-use crate::layout::{Layout, Shape, base_name, is_aside_folder, is_backup_folder};
+use crate::layout::{Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder};
 use crate::log::files::is_folder;
 use crate::origin::ALONE;
 use crate::snapshot;
 use crate::wal::reader::read_pieces;
-use crate::wal::synced::Synced;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
@@ -59,6 +57,22 @@ fn holds_event(log: &dyn DiskFile) -> bool {
         })
     });
     looked.is_ok() && found
+}
+
+/// The backups, newest first.
+pub(in crate::store) fn backup_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
+    let parent = layout.backups();
+    let names = if is_folder(disk, &parent) {
+        disk.list(&parent).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let folders = names.into_iter().rev().filter(|name| is_backup_folder(name));
+    folders
+        .map(|name| parent.join(name))
+        .filter(|folder| is_folder(disk, folder))
+        .map(Layout::of_folder)
+        .collect()
 }
 
 /// A path as reports name it: from the store's folder on.
@@ -108,6 +122,18 @@ pub(in crate::store) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &H
         .or_else(|| copy_of_base(disk, layout, sha256).map(|(_, file)| file))
 }
 
+/// The digests that the files of `base/` are called by.
+pub(in crate::store) fn digests_of_bases(disk: &dyn Disk, layout: &Layout) -> Vec<Hex> {
+    let bases = layout.bases();
+    let names = if is_folder(disk, &bases) {
+        disk.list(&bases).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let digest = |name: &String| Hex::read(digest_in_base_name(name)?.as_bytes());
+    names.iter().filter_map(digest).collect()
+}
+
 /// A copy of an archive elsewhere in the folder, proved by its digest, and where it lies.
 pub(in crate::store) fn copy_of_archive(
     disk: &dyn Disk,
@@ -132,29 +158,16 @@ fn is_it(archive: &Archive, digest: &str) -> bool {
     snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }
 
-/// The logs that restores have set aside.
-pub(in crate::store) fn logs_before_restores(disk: &dyn Disk, layout: &Layout) -> Vec<Arc<dyn DiskFile>> {
+/// The folders that restores have set aside, each with the log that was left.
+pub(in crate::store) fn left_by_restores(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
     let quarantine = layout.quarantine();
     let names = disk.list(&quarantine).unwrap_or_default();
     let folders = names.iter().filter(|name| name.contains("-before-restore"));
     folders
-        .map(|name| Layout::of_folder(quarantine.join(name)))
-        .filter_map(|folder| disk.open(folder.log(), Access::Read).ok())
+        .map(|name| quarantine.join(name))
+        .filter(|folder| is_folder(disk, folder))
+        .map(Layout::of_folder)
         .collect()
-}
-
-/// What the hint about the last sync says, unless it speaks of a log that a restore has set aside: a damaged one in its place
-/// is not synced over it.
-pub(in crate::store) fn own_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    let Some(known) = read_hint(disk, layout)? else {
-        return Ok(None);
-    };
-    for log in logs_before_restores(disk, layout) {
-        if let Ok(Hint::Synced(_)) = hint_for(Some(known), &*log, log.length()?) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(known))
 }
 
 /// Whether a restore ever went back here: lines of a copy may then be of a history that was left behind, and follow all the

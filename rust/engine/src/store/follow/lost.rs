@@ -10,18 +10,8 @@ use crate::hint::{Hint, hint_for};
 use crate::log::{Log, Site};
 use crate::wal::synced::Synced;
 
-use crate::store::files::proofs::{other_logs, own_hint};
+use crate::store::files::proofs::other_logs;
 use crate::store::load::found::Traces;
-
-/// Whether the hint about the last sync speaks of a log that a restore of ours has set aside: it was killed before it
-/// could say how far the log reaches that it brought.
-///
-/// # Errors
-/// `Io`.
-pub(in crate::store) fn was_cut_by_restore(site: &Site) -> Result<bool> {
-    let own = own_hint(&*site.disk, &site.layout).at(&site.layout.synced())?;
-    Ok(own.is_none())
-}
 
 /// What is wrong if the log at its path does not hold what is known of it, other than by a deed of ours. Whoever keeps the
 /// lock does not look around between two reads.

@@ -23,7 +23,10 @@ impl Store {
         if self.log.report.tail.is_some() {
             // What others have synced since this store was opened is no tail: only a fresh look may cut.
             self.reload(&mut |_, _| {})?;
-            self.log.cut_tail(now)?;
+            // Of a log that is lost, these bytes may be all that is left.
+            if self.log.check_is_there().is_ok() {
+                self.log.cut_tail(now)?;
+            }
         }
         self.log.set_prepared();
         Ok(())
@@ -56,8 +59,10 @@ impl Store {
             // Nothing is there and nothing is missed.
             return Ok(());
         }
-        self.with_lock(now, |store| {
-            if !store.log.head.is_kept() {
+        self.with_lock_regardless(now, |store| {
+            let is_replaced = store.log.accept_replaced();
+            store.log.check_is_there()?;
+            if !is_replaced && !store.log.head.is_kept() {
                 return Ok(());
             }
             if store.log.report.cut.take().is_some()
@@ -67,7 +72,10 @@ impl Store {
             }
             store.sync_log()?;
             let reached = store.log.reached();
-            store.log.head.accept(reached)
+            match store.log.head.is_kept() {
+                true => store.log.head.accept(reached),
+                false => Ok(()),
+            }
         })
     }
 

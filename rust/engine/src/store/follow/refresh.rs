@@ -1,6 +1,6 @@
 //! How does the memory follow the files?
 
-use super::lost::{check_follows, was_cut_by_restore};
+use super::lost::check_follows;
 use super::swap::{follow_swap, take_in_lines};
 use crate::error::{At, Error, Result};
 use crate::log::{Log, OpenLog};
@@ -39,6 +39,7 @@ impl Store {
             threads: self.options.threads,
             checking: self.options.checking,
             archives: false,
+            is_past: false,
         };
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(Seen {
@@ -75,9 +76,6 @@ impl Store {
         let is_synced = synced == Some(walk.end);
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
-        if self.log.report.cut.is_some() && was_cut_by_restore(&self.site)? {
-            self.log.report.cut = None;
-        }
         self.state = loader.state.unwrap_or_default();
         self.vectors.forget();
         let on_disk = is_synced.then(|| self.state.changes().watermark());

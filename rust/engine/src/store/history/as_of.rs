@@ -161,6 +161,7 @@ impl History<'_> {
             threads: self.threads,
             checking: if is_live { Checking::Quick } else { Checking::Full },
             archives: false,
+            is_past: !is_live,
         };
         let mut loader = Loader::up_to(moment);
         let found = examine(

@@ -9,6 +9,7 @@ use std::io;
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, Naming};
+use crate::hint::Hint;
 use crate::layout::{Layout, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
 use crate::origin::{Adoption, Sentinel, foreign_traces};
@@ -218,7 +219,7 @@ impl Base {
         log: &dyn DiskFile,
         length: u64,
         first_seq: Option<u64>,
-        synced: Option<u64>,
+        hint: Hint,
         loader: &mut Loader,
     ) -> io::Result<()> {
         let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
@@ -230,7 +231,7 @@ impl Base {
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
         };
         let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
-        let traces = foreign_traces(log, length, seq, synced)?;
+        let traces = foreign_traces(log, length, seq, hint)?;
         if let Some(adoption) = &traces.adoption {
             return self.adopted(place, adoption, loader);
         }

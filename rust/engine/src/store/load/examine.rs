@@ -3,18 +3,19 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::damage::Damage;
+use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile};
 use crate::hint::{Hint, hint_for, read_hint};
-use crate::layout::Layout;
+use crate::layout::{LOG, Layout};
 use crate::options::Checking;
 use crate::origin::{Origin, beginning_of};
-use crate::verify::{BaseState, Report, Walk, open_log};
+use crate::verify::{BaseState, Report, Walk, finding, open_log};
 use crate::wal::reader::Reading;
 
 use super::base::{Base, BasePlace, Proof};
 use super::found::{Traces, missed_end};
 use super::loader::Loader;
+use super::replaced::Unfit;
 use super::tails::whole_events;
 use crate::store::archives::check::Past;
 use crate::store::files::held::{HeldFiles, Need};
@@ -46,6 +47,8 @@ pub struct Look {
     pub checking: Checking,
     /// Whether the archives are read too.
     pub archives: bool,
+    /// Whether this is a log of the past: another took its place, as it should be.
+    pub is_past: bool,
 }
 
 /// Looks at a log and at all that it names.
@@ -78,7 +81,7 @@ pub fn examine(
     if look.archives {
         loader.watch_scopes();
     }
-    base.load(place, log, length, &beginning, synced, loader)?;
+    base.load(place, log, length, &beginning, hint, loader)?;
     if look.archives && base.state != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
@@ -102,9 +105,25 @@ pub fn examine(
         base.altered.extend(past.altered);
         base.notes.extend(past.notes);
     }
-    let mut cut = None;
+    let unfit = Unfit {
+        disk,
+        layout,
+        log,
+        length,
+        beginning: &beginning,
+    };
+    // The hint knows of the log that is missing, and must not be written over.
+    let mut cut = match look.is_past {
+        true => None,
+        false => unfit.was_replaced(known, hint)?,
+    };
+    if let Some(reason) = &cut {
+        base.damage.push(finding(LOG, DamageKind::LogMissing, reason.as_str()));
+    }
     let reached = walk.mark().highest_seq.max(walk.follower.claimed);
-    if let Some(lost) = missed_end(known, &beginning, reached).filter(|_| hint == Hint::None) {
+    if cut.is_some() {
+        // That says it all.
+    } else if let Some(lost) = missed_end(known, &beginning, reached).filter(|_| hint == Hint::None) {
         let said = format!("the log ends before the last known sync: it had seq {} then", lost.seq);
         base.notes.push(said.clone());
         cut = Some(said);
@@ -118,7 +137,9 @@ pub fn examine(
             cut = Some(said);
         } else if walk.follower.damage.is_empty() && tail.is_none() {
             // Nothing is wrong with the lines, but they are not those that were synced.
-            cut = Some(format!("the log does not hold event {} as it was synced", lost.seq));
+            let said = format!("the log does not hold event {} as it was synced", lost.seq);
+            base.notes.push(said.clone());
+            cut = Some(said);
         }
     }
     Ok(Examined {
@@ -192,7 +213,7 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
         threads: 1,
     };
     let first = beginning_of(log, length)?.seq;
-    Base::default().foreign(place, log, length, first, None, &mut loader)?;
+    Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
 }
 
@@ -213,10 +234,28 @@ pub fn look_for_lost(
     if open_log(disk, layout)?.is_some() {
         return Ok(None);
     }
-    let place = BasePlace { disk, layout, threads };
+    remains(BasePlace { disk, layout, threads }, &traces, loader).map(Some)
+}
+
+/// Looks at what lies beside a log that was replaced, as if the log were not there; `None` if that is nothing.
+///
+/// # Errors
+/// What the disk says.
+pub fn look_beside(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    loader: &mut Loader,
+) -> io::Result<Option<Report>> {
+    let traces = Traces::look(disk, layout)?;
+    let look = |traces: Traces| remains(BasePlace { disk, layout, threads }, &traces, loader);
+    traces.map(look).transpose()
+}
+
+fn remains(place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<Report> {
     let mut base = Base::default();
-    base.lost_log(place, &traces, loader, "it is not there")?;
-    Ok(Some(base.report(&Walk::new(None), None, 0)))
+    base.lost_log(place, traces, loader, "it is not there")?;
+    Ok(base.report(&Walk::new(None), None, 0))
 }
 
 /// The report on a store without a log.

@@ -176,7 +176,8 @@ pub(in crate::store) fn mended_sentinel(
         return None;
     }
     // The line behind names it, unless that one is lost too; the hint does, if it speaks of this log.
-    let candidates = [beginning.prev_hash, first, None];
+    let mut candidates = vec![beginning.prev_hash, first, None];
+    candidates.dedup();
     let mut budget = Budget::of(MENDING_BLOCKS);
     candidates.into_iter().find_map(|after| {
         let neighbours = Neighbours {

@@ -41,10 +41,11 @@ pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
 pub fn source_of(disk: &dyn Disk, root: &Path) -> Layout {
     let project = Layout::of_project(root);
     let copy = Layout::of_backup(disk.real_path(root));
-    // A folder of `quarantine/` may hold single files and no log: whoever names it should hear that of it.
+    // A folder of `quarantine/` may hold single files and no log, and a backup of an empty store nothing at all: whoever names it
+    // should hear that of it.
     let is_aside = || {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        is_aside_folder(&name) && is_folder(disk, root)
+        (is_aside_folder(&name) || is_backup_folder(&name)) && is_folder(disk, root)
     };
     if !disk.exists(project.folder()) && (disk.status(copy.log()).is_ok() || is_aside()) {
         return copy;

@@ -7,8 +7,8 @@
 use std::io;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{DiskFile, Naming};
-use crate::hint::first_line;
+use crate::disk::{Bytes, DiskFile, Naming};
+use crate::hint::{Hint, first_line};
 use crate::layout::{LOG, SNAPSHOT, base_name};
 use crate::log::files::open_inside;
 use crate::origin::{Beginning, Origin, foreign_traces};
@@ -39,12 +39,12 @@ impl Base {
         log: &dyn DiskFile,
         length: u64,
         beginning: &Beginning,
-        synced: Option<u64>,
+        hint: Hint,
         loader: &mut Loader,
     ) -> io::Result<()> {
         match &beginning.origin {
             Origin::Ours(sentinel) => self.named(place, sentinel, loader),
-            Origin::Foreign => self.foreign(place, log, length, beginning.seq, synced, loader),
+            Origin::Foreign => self.foreign(place, log, length, beginning.seq, hint, loader),
             Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
             Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
         }
@@ -65,11 +65,13 @@ impl Base {
         let line = first_line(log, length)?;
         let traces = Traces::look(place.disk, place.layout)?;
         if line.is_none() && beginning.seq.is_none() {
-            let Some(traces) = traces else { return Ok(()) };
+            let Some(traces) = traces else {
+                return self.only_snapshot(place, log, length, loader);
+            };
             self.lost = Some(lost(&traces, "it is empty"));
             return self.load_left(place, &traces, loader);
         }
-        if let Some(adoption) = foreign_traces(log, length, u64::MAX, None)?.adoption {
+        if let Some(adoption) = foreign_traces(log, length, u64::MAX, Hint::None)?.adoption {
             return self.adopted(place, &adoption, loader);
         }
         let synced = traces.as_ref().and_then(|traces| traces.synced.as_ref());
@@ -107,6 +109,24 @@ impl Base {
             self.notes.push(unknown.clone());
             self.unknown = Some(unknown);
         }
+        Ok(())
+    }
+
+    /// The log holds bytes and no line, and nothing else shows that there was one: but a snapshot is made of events.
+    fn only_snapshot(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let left = Left::of_nothing(None);
+        if length == 0 || !load_snapshot(place, log, length, &left, loader)? {
+            return Ok(());
+        }
+        self.proof = Proof::Nothing;
+        let reason = format!("it holds no whole line, but there were some: {SNAPSHOT} was made of them");
+        self.lost = Some(finding(LOG, DamageKind::LogMissing, reason));
         Ok(())
     }
 
@@ -163,6 +183,10 @@ impl Base {
         let left = Left::of_nothing(traces.synced.as_ref());
         match which_base::find(place.disk, place.layout, traces, &left)? {
             Some(choice) => self.load_choice(place, &choice, loader),
+            None if loader.is_salvaging() => {
+                self.proof = Proof::Nothing;
+                load_snapshot(place, &Bytes(Vec::new()), 0, &left, loader).map(|_| ())
+            }
             None => Ok(()),
         }
     }
@@ -274,7 +298,7 @@ fn load_snapshot(
     if left.first.is_none() && !left.seems_compacted && header.seq <= left.lines {
         return Ok(false);
     }
-    let hashes = foreign_traces(log, length, header.seq, None)?.hashes;
+    let hashes = foreign_traces(log, length, header.seq, Hint::None)?.hashes;
     let is_before = left.first.is_none_or(|first| header.seq < first);
     if !is_before && !hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
         return Ok(false);

@@ -23,6 +23,8 @@ pub(in crate::store) mod lost_beginning;
 
 pub(in crate::store) mod tails;
 
+pub(in crate::store) mod replaced;
+
 pub(in crate::store) mod examine;
 
 pub(in crate::store) mod home;

@@ -8,6 +8,7 @@ use std::io;
 use crate::archive::{Archive, damage_in};
 use crate::digest::Hex;
 use crate::disk::Disk;
+use crate::hint::Hint;
 use crate::layout::Layout;
 use crate::origin::{Origin, Sentinel, foreign_traces, origin_of};
 use crate::verify::Walk;
@@ -121,7 +122,7 @@ fn segments_before(
                 return Ok(Some((segments, None)));
             }
             Origin::Foreign => {
-                let adoption = foreign_traces(&*segment.archive.log, length, u64::MAX, None)?.adoption;
+                let adoption = foreign_traces(&*segment.archive.log, length, u64::MAX, Hint::None)?.adoption;
                 let Some(adoption) = adoption else {
                     return Ok(None);
                 };

@@ -115,10 +115,13 @@ pub(in crate::store) fn whole_events(
     walk.end = range.start;
     (walk.follower.mark.head, walk.follower.mark.gap) = (head, head.is_none());
     walk.go(log, range.end, ALONE, &mut Nobody, &mut |_, _| {})?;
+    // What a tail followed may not be known any more. Then its first event is as doubtful as one that follows another, unless it
+    // is an unfinished batch.
+    let unknown = Some(range.start).filter(|start| head.is_none() && walk.end > *start);
     let follower = &walk.follower;
     let is_batch = |damage: &&Damage| damage.kind == DamageKind::BrokenBatch;
     let faults = follower.damage.iter().filter(|damage| !is_batch(damage));
-    let Some(first) = faults.map(|damage| damage.offset).min() else {
+    let Some(first) = faults.map(|damage| damage.offset).chain(unknown).min() else {
         return Ok(None);
     };
     let batches: Vec<u64> = follower
@@ -138,7 +141,8 @@ pub(in crate::store) fn whole_events(
             if let Ok(event) = &line.event {
                 events += 1;
                 first_seq.get_or_insert(event.spans.seq);
-                behind += u64::from(line.offset > first);
+                // An event that does not follow from the one before it is whole itself.
+                behind += u64::from(line.offset >= first);
             }
         }
         io::Result::Ok(true)
@@ -176,8 +180,8 @@ pub(in crate::store) fn event_before(log: &dyn DiskFile, end: u64) -> io::Result
     }))
 }
 
-/// Whether a log leads to a tail: the first line of it names the last event before its place, or the first whole one comes as
-/// many events later as lines stand between.
+/// Whether a log leads to a tail: the first line of it names the last event before its place, or the first whole one comes at
+/// least as many events later as lines stand between: more, if lines are lost.
 pub(in crate::store) fn leads_to(tail: &dyn DiskFile, length: u64, before: (Hex, u64)) -> io::Result<bool> {
     let line = line_from(tail, 0, length)?;
     if memchr::memmem::find(&line, before.0.text().as_bytes()).is_some() {
@@ -188,7 +192,7 @@ pub(in crate::store) fn leads_to(tail: &dyn DiskFile, length: u64, before: (Hex,
         for line in &piece.lines {
             lines += 1;
             if let Ok(event) = &line.event {
-                fits = Some(event.spans.seq == before.1 + lines);
+                fits = Some(event.spans.seq >= before.1 + lines);
                 return io::Result::Ok(false);
             }
         }

@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, DiskFile};
+use crate::disk::{Access, DiskFile, Identity};
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for};
+use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::LOG;
 use crate::log::files::Scratch;
 use crate::log::{Log, OpenLog, Site};
@@ -23,9 +23,10 @@ use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
 use super::on_hold::ReadLog;
 use super::parted::Parted;
-use crate::store::files::proofs::{copies_of_logs, other_logs, own_hint};
+use crate::store::files::held::Prefix;
+use crate::store::files::proofs::{copies_of_logs, left_by_restores, other_logs, was_restored};
 use crate::store::load::base::Proof;
-use crate::store::load::examine::{Examined, Look, examine, look_for_lost};
+use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
 use crate::store::load::found::Traces;
 use crate::store::load::loader::Loader;
 use crate::store::load::unproven::{UNPROVEN, mark_all};
@@ -72,7 +73,7 @@ impl CureSearch<'_> {
     /// # Errors
     /// `Corrupted` if part of it could only be believed, and that is not wanted; `Io`.
     pub fn find(&self, unproven: bool) -> Result<Cure> {
-        let hint = own_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
+        let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
         if let Some(log) = self.log.open().filter(|_| !is_lost)
             && self.holds_event(log, hint).at(self.site.layout.log())?
@@ -130,9 +131,11 @@ impl CureSearch<'_> {
             end: found.walk.end,
             state: &mut state,
             held: BTreeSet::new(),
+            doubts: Vec::new(),
         };
         reading.hold_lost(&mut gone).at(&path)?;
         reading.hold_dropped(&dropped).at(&path)?;
+        reading.hold_derived().at(&path)?;
         let unsettled = reading.held;
         let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
         // Of a batch that was cut nobody can say which lines it had, nor of a log that is gone; and what nothing proves may
@@ -152,6 +155,10 @@ impl CureSearch<'_> {
         let first = mark.first.filter(|_| !is_headless);
         let (last_seq, is_cut) = end_by(hint, first, last_seq);
         lost.extend(is_cut);
+        lost.extend(gaps.replaced_end.map(|synced| {
+            let seq = synced.seq;
+            format!("event {seq} is lost as it was synced: the log holds others in its place")
+        }));
         lost.extend(found.unknown);
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
         Ok(Cure {
@@ -204,7 +211,14 @@ impl CureSearch<'_> {
         let Some(hint) = hint else {
             return self.newest_copy();
         };
-        let mut best: Option<((bool, u64), Arc<dyn DiskFile>)> = None;
+        // What a restore set aside was left: a copy that was not is more likely to be the one that went on.
+        let left = left_by_restores(&*self.site.disk, &self.site.layout);
+        let left = left
+            .iter()
+            .filter_map(|folder| self.site.disk.status(folder.log()).ok());
+        let left: Vec<Identity> = left.map(|status| status.identity).collect();
+        let is_restored = was_restored(&*self.site.disk, &self.site.layout);
+        let (mut best, mut best_rank) = (None, None);
         for copy in other_logs(&*self.site.disk, &self.site.layout).at(path)? {
             let length = copy.length().at(path)?;
             let mut walk = Walk::new(None);
@@ -214,12 +228,18 @@ impl CureSearch<'_> {
                 continue;
             }
             let holds_all = matches!(hint_for(Some(hint), &*copy, length).at(path)?, Hint::Synced(_));
-            let rank = (holds_all, walk.mark().last_seq);
-            if best.as_ref().is_none_or(|(known, _)| *known < rank) {
-                best = Some((rank, copy));
+            let was_left = left.contains(&copy.identity().at(path)?);
+            let rank = Some((holds_all, !was_left, walk.mark().last_seq));
+            if best_rank < rank {
+                // What came behind that event before somebody went back is not what came behind it since.
+                let copy = match is_restored && holds_all {
+                    true => Arc::new(Prefix::of(copy, hint.offset)),
+                    false => copy,
+                };
+                (best, best_rank) = (Some((copy, holds_all)), rank);
             }
         }
-        Ok(best.map(|((holds_all, _), copy)| (copy, holds_all)))
+        Ok(best)
     }
 
     /// Where nothing is left of a log but copies, the one that goes on longest: nothing tells whether it went on further.
@@ -249,23 +269,35 @@ impl CureSearch<'_> {
             DamageKind::LogMissing,
             "no copy of it holds the event that was synced last",
         );
-        let damage = self.log.report.damage.first().cloned().unwrap_or(lost);
-        Err(Error::Corrupted(Box::new(damage)))
+        Err(Error::Corrupted(Box::new(self.missing().cloned().unwrap_or(lost))))
+    }
+
+    /// What the report says of a log that is missing.
+    fn missing(&self) -> Option<&Damage> {
+        let damage = &self.log.report.damage;
+        damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
     /// There is no log anywhere: what its base held is all that is left.
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
         let path = self.site.layout.log();
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
         let report = match self.log.open() {
+            // It was replaced, and is as good as not there.
+            Some(log) if log.mark().events > 0 => look_beside(disk, layout, self.threads, &mut loader).at(path)?,
             Some(log) => Some(self.examine_alone(&*log.file, &mut loader)?.report),
-            None => look_for_lost(&*self.site.disk, &self.site.layout, self.threads, &mut loader).at(path)?,
+            None => look_for_lost(disk, layout, self.threads, &mut loader).at(path)?,
         };
         let report = report.as_ref().unwrap_or(&self.log.report);
         let mut state = loader.state.take().unwrap_or_default();
         // A log of one sentinel held nothing that its base does not.
         let is_all = !state.is_empty() && hint.is_some_and(|hint| hint.seq <= loader.last_seq + 1);
-        if let Some(damage) = report.damage.first().filter(|_| !is_all && !unproven) {
+        if let Some(damage) = self
+            .missing()
+            .or(report.damage.first())
+            .filter(|_| !is_all && !unproven)
+        {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         if !is_all {
@@ -315,6 +347,7 @@ impl CureSearch<'_> {
             threads: self.threads,
             checking: Checking::Full,
             archives: false,
+            is_past: false,
         };
         examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }

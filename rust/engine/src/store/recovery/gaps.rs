@@ -11,54 +11,13 @@ use std::sync::Arc;
 
 use crate::digest::Hex;
 use crate::disk::DiskFile;
-use crate::event::line::Fault;
 use crate::event::mend::Neighbours;
 use crate::wal::synced::Synced;
 
+use super::bad_line::BadLine;
 use super::heaviest::Heaviest;
 use super::route::{Route, RouteStep};
 use super::runs::{Cuts, LineRun, Scan, each_event};
-
-/// A line that cannot be read, or does not belong where it stands.
-pub(in crate::store) struct BadLine {
-    /// Where it stands.
-    pub offset: u64,
-    /// Its bytes.
-    pub text: Vec<u8>,
-    /// Its physical line.
-    pub number: u64,
-    /// The seq that it claims.
-    pub seq: Option<u64>,
-    /// What is wrong.
-    pub reason: String,
-    /// It is an event with the right hash, but not here.
-    pub is_whole: bool,
-    /// And it is part of the chain nowhere: it may stand in the place of a true one.
-    pub is_foreign: bool,
-    /// It is one of several that follow each other, beside others that do so too: nothing tells which of them are true.
-    pub is_branch: bool,
-}
-
-impl BadLine {
-    /// Whether it stands for an event that is lost: it is not one that stands elsewhere too.
-    pub fn is_lost(&self) -> bool {
-        !self.is_whole || self.is_foreign
-    }
-
-    /// A line that cannot be read.
-    pub fn unreadable(offset: u64, text: &[u8], number: u64, fault: &Fault) -> Self {
-        Self {
-            offset,
-            text: text.to_vec(),
-            number,
-            seq: fault.seq,
-            reason: fault.reason.clone(),
-            is_whole: false,
-            is_foreign: false,
-            is_branch: false,
-        }
-    }
-}
 
 /// Lines that stand elsewhere: in which file, and where there.
 #[derive(Clone, Debug)]
@@ -96,6 +55,8 @@ pub(in crate::store) struct Layer<'a> {
     pub(super) log: &'a dyn DiskFile,
     /// Its copies.
     pub(super) copies: &'a [Arc<dyn DiskFile>],
+    /// The digests of the bases that are there.
+    bases: &'a [Hex],
     threads: usize,
     /// What both are made of.
     pub(super) runs: Vec<LineRun>,
@@ -122,11 +83,13 @@ impl<'a> Layer<'a> {
         log: &'a dyn DiskFile,
         copies: &'a [Arc<dyn DiskFile>],
         known: Option<Synced>,
+        bases: &'a [Hex],
         threads: usize,
     ) -> io::Result<Self> {
         let mut layer = Self {
             log,
             copies,
+            bases,
             threads,
             runs: Vec::new(),
             route: Route::default(),
@@ -175,6 +138,17 @@ impl<'a> Layer<'a> {
         self.route.anchor.is_none() && last < synced.seq
     }
 
+    /// Whether an event was found, or one that follows it.
+    pub fn names(&self, hash: &Hex) -> bool {
+        let is_it = |run: &LineRun| run.last == *hash || run.prev.as_ref() == Some(hash);
+        self.route.anchor.is_some() || self.runs.iter().any(is_it)
+    }
+
+    /// Whether no line of the log can be read.
+    pub fn is_unreadable(&self) -> bool {
+        !self.runs.iter().any(|run| run.source == 0)
+    }
+
     /// Whether anything stands in it that is no whole line.
     pub fn is_damaged(&self, length: u64) -> bool {
         !self.unreadable.is_empty() || self.end < length
@@ -187,8 +161,15 @@ impl<'a> Layer<'a> {
 
     fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
         self.scan(cuts, false)?;
-        self.route = Route::find(&self.runs, head);
+        self.route = Route::find(&self.runs, head, self.sentinel());
         Ok(())
+    }
+
+    /// The run of the log that begins with the newest compaction of ours whose base is there: what is older was retired.
+    fn sentinel(&self) -> Option<usize> {
+        let is_there = |run: &LineRun| run.source == 0 && run.base.is_some_and(|base| self.bases.contains(&base));
+        let begun = self.runs.iter().enumerate().filter(|(_, run)| is_there(run));
+        begun.max_by_key(|(_, run)| run.first_seq).map(|(number, _)| number)
     }
 
     fn scan(&mut self, cuts: &Cuts, is_first: bool) -> io::Result<()> {

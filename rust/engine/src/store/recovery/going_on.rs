@@ -121,6 +121,7 @@ impl Layer<'_> {
                 number: run.number,
                 events: taken.len() as u64,
                 prev: Some(head),
+                base: None,
                 first_seq: first.seq,
                 last_seq: last.seq,
                 last: last.hash,

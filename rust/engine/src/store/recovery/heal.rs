@@ -16,15 +16,17 @@ use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::log::files::Scratch;
 use crate::origin::beginning_of;
+use crate::wal::synced::Synced;
 
-use super::gaps::{BadLine, Elsewhere, Gap, Layer};
+use super::bad_line::BadLine;
+use super::gaps::{Elsewhere, Gap, Layer};
 use super::losses::Lost;
 use super::parted::{Parted, TornLines};
-use crate::store::files::proofs::{other_logs, own_hint, was_restored};
+use crate::store::files::proofs::{digests_of_bases, other_logs, was_restored};
 use crate::store::load::found::missed_end;
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
-const MENDING_BLOCKS: u64 = 100_000_000;
+const MENDING_BLOCKS: u64 = 20_000_000;
 /// How much is copied at a time.
 const BUFFER_BYTES: u64 = 1024 * 1024;
 /// A log with its gaps.
@@ -40,6 +42,8 @@ pub(in crate::store) struct Gaps {
     /// The log that is read, if lines were parted in it.
     pub parted: Option<Arc<Parted>>,
     copies: Vec<Arc<dyn DiskFile>>,
+    /// The event that was synced last, if it is nowhere to be had and the log goes on as if it had never been.
+    pub replaced_end: Option<Synced>,
 }
 
 /// What is to be read in the place of a gap, piece by piece.
@@ -64,27 +68,26 @@ impl Gaps {
     /// What the disk says.
     pub fn find(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, threads: usize) -> io::Result<Self> {
         let length = log.length()?;
-        let known = own_hint(disk, layout)?;
+        let known = read_hint(disk, layout)?;
         let hint = hint_for(known, log, length)?;
         let speaks_of_it = hint != Hint::None;
         let head = known.map(|synced| synced.head);
         let mut copies = Vec::new();
-        let mut layer = Layer::of(log, &[], known, threads)?;
+        let bases = digests_of_bases(disk, layout);
+        let mut layer = Layer::of(log, &[], known, &bases, threads)?;
         if !layer.is_whole(head) || layer.is_damaged(length) {
             copies = other_logs(disk, layout)?;
-            layer = Layer::of(log, &copies, known, threads)?;
+            layer = Layer::of(log, &copies, known, &bases, threads)?;
             if layer.ends_in_copy() && !speaks_of_it && !layer.meets_log() {
                 // What was synced was another log.
-                layer = Layer::of(log, &copies, None, threads)?;
+                layer = Layer::of(log, &copies, None, &bases, threads)?;
             }
         }
         let (highest_seq, end) = (layer.highest_seq, layer.end);
         let promised = hint.promised().unwrap_or(0);
-        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once: so it is found,
-        // also where the hint speaks of the log that a restore has set aside, and nothing else of it is believed.
+        // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         let mut cut_line = None;
-        let told = hint_for(read_hint(disk, layout)?, log, length)?.promised();
-        if layer.end < length && told.is_some_and(|told| told > layer.end) {
+        if layer.end < length && promised > layer.end {
             let mut text = Vec::new();
             read_upto(log, &mut text, layer.end, (length - layer.end) as usize)?;
             let fault = Fault {
@@ -97,6 +100,8 @@ impl Gaps {
         // The last line of a log is named by nobody but the hint about the last sync.
         let missed = match hint {
             Hint::Contradicted(synced) => Some(synced),
+            // Where no line can be read, its only one may be the event that it names.
+            Hint::None if layer.is_unreadable() => known,
             Hint::None => missed_end(known, &beginning_of(log, length)?, highest_seq),
             Hint::Synced(_) => None,
         };
@@ -107,6 +112,7 @@ impl Gaps {
             layer.go_on_in_copies(missed.as_ref(), length)?;
         }
         let lost_end = missed.filter(|synced| layer.loses(synced));
+        let replaced_end = missed.filter(|synced| lost_end.is_none() && !layer.names(&synced.head));
         let gaps = layer.gaps(length, cut_line, lost_end)?;
         Ok(Self {
             gaps,
@@ -116,6 +122,7 @@ impl Gaps {
             end,
             parted: None,
             copies,
+            replaced_end,
         })
     }
 

@@ -137,6 +137,7 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
         threads,
         checking: Checking::Full,
         archives: true,
+        is_past: false,
     };
     // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
     let is_indexed = !text_names(&held.disk, layout).is_empty();

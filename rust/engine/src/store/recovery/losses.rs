@@ -3,7 +3,8 @@
 //! A line that cannot be read stands for one event at least. Where the lines on both sides are ours, their seqs tell how many
 //! there were: more than there are lines, if a newline was lost with them.
 
-use super::gaps::{BadLine, Gap};
+use super::bad_line::BadLine;
+use super::gaps::Gap;
 use super::seeming;
 
 /// How many ids are told of one line.

@@ -10,6 +10,8 @@ pub(in crate::store) mod heaviest;
 
 pub(in crate::store) mod route;
 
+pub(in crate::store) mod bad_line;
+
 pub(in crate::store) mod gaps;
 
 pub(in crate::store) mod going_on;
@@ -27,6 +29,8 @@ pub(in crate::store) mod losses;
 pub(in crate::store) mod batches;
 
 pub(in crate::store) mod on_hold;
+
+pub(in crate::store) mod derived;
 
 pub(in crate::store) mod heal;
 

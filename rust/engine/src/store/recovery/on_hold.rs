@@ -43,6 +43,8 @@ pub(in crate::store) struct ReadLog<'a> {
     pub state: &'a mut State,
     /// The records that are on hold now.
     pub held: BTreeSet<String>,
+    /// What lost events spoke of, settled since or not, each with the place from which on it was in doubt.
+    pub doubts: Vec<(u64, String)>,
 }
 
 impl ReadLog<'_> {
@@ -75,7 +77,8 @@ impl ReadLog<'_> {
         Ok(())
     }
 
-    fn hold(&mut self, id: &str, place: u64, reason: &str) -> io::Result<()> {
+    pub(super) fn hold(&mut self, id: &str, place: u64, reason: &str) -> io::Result<()> {
+        self.doubts.push((place, id.to_owned()));
         let since = self.since(id, place)?;
         if since != Since::Settled && put_on_hold(self.state, id, reason, since == Since::Deleted) {
             self.held.insert(id.to_owned());

@@ -16,7 +16,7 @@ use crate::hint::line_from;
 use crate::store::files::held::Prefix;
 
 /// So much may be hashed in search of what lines have lost at their ends.
-const MENDING_BLOCKS: u64 = 50_000_000;
+const MENDING_BLOCKS: u64 = 20_000_000;
 
 /// Lines that cannot be read, with nothing readable between them.
 pub(in crate::store) struct TornLines {

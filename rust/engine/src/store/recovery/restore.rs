@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, hint_for, read_hint, write_hint};
 use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
 use crate::log::files::{Scratch, copy_bytes, copy_names, copy_range, is_folder, is_same};
 use crate::origin::{Origin, Sentinel, origin_of};
@@ -97,22 +97,28 @@ impl Store {
             if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
+                store.settle_hint()?;
                 (kept, _) = Aside::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = restored.snapshot {
                 snapshot.name(&store.site.layout.snapshot())?;
             }
+            // The hint speaks of the log that was there. Beside the one that comes it would tell of an end that was never its own;
+            // what it knew is kept with the log that it knew.
+            store.site.forget_hint()?;
             store.log.head.announce(restored.head)?;
             restored.log.name(store.site.layout.log())?;
-            store.reload(&mut |_, _| {})?;
-            // The hint about the last sync spoke of the log that was there before.
-            store.log.report.cut = None;
-            store.make_ready()?;
             if let Some(missed) = &restored.missed {
-                // A chain does not tell that it went on, and the hint beside this log will speak of what is there.
+                // A chain does not tell that it went on: what the copy has lost is known to the hint that lay beside it. A repair
+                // needs that, and whoever goes on without one writes another.
                 keep_missed(&store.site, missed, now)?;
+                let (layout, disk) = (&store.site.layout, &*store.site.disk);
+                write_hint(disk, layout, missed)?.sync().at(&layout.synced())?;
+                disk.sync_dir(layout.folder()).at(layout.folder())?;
             }
+            store.reload(&mut |_, _| {})?;
+            store.make_ready()?;
             store.sync_log()?;
             store.accept_present_head()?;
             Ok(kept)
@@ -206,6 +212,8 @@ fn nothing_in(disk: &dyn Disk, source: &Layout) -> Error {
         "no line of its log is a whole event, so that there is no state in it to go back to"
     } else if is_here(source.folder()) {
         "it holds no log, only files that were replaced or left over, so that there is no state in it to go back to"
+    } else if is_folder(disk, source.folder()) {
+        "it is empty: the store that it is a copy of had no event, so that there is no state in it to go back to"
     } else {
         return Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE));
     };

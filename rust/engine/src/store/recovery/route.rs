@@ -43,6 +43,8 @@ struct Map<'a> {
     /// How many events lead from there to its end.
     events: Vec<u64>,
     anchor: Option<Anchor>,
+    /// What ends before this seq was retired, and is no part of the log any more.
+    retired_before: u64,
     /// The first run of the way to the anchor that a run leads back through, itself perhaps.
     meets: Vec<Option<usize>>,
 }
@@ -55,9 +57,10 @@ struct Anchor {
 }
 
 impl Route {
-    /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log.
-    pub fn find(runs: &[LineRun], head: Option<Hex>) -> Self {
-        let map = Map::of(runs, head);
+    /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log, and `sentinel` the
+    /// run that begins with a compaction: what came before that is in its base.
+    pub fn find(runs: &[LineRun], head: Option<Hex>, sentinel: Option<usize>) -> Self {
+        let map = Map::of(runs, head, sentinel);
         let (hops, last) = map.hops();
         let mut steps = Vec::new();
         let mut at = last;
@@ -84,7 +87,7 @@ impl Route {
 }
 
 impl<'a> Map<'a> {
-    fn of(runs: &'a [LineRun], head: Option<Hex>) -> Self {
+    fn of(runs: &'a [LineRun], head: Option<Hex>, sentinel: Option<usize>) -> Self {
         let mut by_last: HashMap<[u8; 32], usize> = HashMap::new();
         for (number, run) in runs.iter().enumerate() {
             by_last.entry(run.last.raw()).or_insert(number);
@@ -105,6 +108,7 @@ impl<'a> Map<'a> {
             events: vec![0; runs.len()],
             meets: vec![None; runs.len()],
             anchor: anchor.map(|run| Anchor { run, from }),
+            retired_before: sentinel.map_or(0, |run| runs[run].first_seq),
             before,
         };
         for run in 0..runs.len() {
@@ -139,8 +143,12 @@ impl<'a> Map<'a> {
         })
     }
 
-    /// Whether the anchor shows that a run is not part of the chain.
+    /// Whether the anchor shows that a run is not part of the chain, or a compaction that it is not any more.
     fn is_refuted(&self, run: usize) -> bool {
+        self.runs[run].last_seq < self.retired_before || self.is_refuted_by_anchor(run)
+    }
+
+    fn is_refuted_by_anchor(&self, run: usize) -> bool {
         self.anchor.as_ref().is_some_and(|anchor| {
             let comes_before = self.meets[run].is_none() && self.runs[run].last_seq < anchor.from;
             self.meets[run] != Some(run) && !comes_before && !self.is_behind(run)
@@ -198,7 +206,8 @@ impl<'a> Map<'a> {
     fn last(&self, total: &[u64]) -> Option<usize> {
         let mut last = self.anchor.as_ref().map(|anchor| anchor.run);
         for run in 0..self.runs.len() {
-            let may_be = self.runs[run].source == 0 && (self.anchor.is_none() || self.is_behind(run));
+            let is_behind = self.anchor.is_none() || self.is_behind(run);
+            let may_be = self.runs[run].source == 0 && is_behind && !self.is_refuted(run);
             if may_be && last.is_none_or(|last| total[last] < total[run]) {
                 last = Some(run);
             }

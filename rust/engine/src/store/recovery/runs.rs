@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use crate::digest::Hex;
 use crate::disk::DiskFile;
+use crate::event::Op;
 use crate::event::line::{Event, Fault};
+use crate::origin::{Origin, origin_in};
 use crate::wal::reader::{Reading, read_pieces};
 
 /// Lines that follow each other.
@@ -25,6 +27,8 @@ pub(in crate::store) struct LineRun {
     pub events: u64,
     /// What its first event follows.
     pub prev: Option<Hex>,
+    /// The base that its first event names, if that is a compaction of ours.
+    pub base: Option<Hex>,
     /// The seq of its first event.
     pub first_seq: u64,
     /// The seq of its last event.
@@ -122,6 +126,7 @@ impl Scan {
                         number,
                         events: 1,
                         prev,
+                        base: base_named(text, event),
                         first_seq: seq,
                         last_seq: seq,
                         last,
@@ -135,6 +140,15 @@ impl Scan {
         })?;
         scan.runs.extend(open);
         Ok(scan)
+    }
+}
+
+/// The base that the first event of a log names.
+fn base_named(text: &[u8], event: &Event) -> Option<Hex> {
+    let is_first = event.op == Op::Compact && event.prev_hash(text).is_empty();
+    match is_first.then(|| origin_in(text)).flatten() {
+        Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
+        _ => None,
     }
 }
 

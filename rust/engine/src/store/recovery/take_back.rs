@@ -103,6 +103,7 @@ impl Store {
             let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
             let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
             store.anchor(now)?;
+            store.settle_hint()?;
             let (_, kept) = Aside::before_restore(&store.site, now)?;
             // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
             store.site.forget_hint()?;

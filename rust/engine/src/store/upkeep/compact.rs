@@ -229,7 +229,8 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                     // It is another one by now, and all has to begin anew.
                     return Ok(None);
                 }
-                store.sync_log()?;
+                // Should the power fail behind the swap, the sentinel and the hint tell of the same head.
+                store.settle_hint()?;
                 let events = store.live().events();
                 let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state)?;
                 store.retire(retirement, base, now)?;

@@ -1,0 +1,1 @@
+../../../tools/replaced_log.py
