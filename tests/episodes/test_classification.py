@@ -237,7 +237,7 @@ def by_the_table(turns: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str
     return told
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns=TURNS)
 def test_the_engine_does_what_the_table_says(
     tmp_path_factory: pytest.TempPathFactory, turns: list[tuple[str, str, dict[str, Any]]]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from pydantic import BaseModel
 
 from chronomemory.episodes.ids import EPISODE
 from chronomemory.episodes.models import AddDelta, DeleteDelta, MemoryDelta, NoopDelta, UpdateDelta
@@ -20,7 +22,19 @@ __all__ = ["Sorted", "sort"]
 
 #: The model of each kind, and its fields: every one is in each delta, so nobody has anything to add to them.
 _KINDS = tuple((model, set(model.model_fields)) for model in (AddDelta, UpdateDelta, DeleteDelta, NoopDelta))
-_new, _set = object.__new__, object.__setattr__
+
+
+def _slot(name: str) -> Callable[[object, object], None]:
+    """Return what sets one of the four slots that a model is made of."""
+    put: Callable[[object, object], None] = vars(BaseModel)[name].__set__
+    return put
+
+
+_new = object.__new__
+_set_fields = _slot("__dict__")
+_set_names = _slot("__pydantic_fields_set__")
+_set_extra = _slot("__pydantic_extra__")
+_set_private = _slot("__pydantic_private__")
 
 
 @dataclass
@@ -75,10 +89,10 @@ def sort(
             for (model, names), fields in zip(kinds, all_fields, strict=True):
                 # Validation would take longer than all else, and ``model_construct`` not much less.
                 made = _new(model)
-                _set(made, "__dict__", fields)
-                _set(made, "__pydantic_fields_set__", names)
-                _set(made, "__pydantic_extra__", None)
-                _set(made, "__pydantic_private__", None)
+                _set_fields(made, fields)
+                _set_names(made, names)
+                _set_extra(made, None)
+                _set_private(made, None)
                 keep(made)
     return told
 

@@ -243,7 +243,7 @@ fn from_a_disk_without_the_project() {
 fn from_a_log_that_another_tool_compacted() {
     let prepare = || {
         let disk = fresh_disk();
-        scenario::foreign_store(&disk);
+        scenario::prepared::foreign_store(&disk);
         disk
     };
     assert!(crash_everywhere(prepare, &actions(), &BRIEF) > 1000);
@@ -301,7 +301,7 @@ fn while_others_write_beside_long_tasks() {
 fn of_a_repair() {
     let prepare = || {
         let disk = fresh_disk();
-        scenario::damaged_store(&disk);
+        scenario::prepared::damaged_store(&disk);
         disk
     };
     let actions = [Action::Repair, Action::Put(40), Action::Compact(true), Action::Put(41)];
@@ -314,7 +314,7 @@ fn of_a_repair() {
 fn of_an_ingest() {
     let prepare = || {
         let disk = fresh_disk();
-        scenario::put_rows(&disk);
+        scenario::prepared::put_rows(&disk);
         disk
     };
     let actions = [Action::Ingest, Action::Put(40), Action::Ingest, Action::Compact(true)];

@@ -116,7 +116,7 @@ fn threads_share_it_and_each_sees_what_it_wrote() {
 #[test]
 fn a_callback_may_use_the_store_only_while_nobody_keeps_it() {
     let disk = fresh_disk();
-    scenario::put_rows(&disk);
+    scenario::prepared::put_rows(&disk);
     let engine = open(&disk, 1);
     let (mut kept, mut shared) = (0, 0);
     engine

@@ -32,7 +32,9 @@ pub fn apply(store: &mut Store, n: u32, now: i64) -> Result<()> {
         faces: true,
         ..Query::default()
     };
-    let mut read: Vec<String> = model_of(store.query(&pinned)?).into_keys().collect();
+    // Plain records may be of this kind too.
+    let known = model_of(store.query(&pinned)?).into_keys();
+    let mut read: Vec<String> = known.filter(|id| id.starts_with("fact:")).collect();
     let mut draft = Draft::default();
     for id in &read {
         draft.delete(id, FACE).expect("an id");

@@ -26,7 +26,6 @@ use acting::act;
 use deltas::apply;
 use embedded::{attach, bear, ids_of};
 use prepared::rows;
-pub use prepared::{damaged_store, foreign_store, put_rows};
 
 pub const START: i64 = 1_779_105_600_000_000;
 
