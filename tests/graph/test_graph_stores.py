@@ -15,6 +15,7 @@ from chronomemory.graph import (
     Profile,
     Workspace,
 )
+from chronomemory.graph.storage.log_look import LogLook
 from workbench import Bench, Clock, furnish
 
 
@@ -152,6 +153,26 @@ def test_a_folder_is_the_same_when_it_is_opened_again(tmp_path: object) -> None:
         assert again.edges(target="a") == [Edge("e", "a", "a", "k")]
     with Workspace.open(folder) as workspace:
         assert workspace.graph.export() == before
+
+
+def test_lookups_go_through_no_list(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace.graph.save(
+        nodes=[Node("a", "x"), Node("b", "y")], edges=[Edge("e", "a", "b", "k")], profiles=[Profile("p")]
+    )
+
+    def never(*_: object) -> list[object]:
+        raise AssertionError("everything of a kind was fetched")
+
+    monkeypatch.setattr(LogLook, "_records", never)
+    graph = workspace.graph
+    assert [node.id for node in graph.nodes("x")] == ["a"]
+    assert graph.edges(source="a") == graph.edges(target="b") == graph.edges(kind="k") != []
+    assert graph.within("a", 2) == {"a": 0, "b": 1}
+    assert graph.components() == [["a", "b"]]
+    assert len(workspace.events.events("node.saved")) == 1
+    graph.save_node(Node("c", "x"))
+    with pytest.raises(AssertionError):
+        graph.nodes()
 
 
 def test_a_batch_is_all_or_nothing(bench: Bench) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chronomemory import InvalidRecord, Memory
@@ -166,6 +170,69 @@ def test_a_crash_between_log_and_view_is_told_and_mended(
 
 def _crash(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_a_crash_at_any_step_of_the_view_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Each file is the old one or the new one, and a rebuild makes all of them what they would have been."""
+    left: dict[str, Any] = {"steps": step, "crashed": False}
+    for name in ("write_all", "append", "remove"):
+        monkeypatch.setattr(Folder, name, _crashing(getattr(Folder, name), left))
+    bench = in_folder(tmp_path / "w")
+    left["armed"] = True
+    delete = Action("d", "delete_node", "a", {"edges": True})
+    for work in (
+        lambda: bench.graph.save(nodes=[Node("a", "k"), Node("b", "k")], edges=[Edge("e", "a", "b", "k")]),
+        lambda: bench.runtime.apply([delete], [Approval.of(delete, "ann")]),
+    ):
+        try:
+            work()
+        except KeyboardInterrupt:
+            left["crashed"] = True
+    assert left["crashed"]
+    assert bench.workspace is not None
+    bench.workspace.close()
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with Workspace.open(tmp_path / "w") as workspace:
+            assert {one.code for one in workspace.diagnose()} == {"view-drift"}
+            workspace.rebuild()
+            assert workspace.diagnose() == []
+            assert [node.id for node in workspace.graph.nodes()] == ["b"]
+
+
+def _crashing(method: Callable[..., object], left: dict[str, Any]) -> Callable[..., object]:
+    def call(*args: Any, **more: Any) -> object:
+        if left.get("armed") and not left["crashed"]:
+            if left["steps"] == 0:
+                raise KeyboardInterrupt
+            left["steps"] -= 1
+        return method(*args, **more)
+
+    return call
+
+
+def test_writers_take_turns(tmp_path: Path) -> None:
+    """Two that are as far apart as two processes: nothing is lost, and the view shows all of it."""
+    with Workspace.create(tmp_path) as one, Workspace.open(tmp_path) as other:
+
+        def write(workspace: Workspace, name: str) -> None:
+            for number in range(8):
+                workspace.graph.save_node(Node(f"{name}{number}", "k"))
+
+        threads = [
+            threading.Thread(target=write, args=each) for each in ((one, "a"), (other, "b"), (one, "c"))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(one.graph.nodes()) == 24
+        assert one.replay() == one.snapshot() == other.snapshot()
+        assert other.diagnose() == []
 
 
 def test_a_view_that_is_gone_comes_back_byte_for_byte(tmp_path: Path) -> None:

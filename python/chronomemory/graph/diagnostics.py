@@ -166,41 +166,34 @@ def _drift(where: str, content: bytes | None, schema: str, message: str = "") ->
 
 def _log_findings(
     folder: Folder, name: str, cls: type[MemoryEvent] | type[AuditRecord], expected: list[bytes]
-) -> Iterator[Diagnostic]:
+) -> list[Diagnostic]:
+    """Return the lines that cannot be read, and those that are not the ones of the log, in its order."""
     content = _read(folder, name)
     if content == b"".join(expected):
-        return
+        return []
     if content is None:
-        yield Diagnostic("view-drift", "error", name, None, None, "the file is missing or cannot be read")
-        return
+        return [Diagnostic("view-drift", "error", name, None, None, "the file is missing or cannot be read")]
     read = _lines(name, content, cls)
-    told = list(_line_findings(name, read))
-    yield from told
-    wrong = {finding.line for finding in told}
-    good = [line for line in read if line.number not in wrong]
-    wanted = [line.rstrip(b"\n") for line in expected]
-    places = {line: place for place, line in enumerate(wanted)}
-    last, kept = -1, 0
-    for line in good:
-        place = places.get(line.content)
-        if place is None or place <= last:
-            message = "the log has no such event" if place is None else "it is not in its place"
-            item_id = None if line.item is None else line.item.id
-            yield Diagnostic("view-drift", "error", name, line.number, item_id, message)
-        else:
-            last, kept = place, kept + 1
-    # A line that cannot be read stands for one that is missed.
-    unread = sum(finding.code != "duplicate-id" for finding in told)
-    if (missed := len(wanted) - kept - unread) > 0 and not _changed(good, places):
-        yield Diagnostic(
-            "view-drift", "error", name, None, None, f"{missed} of {len(wanted)} lines are missing"
-        )
-    elif content and not told and not _changed(good, places) and kept == len(wanted):
-        yield Diagnostic("view-drift", "error", name, None, None, "it has lines that the log has not")
-
-
-def _changed(good: list[Line[MemoryEvent]] | list[Line[AuditRecord]], places: Mapping[bytes, int]) -> bool:
-    return any(line.content not in places for line in good)
+    found = list(_line_findings(name, read))
+    wrong = {finding.line for finding in found}
+    # A line that cannot be read stands for one that is missed, and so does one that says something else.
+    missed = len(expected) - sum(finding.code != "duplicate-id" for finding in found)
+    places = {line.rstrip(b"\n"): place for place, line in enumerate(expected)}
+    last = -1
+    for line in read:
+        if line.item is None or line.number in wrong:
+            continue
+        missed -= 1
+        place = places.get(line.content, -1)
+        if place > last:
+            last = place
+            continue
+        message = "the log has no such line" if place < 0 else "it is not in its place"
+        found.append(Diagnostic("view-drift", "error", name, line.number, line.item.id, message))
+    if missed > 0:
+        message = f"{missed} of {len(expected)} lines are missing"
+        found.append(Diagnostic("view-drift", "error", name, None, None, message))
+    return found or [Diagnostic("view-drift", "error", name, None, None, "it is not what the log says")]
 
 
 def _lines(name: str, content: bytes, cls: type[Model]) -> list[Line[MemoryEvent]]:

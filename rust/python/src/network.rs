@@ -12,7 +12,7 @@ type Reached = (Vec<(String, u32)>, Vec<String>);
 
 /// Which steps are taken, as Python says it.
 #[derive(FromPyObject)]
-struct Wanted {
+struct WantedSteps {
     #[pyo3(item)]
     direction: String,
     #[pyo3(item)]
@@ -21,7 +21,7 @@ struct Wanted {
     end_kinds: Option<Vec<String>>,
 }
 
-impl Wanted {
+impl WantedSteps {
     fn steps(self, py: Python<'_>) -> PyResult<Steps> {
         let spelled = |kinds: Vec<String>| {
             let spell = |kind: String| {
@@ -80,7 +80,7 @@ impl Engine {
         network: &str,
         starts: Vec<String>,
         hops: u32,
-        wanted: Wanted,
+        wanted: WantedSteps,
         joints: bool,
     ) -> PyResult<Reached> {
         let (steps, viewer) = (wanted.steps(py)?, &self.viewer);
@@ -98,7 +98,7 @@ impl Engine {
         network: &str,
         source: &str,
         target: &str,
-        wanted: Wanted,
+        wanted: WantedSteps,
         hops: u32,
         limit: usize,
     ) -> PyResult<Vec<Vec<String>>> {
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// The ends in groups that hang together.
-    fn islands(&self, py: Python<'_>, network: &str, wanted: Wanted) -> PyResult<Vec<Vec<String>>> {
+    fn islands(&self, py: Python<'_>, network: &str, wanted: WantedSteps) -> PyResult<Vec<Vec<String>>> {
         let (steps, viewer) = (wanted.steps(py)?, &self.viewer);
         self.read(py, |store| {
             store.walk(network, viewer, &steps, |net| Ok(ask_islands(net)))
@@ -130,7 +130,7 @@ impl View {
         network: &str,
         starts: Vec<String>,
         hops: u32,
-        wanted: Wanted,
+        wanted: WantedSteps,
         joints: bool,
     ) -> PyResult<Reached> {
         let steps = wanted.steps(py)?;
@@ -147,7 +147,7 @@ impl View {
         network: &str,
         source: &str,
         target: &str,
-        wanted: Wanted,
+        wanted: WantedSteps,
         hops: u32,
         limit: usize,
     ) -> PyResult<Vec<Vec<String>>> {
@@ -157,7 +157,7 @@ impl View {
     }
 
     /// The same as it was then.
-    fn islands(&self, py: Python<'_>, network: &str, wanted: Wanted) -> PyResult<Vec<Vec<String>>> {
+    fn islands(&self, py: Python<'_>, network: &str, wanted: WantedSteps) -> PyResult<Vec<Vec<String>>> {
         let steps = wanted.steps(py)?;
         enter(py, || {
             self.view

@@ -13,3 +13,6 @@ pub use islands::islands;
 pub use net::{Direction, Net, Steps};
 pub use reach::reach;
 pub use routes::routes;
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) 
     let Some(&shortest) = ahead.get(&source) else {
         return Ok(Vec::new());
     };
-    let mut search = Search {
+    let mut search = RouteSearch {
         net,
         target,
         ahead,
@@ -45,7 +45,7 @@ pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) 
     Ok(search.found)
 }
 
-struct Search<'a> {
+struct RouteSearch<'a> {
     net: &'a Net<'a>,
     target: u32,
     ahead: HashMap<u32, u32>,
@@ -56,7 +56,7 @@ struct Search<'a> {
     found: Vec<Route>,
 }
 
-impl Search<'_> {
+impl RouteSearch<'_> {
     /// Follows every way from an end that has exactly so many steps left.
     fn go_on(&mut self, end: u32, left: u32) -> Result<()> {
         if end == self.target {
