@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn every_group_is_handed_out_once() {
         for groups in [0, 1, 2, 7, 64, 100, 1001] {
-            let pieces = Pieces::new(&[0..groups], groups, 7);
+            let pieces = Pieces::new(std::slice::from_ref(&(0..groups)), groups, 7);
             let mut seen: Vec<_> = std::iter::from_fn(|| pieces.next()).flatten().collect();
             seen.sort_unstable();
             assert_eq!(seen, (0..groups).collect::<Vec<_>>());

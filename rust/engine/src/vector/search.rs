@@ -1,5 +1,6 @@
 //! Which rows are the best for these queries, and in what order is that found out?
 
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -251,9 +252,9 @@ impl RunningSearch<'_> {
     fn sweep<const W: usize>(&self, queries: &[&BoundedQuery], masks: Option<&Masks>, bars: &[Bar]) -> Vec<Shortlist> {
         let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
         let each = group_bytes(self.rows.dim());
-        let all = [0..self.groups];
+        let all = 0..self.groups;
         let pieces = Pieces::new(
-            masks.map_or(&all[..], Masks::runs),
+            masks.map_or(from_ref(&all), Masks::runs),
             self.groups,
             (PIECE_BYTES / each).max(1),
         );
