@@ -321,6 +321,24 @@ def test_a_compaction_that_was_killed_behind_the_swap_is_done(tmp_path: Path) ->
     assert labels(project) == dict.fromkeys("abc", "true")
 
 
+def test_a_restore_to_where_a_log_began_leaves_that_log(tmp_path: Path) -> None:
+    """The hint names the very event that the compaction retired last; the log is gone all the same."""
+    project = tmp_path / "project"
+    with ChronoStore(project) as store:
+        write(store, "a", "b")
+        copy = store.backup()
+        store.compact()
+        write(store, "left")
+        left = (project / HOME / LOG).read_bytes()
+        store.restore(copy)
+    (project / HOME / LOG).write_bytes(left)
+    forget_heads(tmp_path)
+    assert_missed(project)
+    with quiet(), ChronoStore(project) as store:
+        store.repair()
+    assert labels(project) == dict.fromkeys("ab", "true")
+
+
 def test_a_moment_before_a_compaction_is_within_reach(tmp_path: Path) -> None:
     """Every archive was replaced by the log that came after it, as it should be."""
     project = tmp_path / "project"

@@ -36,8 +36,11 @@ def how(folder: Any, log: Any, stream: BinaryIO, reader: Any, read_state: State)
         as_long = [one for one in aside if _size_of(one / LOG) == log.bytes]
         found = _set_aside(as_long, stream, range(log.bytes))
         return None if found and _copy_with(folder, stream, log.bytes, reader, ("backup",)) else found
-    if _previous_head(first) == synced[56:88].hex() or first["prev_hash"] or _holds(stream, known, reader):
+    if first["prev_hash"] or _holds(stream, known, reader):
         return None
+    found = _set_aside(aside, stream, range(log.bytes))
+    if found or _previous_head(first) == synced[56:88].hex():
+        return found
     copy = _copy_with(folder, stream, log.bytes, reader, ("backup", "quarantine"))
     return _later_base(folder, first, read_state) or (f"{copy} holds it as it was once" if copy else None)
 

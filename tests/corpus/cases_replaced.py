@@ -195,6 +195,16 @@ def compaction_killed() -> list[Case]:
             "it begins where the log ended that was synced",
         ),
         folder_case(
+            "replaced_and_left",
+            new,
+            beside
+            | {"synced": mark(old.lines, 3)}
+            | {f"{ASIDE}/events.wal": b"".join(new), f"{ASIDE}/synced": mark(new, 1)},
+            "anchored",
+            "a restore went back to where it begins",
+            MISSING,
+        ),
+        folder_case(
             "replaced_long_ago",
             new,
             beside | {"synced": mark(old.lines, 2)},

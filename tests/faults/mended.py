@@ -133,7 +133,8 @@ def make(project: Path, what: str, seed: str) -> Truth:
     truth.records, truth.vectors = held(project)
     if "compacted" in what:
         truth.below = strikes.untouched(project / FOLDER, truth.records)
-    elif truth.has_backup:
+    elif truth.has_backup and "restored" not in what:
+        # Where somebody went back, a copy may hold what was left: lines that nothing leads to prove nothing.
         truth.copied = strikes.untouched(project / FOLDER, truth.records, strikes.backed_up(project / FOLDER))
     return truth
 

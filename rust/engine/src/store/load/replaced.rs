@@ -41,9 +41,10 @@ impl Unfit<'_> {
             // Who goes on writes other lines than those that were left.
             Hint::Synced(offset) if offset < self.length => self.set_aside_as(&known, offset, false)?,
             Hint::Contradicted(_) => self.set_aside_as(&known, 0, true)?.filter(|_| !self.is_backed_up()),
-            Hint::None if !self.comes_after(&known) && self.begins_otherwise(&known)? => {
-                self.retired_by()?.or_else(|| self.kept_as())
-            }
+            Hint::None if self.begins_otherwise(&known)? => match self.set_aside_as(&known, 0, false)? {
+                None if !self.comes_after(&known) => self.retired_by()?.or_else(|| self.kept_as()),
+                by => by,
+            },
             _ => None,
         };
         Ok(by.map(|by| {
