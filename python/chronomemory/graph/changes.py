@@ -156,7 +156,7 @@ def numbered(changes: Changes, look: Look) -> Changes:
         if not event.id:
             event = replace(event, id=_free_id(event.kind, number, taken, look))
         elif event.id in taken or look.event(event.id) is not None:
-            raise DuplicateEventError(event.id)
+            raise DuplicateEventError(event_id=event.id)
         taken.add(event.id)
         _check_path_is_open(event, paths, look)
         events.append(event)

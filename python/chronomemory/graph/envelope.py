@@ -182,7 +182,7 @@ def changes_of(envelope: Envelope, look: Look, ts: str) -> Changes:
         if known is None:
             events.append(event)
         elif known != event:
-            raise DuplicateEventError(event.id)
+            raise DuplicateEventError(event_id=event.id)
     lead_to = replayed([*look.events(), *events])
     for mine, theirs, listed in (
         (there.profiles, lead_to.profiles, envelope.profiles),

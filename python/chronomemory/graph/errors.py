@@ -25,6 +25,8 @@ __all__ = [
 class GraphError(ChronoError):
     """The root of these."""
 
+    usual_recovery = "Correct what the message names; nothing was written."
+
 
 class ModelError(GraphError, ValueError):
     """A profile, node, edge, path, event, plan or action that cannot be; ``field`` names the part."""
@@ -41,8 +43,8 @@ class DuplicateEventError(GraphError, ValueError):
 
     usual_recovery = "Give the event another id: what was appended never changes."
 
-    def __init__(self, event_id: str) -> None:
-        super().__init__(f"there is an event {event_id!r} already")
+    def __init__(self, message: str = "", *, event_id: str = "", recovery: str = "") -> None:
+        super().__init__(message or f"there is an event {event_id!r} already", recovery=recovery)
         self.event_id = event_id
 
 
@@ -73,8 +75,9 @@ class ApprovalRequired(GraphError):
         "Let somebody review the actions, and pass Approval.of(action, reviewer) for each of them."
     )
 
-    def __init__(self, action_ids: Sequence[str]) -> None:
-        super().__init__(f"not approved: {', '.join(map(repr, action_ids))}")
+    def __init__(self, message: str = "", *, action_ids: Sequence[str] = (), recovery: str = "") -> None:
+        listed = ", ".join(map(repr, action_ids))
+        super().__init__(message or f"not approved: {listed}", recovery=recovery)
         self.action_ids = tuple(action_ids)
 
 
@@ -101,8 +104,8 @@ class UnknownNode(GraphError, KeyError):
 
     usual_recovery = "Check the id: nodes() lists what there is."
 
-    def __init__(self, node_id: str) -> None:
-        super().__init__(f"there is no node {node_id!r}")
+    def __init__(self, message: str = "", *, node_id: str = "", recovery: str = "") -> None:
+        super().__init__(message or f"there is no node {node_id!r}", recovery=recovery)
         self.node_id = node_id
 
     # A KeyError would show its message as the repr of a key.

@@ -129,7 +129,7 @@ class _FileLog:
                 if not event.id:
                     event = replace(event, id=_free(event.kind, number, known, new))
                 elif event.id in known or event.id in new:
-                    raise DuplicateEventError(event.id)
+                    raise DuplicateEventError(event_id=event.id)
                 new.add(event.id)
                 appended.append(event)
             # What was torn stays on a line of its own: what is there never changes.

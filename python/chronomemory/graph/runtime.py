@@ -72,7 +72,7 @@ class PhaseMemoryRuntime:
         denied = [action.id for action in given if self.needs_review(action) and by[action.id] is None]
         if denied:
             self.audit.record(AuditRecord("", ts, "denied", listed, f"not approved: {', '.join(denied)}"))
-            raise ApprovalRequired(denied)
+            raise ApprovalRequired(action_ids=denied)
         if not given:
             return []
 

@@ -312,13 +312,13 @@ def _hops(given: int) -> int:
 def _reached(walker: Walker, node_id: str, hops: int, steps: Steps) -> list[tuple[str, int]]:
     found, _ = walker.reach([string("node_id", node_id)], hops, steps, joints=False)
     if not found:
-        raise UnknownNode(node_id)
+        raise UnknownNode(node_id=node_id)
     return found
 
 
 def _there(walker: Walker, node_id: str) -> str:
     if walker.node(string("node_id", node_id)) is None:
-        raise UnknownNode(node_id)
+        raise UnknownNode(node_id=node_id)
     return node_id
 
 
