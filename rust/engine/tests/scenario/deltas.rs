@@ -50,6 +50,7 @@ pub fn apply(store: &mut Store, n: u32, now: i64) -> Result<()> {
         .expect("a note");
     read.push(PROGRESS.to_owned());
     let change = Change {
+        at: None,
         draft: &draft,
         attachments: &[],
         unless_changed: Some((&since, &read)),
