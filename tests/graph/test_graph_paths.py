@@ -39,7 +39,7 @@ def test_a_merge_is_of_active_paths_and_never_a_cycle() -> None:
         (MAIN, MAIN, "into itself"),
         (MAIN, grandchild, "cycle"),
         (merged, MAIN, "was merged into 'main'"),
-        (child, merged, "nothing can be merged into it"),
+        (child, merged, "takes no other path"),
         (child, MemoryPath("gone", active=False, abandoned_reason="x"), "was abandoned"),
     ):
         with pytest.raises(PathError, match=why):

@@ -11,6 +11,7 @@ from chronomemory.graph import (
     FileBackedMemoryGraphStore,
     MemoryGraphStore,
     MemoryPath,
+    ModelError,
     Node,
     Profile,
     Workspace,
@@ -176,7 +177,7 @@ def test_lookups_go_through_no_list(workspace: Workspace, monkeypatch: pytest.Mo
 
 
 def test_a_batch_is_all_or_nothing(bench: Bench) -> None:
-    with pytest.raises(AttributeError):
+    with pytest.raises(ModelError, match="Node expected"):
         bench.graph.save(nodes=[Node("a", "k"), "no node"])  # type: ignore[list-item]
     assert bench.graph.nodes() == []
     assert bench.events.events() == []

@@ -317,6 +317,7 @@ def test_it_shares_its_log_with_the_other_faces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["nodes", "nodes/a.json", "events.jsonl", "workspace.json"])
+@pytest.mark.filterwarnings("ignore:.*this is in the log:RuntimeWarning")
 def test_no_link_is_followed(tmp_path: Path, place: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     with Workspace.create(tmp_path / "w", clock=Clock()) as workspace:

@@ -62,7 +62,7 @@ def _done(draft: Draft, action: Action, ts: str) -> Changes:
         if path is None:
             raise _wrong(action, f"there is no path {target!r}")
         summary_id = payload.get("summary_id")
-        if summary_id is not None and draft.node(summary_id) is None:
+        if summary_id is not None and not (isinstance(summary_id, str) and draft.node(summary_id)):
             raise _wrong(action, f"there is no node {summary_id!r} that sums it up")
         compacted, event = paths.compact(path, summary_id=summary_id, ts=ts)
         return Changes(paths=(compacted,), events=(event,))
@@ -97,9 +97,17 @@ def _supersession(draft: Draft, action: Action) -> Changes:
     if not isinstance(by, str) or by == old.id:
         raise _wrong(action, "payload.by must be the id of another node")
     _node(draft, action, by)
-    edge = Edge(f"supersedes:{by}:{old.id}", by, old.id, "supersedes")
+    edge = Edge(f"supersedes:{_plain(by)}:{_plain(old.id)}", by, old.id, "supersedes")
+    known = draft.edge(edge.id)
+    if known is not None and (known.source, known.target, known.kind) != (by, old.id, "supersedes"):
+        raise _wrong(action, f"there is another edge {edge.id!r}")
     marked = replace(old, data={**old.data, "superseded_by": by})
     return Changes(nodes=(marked,), edges=(edge,))
+
+
+def _plain(name: str) -> str:
+    """Spell an id so that it can stand between colons."""
+    return name.replace("%", "%25").replace(":", "%3A")
 
 
 def _node(draft: Draft, action: Action, node_id: str) -> Node:

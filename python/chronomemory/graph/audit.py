@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronomemory.graph.changes import Changes, Home, Look
+from chronomemory.graph.errors import ModelError
 from chronomemory.graph.files import Folder
 from chronomemory.graph.jsonl import read_lines
 from chronomemory.graph.memory_home import MemoryHome
@@ -25,6 +26,9 @@ class _HomeSink:
 
     def record(self, entry: AuditRecord) -> AuditRecord:
         """Put something down, and return it with the id that it was given."""
+
+        if not isinstance(entry, AuditRecord):
+            raise ModelError(f"AuditRecord expected, got {type(entry).__name__}")
 
         def work(look: Look) -> Changes:
             return Changes(audits=(entry,))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from chronomemory._core import canonical_json
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
@@ -110,6 +111,8 @@ def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Envel
 
 
 def _check_keys(keys: KeyMap) -> None:
+    if not isinstance(keys, Mapping):
+        raise EnvelopeError(f"keys: an object expected, got {type(keys).__name__}", path="keys")
     known: dict[str, Iterable[str]] = {name: cls.__dataclass_fields__ for name, cls in _ARRAYS.items()}  # type: ignore[attr-defined]
     known["arrays"] = _ARRAYS
     for name, fields in keys.items():
@@ -118,6 +121,8 @@ def _check_keys(keys: KeyMap) -> None:
         for field in fields:
             if field not in known[name]:
                 raise EnvelopeError(f"keys.{name}: there is no field {field!r}", path=f"keys.{name}.{field}")
+            if not isinstance(fields[field], str):
+                raise EnvelopeError(f"keys.{name}.{field}: a name expected", path=f"keys.{name}.{field}")
 
 
 def _array(cls: type[One], name: str, given: Mapping[str, Any], keys: KeyMap) -> tuple[One, ...]:
@@ -155,15 +160,15 @@ def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> An
     theirs = {called: field for field, called in names.items()}
     renamed = {theirs[key]: value for key, value in item.items() if key in theirs}
     rest = {key: value for key, value in item.items() if key not in theirs}
-    renamed = {
-        **{key: value for key, value in rest.items() if key in fields and key not in renamed},
-        **renamed,
-    }
-    beyond = {key: value for key, value in rest.items() if key not in fields}
-    if beyond and "data" in fields and isinstance(renamed.get("data", {}), Mapping):
-        renamed["data"] = {**beyond, **renamed.get("data", {})}
-        return renamed
-    return {**beyond, **renamed}
+    # What is called as a field of ours, which another name stands for here, is none of ours.
+    beyond = {key: value for key, value in rest.items() if key not in fields or key in renamed}
+    renamed = {**{key: value for key, value in rest.items() if key not in beyond}, **renamed}
+    data = renamed.get("data", {})
+    if not beyond or "data" not in fields or not isinstance(data, Mapping):
+        return {**beyond, **renamed}
+    if clash := sorted(str(key) for key in beyond.keys() & data.keys()):
+        raise ModelError(f"{cls.called}: {clash[0]!r} stands beside data and in it", field=clash[0])
+    return {**renamed, "data": {**beyond, **data}}
 
 
 def changes_of(envelope: Envelope, look: Look, ts: str) -> Changes:
@@ -172,16 +177,16 @@ def changes_of(envelope: Envelope, look: Look, ts: str) -> Changes:
     So the events of a workspace always lead to its graph, and what was exported comes back byte for byte.
     """
     there = snapshot_of(look)
-    profiles = [item for item in envelope.profiles if there.profiles.get(item.id) != item]
-    nodes = [item for item in envelope.nodes if there.nodes.get(item.id) != item]
-    edges = [item for item in envelope.edges if there.edges.get(item.id) != item]
-    paths = [item for item in envelope.paths if there.paths.get(item.id) != item]
+    profiles = [item for item in envelope.profiles if not _is_same(there.profiles.get(item.id), item)]
+    nodes = [item for item in envelope.nodes if not _is_same(there.nodes.get(item.id), item)]
+    edges = [item for item in envelope.edges if not _is_same(there.edges.get(item.id), item)]
+    paths = [item for item in envelope.paths if not _is_same(there.paths.get(item.id), item)]
     events = []
     for event in envelope.events:
         known = look.event(event.id)
         if known is None:
             events.append(event)
-        elif known != event:
+        elif not _is_same(known, event):
             raise DuplicateEventError(event_id=event.id)
     lead_to = replayed([*look.events(), *events])
     for mine, theirs, listed in (
@@ -210,7 +215,12 @@ def _by_id(items: Iterable[Any]) -> dict[str, Any]:
 
 
 def _untold(items: Mapping[str, Any], told: Mapping[str, Any]) -> list[Any]:
-    return [items[name] for name in sorted(items) if told.get(name) != items[name]]
+    return [items[name] for name in sorted(items) if not _is_same(told.get(name), items[name])]
+
+
+def _is_same(one: Model | None, other: Model) -> bool:
+    """Say whether two values are written alike: to Python 1, 1.0 and True are equal."""
+    return one == other and one is not None and canonical_json(one.shown()) == canonical_json(other.shown())
 
 
 def report_of(changes: Changes) -> Imported:

@@ -9,16 +9,19 @@ from pathlib import Path
 
 from chronomemory.graph.changes import Changes, Home, Look
 from chronomemory.graph.diagnostics import event_findings, hanging
-from chronomemory.graph.errors import DuplicateEventError
+from chronomemory.graph.errors import DuplicateEventError, ModelError
 from chronomemory.graph.files import Folder
 from chronomemory.graph.jsonl import Line, read_lines
 from chronomemory.graph.memory_home import MemoryHome
 from chronomemory.graph.models import Diagnostic, MemoryEvent
-from chronomemory.graph.replaying import GraphSnapshot, replayed
+from chronomemory.graph.replaying import GRAPH_KINDS, GraphSnapshot, replayed
 from chronomemory.graph.spelling import SCHEMAS, line_of, tagged
 from chronomemory.graph.storage.log_home import LogHome
 
 __all__ = ["InMemoryEventLog", "JsonlMemoryEventLog"]
+
+#: How the ids begin of events that say that an action was applied.
+_APPLIED = "action.applied:"
 
 
 class _HomeLog:
@@ -57,6 +60,22 @@ class _HomeLog:
         return hanging(self.home.look())
 
 
+class _WorkspaceLog(_HomeLog):
+    """The events of a workspace, which always lead to its graph: whatever tells of that comes with it."""
+
+    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
+        """Append several that tell of anything else, all of them or none."""
+        given = list(events)
+        for event in given:
+            if event.kind in GRAPH_KINDS or event.kind.startswith("path.") or event.id.startswith(_APPLIED):
+                raise ModelError(
+                    f"event.kind: {event.kind!r} tells of a change of the graph",
+                    field="kind",
+                    recovery="Change the graph by its own verbs, which tell of it, or choose another kind.",
+                )
+        return super().append_many(given)
+
+
 class InMemoryEventLog(_HomeLog):
     """Events in memory; with the ``home`` of a graph store they are kept together with it."""
 
@@ -73,7 +92,7 @@ class JsonlMemoryEventLog:
     """
 
     def __init__(self, path: str | os.PathLike[str] | LogHome) -> None:
-        self._log = _HomeLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())
+        self._log = _WorkspaceLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())
 
     @property
     def home(self) -> Home | None:

@@ -57,7 +57,7 @@ def merge(
     if path.id == into.id:
         raise PathError(f"path {path.id!r} cannot be merged into itself", path_id=path.id)
     _check_active(path, "cannot be merged")
-    _check_active(into, "nothing can be merged into it")
+    _check_active(into, "takes no other path")
     if path.id in _origins(into, known):
         raise PathError(
             f"path {into.id!r} comes from {path.id!r}: merging it there would make a cycle", path_id=path.id

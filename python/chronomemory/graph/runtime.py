@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chronomemory.errors import ChronoError
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph import paths
 from chronomemory.graph.actions import put_into
 from chronomemory.graph.changes import Changes, Draft, Home, Look, numbered
 from chronomemory.graph.diagnostics import hanging
-from chronomemory.graph.errors import ActionError, ApprovalRequired, PathError
+from chronomemory.graph.errors import ActionError, ApprovalRequired, DuplicateEventError, PathError
 from chronomemory.graph.models import (
     OPS,
     REVIEWED,
@@ -66,10 +67,13 @@ class PhaseMemoryRuntime:
         refusal is an audit record.
         """
         given, approved = list(actions), list(approvals)
-        by = {action.id: _approver(action, approved) for action in given}
+        for what, cls in ((given, Action), (approved, Approval)):
+            if strange := [one for one in what if not isinstance(one, cls)]:
+                raise ActionError(f"{cls.__name__} expected, got {type(strange[0]).__name__}")
+        reviewed = [(action, _approver(action, approved)) for action in given]
         ts = moment_of(self._clock())
-        listed = tuple(self._told(action, by[action.id]) for action in given)
-        denied = [action.id for action in given if self.needs_review(action) and by[action.id] is None]
+        listed = tuple(self._told(action, by) for action, by in reviewed)
+        denied = [action.id for action, by in reviewed if self.needs_review(action) and by is None]
         if denied:
             self.audit.record(AuditRecord("", ts, "denied", listed, f"not approved: {', '.join(denied)}"))
             raise ApprovalRequired(action_ids=denied)
@@ -78,13 +82,13 @@ class PhaseMemoryRuntime:
 
         def work(look: Look) -> Changes:
             draft = Draft(look)
-            for action in given:
-                put_into(draft, action, ts=ts, approved_by=by[action.id])
+            for action, by in reviewed:
+                put_into(draft, action, ts=ts, approved_by=by)
             return draft.changes(audits=[AuditRecord("", ts, "applied", listed)])
 
         try:
             return list(self._run(work).events)
-        except ActionError as error:
+        except ChronoError as error:
             self.audit.record(AuditRecord("", ts, "refused", listed, str(error)))
             raise
 
@@ -121,12 +125,12 @@ class PhaseMemoryRuntime:
         def work(look: Look) -> Changes:
             path, ts = _there(look, path_id), moment_of(self._clock())
             paths.record(path, (), ts=ts)  # whether it takes events at all, before anything else is wrong
-            new = tuple(event for event in given if not event.id or look.event(event.id) != event)
-            named = iter(numbered(Changes(events=new), look).events)
-            listed = [next(named) if event in new else event for event in given]
-            grown, event = paths.record(path, [one.id for one in listed], ts=ts)
-            appended = tuple(one for one in listed if look.event(one.id) is None)
-            return Changes(paths=(grown,), events=(*appended, event))
+            new = tuple(event for event in given if not _is_there(look, event))
+            named = numbered(Changes(events=new), look).events
+            coming = iter(named)
+            listed = [event.id if _is_there(look, event) else next(coming).id for event in given]
+            grown, event = paths.record(path, listed, ts=ts)
+            return Changes(paths=(grown,), events=(*named, event))
 
         return self._run(work).paths[0]
 
@@ -188,6 +192,16 @@ class PhaseMemoryRuntime:
 
 def _approver(action: Action, approvals: Iterable[Approval]) -> str | None:
     return next((approval.reviewer for approval in approvals if approval.covers(action)), None)
+
+
+def _is_there(look: Look, event: MemoryEvent) -> bool:
+    """Say whether an event was appended before; it may have been on no path then."""
+    known = look.event(event.id) if event.id else None
+    if known is None:
+        return False
+    if replace(known, path_id=event.path_id) != event:
+        raise DuplicateEventError(event_id=event.id)
+    return True
 
 
 def _there(look: Look, path_id: str) -> MemoryPath:

@@ -11,8 +11,9 @@ from chronomemory.face.arguments import path
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph.changes import Changes, Home, Look
 from chronomemory.graph.envelope import envelope_of
+from chronomemory.graph.errors import ModelError
 from chronomemory.graph.memory_home import MemoryHome
-from chronomemory.graph.models import ActivationPlan, Edge, MemoryPath, Node, Profile, moment_of
+from chronomemory.graph.models import ActivationPlan, Edge, MemoryPath, Model, Node, Profile, moment_of
 from chronomemory.graph.replaying import saved_events
 from chronomemory.graph.storage.log_home import LogHome, open_home
 from chronomemory.graph.walks import EngineWalker, LookWalker, Walker, Walks, no_past
@@ -63,7 +64,9 @@ class GraphStore(Walks):
         paths: Iterable[MemoryPath] = (),
     ) -> None:
         """Write several things, all of them or none; of two with the same id the last one counts."""
-        given = Changes(_once(profiles), _once(nodes), _once(edges), _once(paths))
+        given = Changes(
+            _once(Profile, profiles), _once(Node, nodes), _once(Edge, edges), _once(MemoryPath, paths)
+        )
 
         def work(look: Look) -> Changes:
             events = saved_events(
@@ -80,7 +83,8 @@ class GraphStore(Walks):
 
     def save_plan(self, plan: ActivationPlan) -> None:
         """Write an activation plan, in place of the one with its id; it is no part of the graph."""
-        self._home.run(lambda look: Changes(plans=(plan,)))
+        given = _once(ActivationPlan, [plan])
+        self._home.run(lambda look: Changes(plans=given))
 
     # Reading.
 
@@ -177,7 +181,11 @@ class FileBackedMemoryGraphStore(GraphStore):
         return EngineWalker(self._log_home.handle.store.engine, as_of)
 
 
-def _once(items: Iterable[Any]) -> tuple[Any, ...]:
-    """Return items each once, by id, sorted."""
-    last = {item.id: item for item in items}
+def _once(cls: type[Model], items: Iterable[Any]) -> tuple[Any, ...]:
+    """Return items of a kind each once, by id, sorted."""
+    last = {}
+    for item in items:
+        if not isinstance(item, cls):
+            raise ModelError(f"{cls.__name__} expected, got {type(item).__name__}")
+        last[item.id] = item  # type: ignore[attr-defined]
     return tuple(last[name] for name in sorted(last))

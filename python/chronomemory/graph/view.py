@@ -59,7 +59,8 @@ class View:
             shown = Shown(said["revision"], said["log_seq"], said["log_head"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        return shown if said.get("schema") == WORKSPACE else None
+        types = (type(shown.revision), type(shown.log_seq), type(shown.log_head))
+        return shown if types == (int, int, str) and said.get("schema") == WORKSPACE else None
 
     def meta_page(self, shown: Shown) -> bytes:
         """Spell ``workspace.json``."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
@@ -192,13 +193,28 @@ class Workspace:
         return snapshot_of(self.home.look_back(as_of))
 
     def rebuild(self) -> Rebuilt:
-        """Write the files anew where they do not show what the log says."""
+        """Write the files anew where they do not show what the log says.
+
+        Not while the log is damaged: they may be all that is left of what it has lost.
+        """
+        broken = self._broken()
+        if broken:
+            raise WorkspaceError(
+                f"{self.folder}: the log is damaged ({broken[0].message}), so the files are left as they are",
+                recovery="Repair the store first: chronomemory repair, or workspace.store.repair().",
+            )
         return Rebuilt(*self.home.rebuild())
 
     def diagnose(self) -> list[Diagnostic]:
         """Return everything that is wrong with the log, the graph and the files; nothing is written."""
-        broken = chain_findings(self.store.verify())
+        broken = self._broken()
         if broken:
             return [*broken, *view_findings(self.home.view, None, None)]
         look = self.home.look()
         return [*hanging(look), *view_findings(self.home.view, look, self.home.shown())]
+
+    def _broken(self) -> list[Diagnostic]:
+        try:
+            return chain_findings(self.store.verify())
+        except LogCorrupted as error:  # the log that was open here is gone, or shorter than it was
+            return [Diagnostic("chain-break", "error", "events.wal", None, None, str(error))]

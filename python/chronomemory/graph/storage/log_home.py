@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -105,7 +106,16 @@ class LogHome:
         shown = None
         if books is not None and followed:
             shown = Shown(books.revision, event.seq, event.hash)
-        self.view.follow(changes, shown)
+        try:
+            self.view.follow(changes, shown)
+        except OSError as error:
+            # It is written all the same: whoever took this for a refusal would do it again.
+            warnings.warn(
+                f"{self.view.folder.root}: this is in the log, but the files do not show it ({error}); "
+                "rebuild() writes them anew",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return changes
 
     def follows(self, books: Books) -> bool:
