@@ -198,3 +198,9 @@ def test_what_is_written_and_cannot_be_shown_is_no_refusal(workspace: Workspace)
     assert workspace.graph.node("y") is not None
     workspace.rebuild()
     assert workspace.diagnose() == []
+
+
+def test_a_save_of_large_things_is_told_by_several_events(workspace: Workspace) -> None:
+    workspace.graph.save(nodes=[Node(f"n{number}", "k", data={"x": "y" * 100_000}) for number in range(180)])
+    assert len(workspace.events.events("node.saved")) > 4
+    assert len(workspace.replay().nodes) == 180

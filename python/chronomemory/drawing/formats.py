@@ -55,6 +55,8 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
     """
     found, links, names = _parts(dots, lines)
     facts = distinct(fact for dot in found for fact, _ in dot.facts)
+    # A fact that is called as a label or a kind is must not be taken for it.
+    facts |= {fact: f"data.{name}" for fact, name in facts.items() if name in ("label", "kind")}
     fact_keys = {fact: f"f{number}" for number, fact in enumerate(sorted(facts))}
     written = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -102,7 +104,7 @@ def _parts(dots: Iterable[Dot], lines: Iterable[Line]) -> tuple[list[Dot], list[
 
 def _quoted(name: str) -> str:
     # Graphviz keeps a pair of backslashes as it is, so names stay apart; a single one could end the string.
-    doubled = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    doubled = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\u2424")
     return f'"{doubled}"'
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from chronomemory._core import canonical_json
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import ModelError
 from chronomemory.graph.models import Edge, MemoryEvent, MemoryPath, Node, Profile
@@ -26,8 +27,9 @@ GRAPH_KINDS = frozenset(
         "action.applied",
     }
 )
-#: Of a large import, so many things are told by one event: a line of the log holds 16 MiB.
+#: Of a large import, so many things are told by one event, and so many bytes of them: a line holds 16 MiB.
 _AT_ONCE = 500
+_BYTES_AT_ONCE = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +135,8 @@ def saved_events(
         ("edges", "edge.saved", edges),
         ("paths", "path.branched", paths),
     ):
-        listed = [item.shown() for item in items]
-        for start in range(0, len(listed), _AT_ONCE):
-            said = {name: listed[start : start + _AT_ONCE]}
+        for some in _portions(item.shown() for item in items):
+            said = {name: some}
             # What is in it was looked at when it was made: a large graph is not looked at twice.
             events.append(
                 MemoryEvent.known(
@@ -143,3 +144,18 @@ def saved_events(
                 )
             )
     return events
+
+
+def _portions(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield so many at a time that one event can tell of them."""
+    some: list[dict[str, Any]] = []
+    room = _BYTES_AT_ONCE
+    for item in items:
+        taken = len(canonical_json(item))
+        if some and (len(some) >= _AT_ONCE or taken > room):
+            yield some
+            some, room = [], _BYTES_AT_ONCE
+        some.append(item)
+        room -= taken
+    if some:
+        yield some
