@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -38,25 +39,57 @@ _DIGEST_LETTERS = 16
 
 #: What the last record of a page was ordered by, the seq of the event that made it, and its id.
 _End = tuple[int | bytes | None, int | None, str]
+#: User, agent and session of who asks; None for everyone.
+_Names = tuple[str | None, str | None, str | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked and by whom: a cursor belongs to it alone."""
+
+    terms: dict[str, Any]
+    by: str
+    reverse: bool
+    asker: tuple[bool, _Names]
+
+    def digest(self) -> str:
+        """Tell it from others, however long its pages are."""
+        wider, names = self.asker
+        condition = self.terms["condition"]
+        asked = {
+            **self.terms,
+            "condition": None if condition is None else condition.decode(),
+            "status": self.terms["status"] or None,
+            "by": self.by,
+            "reverse": self.reverse,
+            "asker": [wider, None if names is None else list(names)],
+        }
+        del asked["limit"]
+        return hashlib.sha256(canonical_json(asked)).hexdigest()[:_DIGEST_LETTERS]
 
 
 class Page(Answer[ChronoRecord]):
     """Records in order; ``cursor`` is where to go on, None at the end, ``plan`` how they were found."""
 
-    __slots__ = ("cursor", "plan")
+    __slots__ = ("_place", "plan")
 
     def __init__(
         self,
         records: Iterable[ChronoRecord] = (),
-        cursor: str | None = None,
+        place: tuple[_Question, _End] | None = None,
         plan: str = "",
         *,
         scope: Scope | None = None,
         known: bool = True,
     ) -> None:
         super().__init__(records, scope=scope, known=known)
-        self.cursor = cursor
+        self._place = place
         self.plan = plan
+
+    @property
+    def cursor(self) -> str | None:
+        """Where to go on; None at the end. Few ask, so it is spelled when they do."""
+        return None if self._place is None else _cursor(self._place[0].digest(), self._place[1])
 
 
 def query_terms(
@@ -102,16 +135,14 @@ def page_of(
         whole = where.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE})
         return Page(whole, **_who(where))
     by, reverse = _order(order_by)
-    names = where.scope_names()
-    asker = [where.sees_wider(), None if names is None else list(names)]
-    question = _digest({**terms, "asker": asker}, by, reverse)
-    begin = None if after is None else _position(string("after", after), question)
+    question = _Question(terms, by, reverse, (where.sees_wider(), where.scope_names()))
+    begin = None if after is None else _position(string("after", after), question.digest())
     if explain and not looks_inside:
         terms = {**terms, "condition": where_json({})}
     order = {"by": by, "reverse": reverse, "after": begin, "explain": explain}
     records, end, plan = where.page({**terms, **order})
-    cursor = None if end is None else _cursor(question, end)
-    return Page(records, cursor, plan if explain else "", **_who(where))
+    place = None if end is None else (question, end)
+    return Page(records, place, plan if explain else "", **_who(where))
 
 
 def _who(where: Engine | EngineView) -> dict[str, Any]:
@@ -177,15 +208,6 @@ def _order(given: str | None) -> tuple[str, bool]:
             "order_by", f"be one of {known}, or a field with an index, perhaps with a - in front", given
         )
     return bare, bare != name
-
-
-def _digest(terms: dict[str, Any], by: str, reverse: bool) -> str:
-    """Tell a question from others, however long its pages are."""
-    condition = terms["condition"]
-    spelled = None if condition is None else condition.decode()
-    asked = {**terms, "condition": spelled, "status": terms["status"] or None, "by": by, "reverse": reverse}
-    del asked["limit"]
-    return hashlib.sha256(canonical_json(asked)).hexdigest()[:_DIGEST_LETTERS]
 
 
 def _cursor(question: str, end: _End) -> str:
