@@ -110,7 +110,10 @@ def apply(
 ) -> list[str]:
     """Do what a delta says as part of a batch; return the ids that it was to replace and did not find."""
     check_provenance(delta)
-    owner = user or _owner_of(conn, delta.source_episode_ids)
+    if user is not None:
+        owner = taken("apply_delta", user=user).user
+    else:
+        owner = _owner_of(conn, delta.source_episode_ids)
     if isinstance(delta, NoopDelta):
         keep_noop(conn, delta, owner)
         return []
