@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from chronomemory import ChronoStore
 from chronomemory.episodes import (
+    ChronoFactStore,
+    ChronoMemoryStore,
+    ConsolidationRule,
     DeleteDelta,
     Episodes,
     FactPattern,
@@ -11,7 +15,15 @@ from chronomemory.episodes import (
     MemoryScopeError,
     NoopDelta,
 )
+from chronomemory.episodes.runner import RuleRun, Runner
 from conversing import START, episode, put, rule
+
+LIVES = {"subject": "ann", "predicate": "lives in"}
+
+
+def run(store: ChronoStore, *rules: ConsolidationRule) -> tuple[RuleRun, ...]:
+    given = [ChronoMemoryStore(store), ChronoFactStore(store), rules]
+    return Runner(*given, clock=lambda: START).run().rules
 
 
 def ids(facts: Facts) -> list[str]:
@@ -27,3 +39,73 @@ def test_a_delta_is_of_a_name_that_is_one(episodes: Episodes, facts: Facts, user
         with pytest.raises(MemoryScopeError):
             facts.apply_delta(delta, user=user)
     assert ids(facts) == ["a"]
+
+
+class TestSeveralRulesOverOneEpisode:
+    """What each of them made stays."""
+
+    @pytest.fixture(autouse=True)
+    def moves(self, episodes: Episodes) -> None:
+        put(episodes, *(episode(f"e{number}", minute=number, **LIVES) for number in range(3)))
+
+    def test_a_late_rule_adds_its_step_and_channel(self, store: ChronoStore, facts: Facts) -> None:
+        first = rule(then_emits=["ch"])
+        run(store, first)
+        run(store, first, rule("id = 'e2'", name="late", then_emits=["late", "ch"]))
+        (left,) = facts.query(FactPattern())
+        assert [(step["rule_id"], *step["source_episode_ids"]) for step in left.lineage] == [
+            *(("rule", "e0"), ("rule", "e1"), ("rule", "e2"), ("late", "e2"))
+        ]
+        assert left.metadata == {"channels": ["ch", "late"]}
+        assert store.scoped(user="ann").get("fact:e2").evidence == [f"episode:e{n}" for n in range(3)]
+
+    def test_plain_rules_share_a_fact(self, store: ChronoStore, facts: Facts) -> None:
+        run(
+            store,
+            rule("id = 'e1'", name="a", then_emits=["a"]),
+            rule("id = 'e1'", name="b", then_emits=["b"]),
+        )
+        (left,) = facts.query(FactPattern(channel="a"))
+        assert left.metadata == {"channels": ["a", "b"]}
+        assert [step["rule_id"] for step in left.lineage] == ["a", "b"]
+
+    @pytest.mark.parametrize("when", ["id = 'e0'", "id = 'e1'", "id IN ('e0', 'e1')"])
+    def test_what_was_replaced_is_not_brought_back(self, store: ChronoStore, facts: Facts, when: str) -> None:
+        run(store, rule())
+        (late,) = run(store, rule(when, name="late"))
+        assert ids(facts) == ["e2"]
+        assert (late.added, late.updated, late.left) == (0, 0, late.matched)
+        assert late.missing_fact_ids == ()
+
+    def test_the_same_twice_is_one_fact(self, store: ChronoStore, facts: Facts) -> None:
+        first, second = run(store, rule(name="a", then_emits=["a"]), rule(name="b", then_emits=["b"]))
+        (left,) = facts.query(FactPattern())
+        assert (left.id, left.metadata) == ("e2", {"channels": ["a", "b"]})
+        assert (first.added, first.updated) == (1, 2)
+        assert (second.left, second.updated, second.missing_fact_ids) == (2, 1, ())
+
+    def test_what_is_said_anew_is_believed_again(
+        self, store: ChronoStore, episodes: Episodes, facts: Facts
+    ) -> None:
+        run(store, rule())
+        facts.unpin("e2")
+        put(episodes, episode("e2", minute=2, **LIVES))
+        run(store, rule())
+        assert ids(facts) == ["e2"]
+
+    def test_what_a_rule_replaces_goes_though_its_own_fact_is_over(
+        self, store: ChronoStore, facts: Facts
+    ) -> None:
+        run(store, rule("id IN ('e1', 'e2')"))
+        run(store, rule("id IN ('e0', 'e1')", name="late"))
+        assert ids(facts) == ["e2"]
+
+
+def test_what_was_not_there_is_not_counted_as_deleted(
+    store: ChronoStore, episodes: Episodes, facts: Facts
+) -> None:
+    put(episodes, episode("a"), episode("b", minute=1, intent="delete", replaces="never"))
+    put(episodes, episode("c", minute=2, intent="delete", replaces=["never", "a"]))
+    (done,) = run(store, rule())
+    assert (done.added, done.deleted, done.missing_fact_ids) == (1, 1, ("never", "never"))
+    assert ids(facts) == []

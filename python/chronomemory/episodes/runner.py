@@ -40,6 +40,7 @@ class RuleRun(Result):
     added: int = 0
     updated: int = 0
     deleted: int = 0
+    #: Noops, and what says again what was replaced or taken away before.
     left: int = 0
     #: Episodes that want to update or delete, and do not say what.
     bad_episode_ids: tuple[str, ...] = ()
@@ -130,13 +131,28 @@ class Runner:
         done: Counter[str] = Counter()
         refused: list[str] = []
         missing: list[str] = []
+        over: set[str] = set()
         for delta, user in zip(told.deltas, told.users, strict=True):
             try:
-                missing += apply(conn, delta, missing_ok=True, user=user, channels=rule.then_emits)
+                applied = apply(
+                    conn,
+                    delta,
+                    missing_ok=True,
+                    user=user,
+                    channels=rule.then_emits,
+                    # Another rule made it and saw it replaced: this one only comes late.
+                    bring_back=False,
+                )
             except (MemoryScopeError, RecordTooLarge):
                 refused += delta.source_episode_ids
-            else:
+                continue
+            if applied.over is not None:
+                over.add(applied.over)
+            missing += [name for name in applied.missing if name not in over]
+            if applied.done:
                 done[delta.kind] += 1
+            elif applied.over is not None:
+                done["noop"] += 1
         return RuleRun(
             rule.id,
             due=True,
