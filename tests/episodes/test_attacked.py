@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
 import pytest
-from chronomemory import ChronoStore
+from chronomemory import ChronoRecord, ChronoStore
 from chronomemory.episodes import (
     ChronoFactStore,
     ChronoMemoryStore,
@@ -13,9 +18,12 @@ from chronomemory.episodes import (
     FactPattern,
     Facts,
     MemoryScopeError,
+    MigrationNotSupported,
+    MigrationPlan,
     NoopDelta,
 )
 from chronomemory.episodes.runner import RuleRun, Runner
+from chronomemory.episodes.storage.episodes import utc_text
 from conversing import START, episode, put, rule
 
 LIVES = {"subject": "ann", "predicate": "lives in"}
@@ -109,3 +117,56 @@ def test_what_was_not_there_is_not_counted_as_deleted(
     (done,) = run(store, rule())
     assert (done.added, done.deleted, done.missing_fact_ids) == (1, 1, ("never", "never"))
     assert ids(facts) == []
+
+
+def plan(version: int, *columns: str) -> MigrationPlan:
+    added = [{"op": "add_column", "name": name, "nullable": True} for name in columns]
+    return MigrationPlan(target_version=version, operations=added)
+
+
+def test_plans_at_once_lose_no_column(tmp_path: Path, episodes: Episodes) -> None:
+    names = [f"c{number}" for number in range(16)]
+    put(episodes, episode("a"))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: episodes.migrate(plan(2, name)), names))
+    (one,) = episodes.recent("ann", limit=1)
+    assert sorted(one.metadata) == sorted(names)
+
+
+@pytest.mark.parametrize("version", [2, 0, -1, 2**63, 2**70])
+def test_a_version_only_goes_up(episodes: Episodes, version: int) -> None:
+    episodes.migrate(plan(3, "mood"))
+    episodes.migrate(plan(3, "tone"))
+    with pytest.raises(MigrationNotSupported, match="a version goes up from 3"):
+        episodes.migrate(plan(version, "late"))
+    assert episodes.health().version == 3
+    put(episodes, episode("a"))
+    assert episodes.recent("ann", limit=1)[0].metadata == {"mood": None, "tone": None}
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_first_version_is_one_at_least(facts: Facts, version: int) -> None:
+    with pytest.raises(MigrationNotSupported):
+        facts.migrate(plan(version, "mood"))
+    assert facts.health().version == 1
+
+
+def plain(record_id: str, minute: int, **bent: Any) -> ChronoRecord:
+    """A record of the kind of episodes that is none."""
+    moment = START + timedelta(minutes=minute)
+    data = {
+        "@scope": {"agent": "helper", "session": "s1", "user": "ann"},
+        "time": utc_text(moment),
+        "timestamp": moment.isoformat(),
+    }
+    return ChronoRecord(id=record_id, kind="episode", data={**data, **bent})
+
+
+def test_the_latest_are_as_many_as_are_wanted(store: ChronoStore, episodes: Episodes) -> None:
+    put(episodes, *(episode(f"e{number}", minute=number) for number in range(6)))
+    for number in range(5):
+        store.everyone().upsert(plain(f"note {number}", 9 + number))
+    for as_of in (None, store.engine.wal_seq()):
+        for limit in (1, 2, 5, 6, 7):
+            found = episodes.recent("ann", limit=limit, as_of=as_of)
+            assert [one.id for one in found] == [f"e{5 - number}" for number in range(min(limit, 6))]
