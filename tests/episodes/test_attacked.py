@@ -13,8 +13,10 @@ from chronomemory.episodes import (
     ChronoFactStore,
     ChronoMemoryStore,
     ConsolidationRule,
+    ConsolidationRuleError,
     DeleteDelta,
     Episodes,
+    Fact,
     FactPattern,
     Facts,
     MemoryScopeError,
@@ -23,6 +25,7 @@ from chronomemory.episodes import (
     NoopDelta,
 )
 from chronomemory.episodes.runner import RuleRun, Runner
+from chronomemory.episodes.storage.books import Progress, put_progress
 from chronomemory.episodes.storage.episodes import utc_text
 from conversing import START, episode, put, rule
 
@@ -170,3 +173,61 @@ def test_the_latest_are_as_many_as_are_wanted(store: ChronoStore, episodes: Epis
         for limit in (1, 2, 5, 6, 7):
             found = episodes.recent("ann", limit=limit, as_of=as_of)
             assert [one.id for one in found] == [f"e{5 - number}" for number in range(min(limit, 6))]
+
+
+def test_a_bad_rule_stops_no_other(store: ChronoStore, episodes: Episodes, facts: Facts) -> None:
+    put(episodes, episode("a"), episode("c", minute=1))
+    bad = [rule(f"no_such_{name} = 1", name=name) for name in ("b", "d")]
+    with pytest.raises(ConsolidationRuleError, match=r"no_such_b.*no_such_d") as caught:
+        run(store, rule("id = 'a'", name="first"), *bad, rule("id = 'c'", name="last"))
+    assert caught.value.rule_id == "b"
+    report = caught.value.report
+    assert [(one.rule_id, one.added) for one in report.rules] == [("first", 1), ("last", 1)]
+    assert ids(facts) == ["a", "c"]
+
+
+STEP = {"rule_id": "r", "source_episode_ids": ["a"], "promotion_ts": START.isoformat()}
+
+
+@pytest.mark.parametrize(
+    "bent",
+    [
+        {"source_episode_ids": None},
+        {"source_episode_ids": "a"},
+        {"source_episode_ids": ["a", 7]},
+        {"source_episode_ids": [" "]},
+        {"rule_id": None},
+        {"rule_id": ""},
+        {"promotion_ts": None},
+        {"promotion_ts": "yesterday"},
+        {"promotion_ts": "2026-05-18T09:00:00"},
+    ],
+    ids=str,
+)
+def test_a_lineage_that_tells_nothing_is_not_pinned(facts: Facts, bent: dict[str, Any]) -> None:
+    given = {"id": "f", "user": "ann", "agent": "a", "payload": {}, "confidence": 1.0, "pinned_at": START}
+    (name,) = bent
+    missing = {key: value for key, value in STEP.items() if key != name}
+    for step in ({**STEP, **bent}, missing):
+        with pytest.raises(ConsolidationRuleError, match=rf"lineage\[1\]: {name}"):
+            facts.pin(Fact(lineage=[STEP, step], **given))
+    assert ids(facts) == []
+    facts.pin(Fact(lineage=[STEP], **given))
+
+
+@pytest.mark.parametrize(
+    ("at", "due"),
+    [
+        ("9999-12-31T23:59:59+00:00", False),
+        ("9999-12-31T23:00:00-14:00", False),
+        ("0001-01-01T00:00:00+14:00", True),
+        ("0001-01-01T00:00:00+00:00", True),
+    ],
+)
+def test_a_cron_goes_on_from_the_ends_of_the_calendar(
+    store: ChronoStore, episodes: Episodes, facts: Facts, at: str, due: bool
+) -> None:
+    put(episodes, episode("a"))
+    facts.handle.run(lambda conn: put_progress(conn, "default", "rule", Progress(0, at)))
+    (done,) = run(store, rule(cron="0 3 * * *"))
+    assert (done.due, done.added) == (due, int(due))

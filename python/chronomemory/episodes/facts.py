@@ -22,7 +22,7 @@ from chronomemory.episodes.models import (
     UpdateDelta,
 )
 from chronomemory.episodes.names import taken
-from chronomemory.episodes.provenance import check_provenance, step_of
+from chronomemory.episodes.provenance import check_provenance, step_of, step_violation
 from chronomemory.episodes.storage.books import columns_of, keep_noop
 from chronomemory.episodes.storage.facts import check_size, fact_of, is_fact, record_of
 from chronomemory.face.arguments import string
@@ -46,7 +46,10 @@ class Facts(Kept):
 
     def pin(self, fact: Fact) -> None:
         """Keep a fact, in place of the one with its id; one of another owner is not replaced."""
-        self.handle.run(lambda conn: _pin(conn, fact, "pin"))
+        for place, step in enumerate(fact.lineage):
+            if violation := step_violation(step):
+                raise ConsolidationRuleError(delta_type="pin", violation=f"lineage[{place}]: {violation}")
+        self.handle.run(lambda conn: conn.put(_pinnable(conn, fact, "pin")))
 
     def query(self, pattern: FactPattern, *, as_of: int | datetime | None = None) -> list[Fact]:
         """Return the facts that have what a pattern says, by when they were pinned and then by their ids.
@@ -157,10 +160,6 @@ def apply(
         return Applied(len(missing) < len(others), missing, over=fact.id)
     conn.put(record)
     return Applied(missing=missing)
-
-
-def _pin(conn: Connection, fact: Fact, operation: str) -> None:
-    conn.put(_pinnable(conn, fact, operation))
 
 
 def _pinnable(conn: Connection, fact: Fact, operation: str) -> ChronoRecord:

@@ -99,8 +99,27 @@ class Runner:
         self._clock = clock
 
     def run(self) -> RunReport:
-        """Run the rules that are due; a second run over the same episodes makes nothing new."""
-        return RunReport(tuple(self._run(rule, cadence) for rule, cadence in self._rules))
+        """Run the rules that are due; a second run over the same episodes makes nothing new.
+
+        A rule whose filter cannot be taken stops none of the others: all are run, and then
+        ``ConsolidationRuleError`` has the ``report`` of those that were.
+        """
+        runs: list[RuleRun] = []
+        bad: list[ConsolidationRuleError] = []
+        for rule, cadence in self._rules:
+            try:
+                runs.append(self._run(rule, cadence))
+            except ConsolidationRuleError as error:
+                bad.append(error)
+        report = RunReport(tuple(runs))
+        if bad:
+            raise ConsolidationRuleError(
+                "; ".join(error.message for error in bad),
+                rule_id=bad[0].rule_id,
+                violation=bad[0].violation,
+                report=report,
+            ) from bad[0]
+        return report
 
     def _run(self, rule: ConsolidationRule, cadence: Cadence) -> RuleRun:
         return self._facts.handle.run(lambda conn: self._attempt(conn, rule, cadence))
