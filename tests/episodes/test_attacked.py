@@ -231,3 +231,15 @@ def test_a_cron_goes_on_from_the_ends_of_the_calendar(
     facts.handle.run(lambda conn: put_progress(conn, "default", "rule", Progress(0, at)))
     (done,) = run(store, rule(cron="0 3 * * *"))
     assert (done.due, done.added) == (due, int(due))
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1", "content = ", "(", "'", "json_extract(metadata, '$[') = 1", f"content = {'(' * 999}"]
+)
+def test_a_parser_keeps_its_words_to_itself(
+    episodes: Episodes, text: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConsolidationRuleError, match="when_filter") as caught:
+        episodes.consolidate(rule(text))
+    said = f"{caught.value}{caplog.text}{capfd.readouterr().err}"
+    assert "sqlglot" not in said and "JSON path" not in said and len(said) < 200
