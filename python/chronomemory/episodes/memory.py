@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from chronomemory.episodes.classification import Sorted, sort
@@ -19,10 +19,10 @@ from chronomemory.episodes.models import (
 )
 from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.books import columns_of
-from chronomemory.episodes.storage.episodes import episode_of, is_episode, record_of
+from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
-from chronomemory.face.arguments import LAST_SEQ, count
-from chronomemory.face.moments import Now, utc_now
+from chronomemory.face.arguments import LAST_SEQ, contents, count
+from chronomemory.face.moments import Now, instant, utc_now
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
@@ -38,8 +38,6 @@ _INDEXES = {
 }
 #: Where a filter is read: a module of its own, since it needs a parser that not everybody has.
 _FILTERS = "chronomemory.episodes.filters"
-#: Episodes are ordered by their moments: turns must not share one.
-_STEP = timedelta(microseconds=1)
 #: What a where may name at most; where there are more, all are looked at.
 _MOST_OPERANDS = 10_000
 
@@ -120,8 +118,10 @@ class Episodes(Kept):
 
     def next_moment(self, now: datetime, *, user: str, session: str, agent: str) -> datetime:
         """Return when the next turn of a scope is: now, or just behind the last one if a clock went back."""
+        with contents:
+            instant("timestamp", now)
         last = self.recent(user, session, agent, limit=1)
-        return max(now, last[0].timestamp + _STEP) if last else now
+        return max(now, later(last[0].timestamp, 1)) if last else now
 
     def forget(self, episode_id: str, *, user: str, session: str, agent: str) -> bool:
         """Take an episode of a scope away; the log keeps it. Say whether there was one."""
