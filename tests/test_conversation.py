@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, InvalidArgument, Memory, MemorySystem
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, InvalidRecord, Memory, MemorySystem
 from chronomemory.conversation import AwaitedConversation, Conversation, Recollection
 from chronomemory.episodes import ConsolidationRule, Episodes, Facts
 
@@ -90,3 +90,23 @@ def test_tasks_have_the_same(tmp_path: Path) -> None:
             return found(await talk.recall("tea"))
 
     assert asyncio.run(live()) == [("block", "Ann likes green tea"), ("episode", "Tea, please")]
+
+
+def test_plain_records_of_these_kinds_are_no_recollections(store: ChronoStore) -> None:
+    memory = Memory(store, user="ann")
+    ann = store.scoped(user="ann")
+    for kind in ("fact", "episode"):
+        ann.upsert(ChronoRecord(id=f"a {kind}", kind=kind, label="Oslo Oslo", data={"content": ["Oslo"]}))
+    talk = Conversation(memory, "s1", agent="helper")
+    talk.say("Is there snow in Oslo?")
+    assert len(ann.search("Oslo")) == 3
+    (one,) = talk.recall("Oslo")
+    assert (one.kind, one.content) == ("episode", "Is there snow in Oslo?")
+
+
+def test_a_clock_without_a_time_zone_is_refused(store: ChronoStore) -> None:
+    memory = Memory(store, user="ann")
+    Conversation(memory, "s1", agent="helper").say("Good morning")
+    naive = Conversation(memory, "s1", agent="helper", clock=lambda: START.replace(tzinfo=None))
+    with pytest.raises(InvalidRecord, match="time zone"):
+        naive.say("Good evening")

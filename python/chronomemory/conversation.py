@@ -15,11 +15,14 @@ from typing import Any
 from chronomemory.answers import Answer
 from chronomemory.blocks import Memory, MemorySystem
 from chronomemory.episodes import Episode, Episodes
+from chronomemory.episodes.storage.episodes import is_episode
+from chronomemory.episodes.storage.facts import is_fact
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import count, string
 from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result
+from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN
 from chronomemory.search import Hit
 
@@ -113,7 +116,8 @@ class Conversation:
         blocks = self._memory.recall(asked, top_k=most)
         # One search over all, so that what a word is worth is the same for each.
         hits = self._memory.blocks.store.search(asked, kind=_KINDS, limit=_WIDER * most)
-        words = _shares({hit.id: hit.score for hit in hits})
+        mine = [hit for hit in hits if _is_of_a_face(hit.record)]
+        words = _shares({hit.id: hit.score for hit in mine})
         recalled = _shares({block.id: block.score for block in blocks})
         found = [
             Recollection(
@@ -126,7 +130,7 @@ class Conversation:
             for block in blocks
         ]
         # Which blocks matter is the memory's to say.
-        found += [_recollection(hit, _fused(words[hit.id])) for hit in hits if hit.record.kind != _BLOCK]
+        found += [_recollection(hit, _fused(words[hit.id])) for hit in mine if hit.record.kind != _BLOCK]
         ranked = sorted(found, key=lambda one: -one.score)
         return Answer(_told_once(ranked)[:most], scope=hits.scope, known=hits.known)
 
@@ -164,6 +168,11 @@ def _shares(scores: dict[str, float]) -> dict[str, float]:
 def _fused(words: float, recalled: float = 0.0) -> float:
     """Return one score of two, as a search does: words weigh twice as much."""
     return (2 * words + recalled) / 3
+
+
+def _is_of_a_face(record: ChronoRecord) -> bool:
+    """Say whether somebody learned, said or concluded it: plain records of these kinds are another's."""
+    return record.kind == _BLOCK or is_episode(record) or is_fact(record)
 
 
 def _recollection(hit: Hit, score: float) -> Recollection:

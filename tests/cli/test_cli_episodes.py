@@ -65,6 +65,7 @@ def test_what_is_refused_is_told(run: Run, rules: Path, tmp_path: Path) -> None:
         (("put", "x", *ANN, "--at", "2026-05-18"), "time zone"),
         (("put", "x", *ANN, "--metadata", "[]"), "must be an object"),
         (("put", "x", *ANN, "--metadata", "{"), "is no JSON"),
+        (("put", "x", *ANN, "--metadata", f'{{"a": {"[" * 60_000}{"]" * 60_000}}}'), "nested"),
         (("consolidate", "--when", "1=1; DROP TABLE episodes"), "; is not taken"),
         (("recent", "--user", ""), "non-empty"),
     ):
@@ -83,6 +84,23 @@ def test_what_is_refused_is_told(run: Run, rules: Path, tmp_path: Path) -> None:
         assert answer.code == 2 and reason in answer.stderr
     assert run("facts", "show", "nothing").code == 1
     assert not (tmp_path / ".chronomemory").exists()
+
+
+def test_what_nests_is_taken_or_refused(run: Run) -> None:
+    for depth in (100, 127, 300, 900, 1_500, 5_000, 9_000):
+        deep = f'{{"a": {"[" * depth}{"]" * depth}}}'
+        answer = run("episodes", "put", "x", *ANN, "--json", "--metadata", deep)
+        assert answer.code == 0 or (answer.code == 2 and "nested" in answer.stderr), (depth, answer.stderr)
+
+
+def test_rules_beside_a_bad_one_are_told(conversation: Run, rules: Path) -> None:
+    bad = {"id": "bad", "cadence": {"every": 1}, "when_filter": "nothing = 1", "then_emits": []}
+    rules.write_text(json.dumps([bad, *json.loads(rules.read_text())]))
+    answer = conversation("episodes", "run", rules)
+    assert answer.code == 2 and "no such column: nothing" in answer.stderr
+    assert answer.stdout == "✔ homes: 2 new episodes: 1 added, 1 updated, 0 deleted, 0 left\n"
+    again = conversation("episodes", "run", rules, "--json")
+    assert again.code == 2 and again.document["rules"][0]["due"] is False
 
 
 def test_a_bad_episode_is_warned_of(run: Run) -> None:

@@ -122,7 +122,6 @@ def test_what_makes_no_sense_is_reported_and_the_rest_is_done(store: ChronoStore
         due=True,
         matched=6,
         updated=1,
-        deleted=1,
         left=1,
         bad_episode_ids=("bad",),
         refused_episode_ids=("steals", "takes"),

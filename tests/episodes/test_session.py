@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.episodes import ChronoMemoryStore, ChronoSession, MemoryScopeError
+from chronomemory.errors import InvalidRecord
 from conversing import START, episode, put
 
 USER = {"role": "user", "content": "Where is Oslo?"}
@@ -74,3 +76,44 @@ def test_items_are_added_together_or_not_at_all(store: ChronoStore) -> None:
         with pytest.raises(ValueError, match=r"items|data"):
             asyncio.run(session.add_items([USER, *bad]))
     assert asyncio.run(session.get_items()) == []
+
+
+def test_an_item_that_somebody_else_takes_first_is_not_the_last(
+    store: ChronoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = ChronoMemoryStore(store)
+    session = ChronoSession("s1", memory, user="ann", agent="helper")
+    asyncio.run(session.add_items([{"n": number} for number in range(4)]))
+    forget, rivals = memory.episodes.forget, iter([True, True, False])
+
+    def late(episode_id: str, **names: str) -> bool:
+        if next(rivals):
+            forget(episode_id, **names)
+        return forget(episode_id, **names)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory.episodes, "forget", late)
+        assert asyncio.run(session.pop_item()) == {"n": 1}
+    assert asyncio.run(session.get_items()) == [{"n": 0}]
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_clock_without_a_time_zone_is_refused(store: ChronoStore, turns: int) -> None:
+    memory = ChronoMemoryStore(store)
+    put(memory.episodes, *(episode(f"e{number}") for number in range(turns)))
+    session = ChronoSession(
+        "s1", memory, user="ann", agent="helper", clock=lambda: START.replace(tzinfo=None)
+    )
+    with pytest.raises(InvalidRecord, match="time zone"):
+        asyncio.run(session.add_items([USER]))
+
+
+def test_nothing_comes_after_the_end_of_the_calendar(store: ChronoStore) -> None:
+    end = datetime.max.replace(tzinfo=timezone.utc)
+    session = ChronoSession("s1", ChronoMemoryStore(store), user="ann", agent="helper", clock=lambda: end)
+    with pytest.raises(InvalidRecord, match="no turn can come after"):
+        asyncio.run(session.add_items([USER, CALL]))
+    asyncio.run(session.add_items([USER]))
+    with pytest.raises(InvalidRecord, match="no turn can come after"):
+        asyncio.run(session.add_items([CALL]))
+    assert asyncio.run(session.get_items()) == [USER]

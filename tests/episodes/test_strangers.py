@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from chronomemory import ChronoStore
 from chronomemory.episodes import (
     ChronoFactStore,
     ChronoMemoryStore,
+    ChronoSession,
     Episodes,
     FactPattern,
     Facts,
@@ -119,6 +121,22 @@ def test_a_moment_that_nobody_can_read_has_no_place_among_the_latest(log: Path, 
     with Episodes(store) as episodes:
         assert [one.id for one in episodes.recent("ann", limit=9)] == [GOOD]
     assert run(store).rules[0].added == 4
+
+
+def test_strangers_among_the_latest_are_read_over(log: Path, store: ChronoStore) -> None:
+    late = "2027-05-18T09:00:00.000000Z"
+    strange = [
+        episode_like(id=f"episode:{place}", content=7, time=late, timestamp=late) for place in range(5)
+    ]
+    written(log, store, *strange)
+    with Episodes(store) as episodes:
+        assert [one.id for one in episodes.recent("ann", limit=1)] == [GOOD]
+        names = {"user": "ann", "session": "s1", "agent": "helper"}
+        assert episodes.next_moment(START, **names) > START
+        session = ChronoSession("s1", ChronoMemoryStore(store), user="ann", agent="helper")
+        put(episodes, episode("turn", minute=2, item={"n": 1}))
+        assert asyncio.run(session.get_items(1)) == [{"n": 1}]
+        assert asyncio.run(session.pop_item()) == {"n": 1}
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,18 @@ from chronomemory.episodes import (
     ChronoFactStore,
     ChronoMemoryStore,
     ConsolidationRule,
+    ConsolidationRuleError,
     Episode,
     Episodes,
     Fact,
     FactPattern,
     Facts,
     MemoryDelta,
+    RunReport,
     StoreError,
 )
 from chronomemory.episodes.runner import Runner
+from chronomemory.episodes.storage.facts import sources_of
 from chronomemory.face.moments import parse_instant, utc_now
 
 __all__ = ["episodes", "facts"]
@@ -137,6 +140,8 @@ def _object(given: str | None) -> dict[str, Any]:
         value = json.loads(given or "{}")
     except ValueError as error:
         raise RefusedError(f"--metadata is no JSON: {error}") from None
+    except RecursionError:
+        raise RefusedError("--metadata is nested too deeply") from None
     if not isinstance(value, dict):
         raise RefusedError("--metadata must be an object")
     return value
@@ -208,12 +213,21 @@ def run(
     """Run the rules that are due, and pin the facts that they make."""
     with _reached(project, as_json) as here:
         given = _rules(rules)
-        report = Runner(ChronoMemoryStore(here.store), ChronoFactStore(here.store), given).run()
-        if as_json:
-            here.out.document(report.to_dict())
-            return
-        for one in report.rules:
-            here.out.done(clean(one.summary))
+        runner = Runner(ChronoMemoryStore(here.store), ChronoFactStore(here.store), given)
+        try:
+            _told(here.out, runner.run(), as_json)
+        except ConsolidationRuleError as error:
+            if error.report is not None and error.report.rules:
+                _told(here.out, error.report, as_json)
+            raise
+
+
+def _told(out: Output, report: RunReport, as_json: bool) -> None:
+    if as_json:
+        out.document(report.to_dict())
+        return
+    for one in report.rules:
+        out.done(clean(one.summary))
 
 
 def _rules(file: Path) -> list[ConsolidationRule]:
@@ -310,7 +324,7 @@ def _steps(here: Session, fact: Fact) -> Iterator[dict[str, Any]]:
     """Yield each episode of each step, with the event that wrote it; None for one that is not here."""
     everyone = here.store.everyone()
     for step in fact.lineage:
-        for episode_id in step.get("source_episode_ids", []):
+        for episode_id in sources_of(step):
             record = everyone.get(f"episode:{episode_id}")
             yield {
                 "rule_id": step.get("rule_id"),

@@ -31,4 +31,9 @@ def next_after(expression: str, moment: datetime) -> datetime | None:
     >>> next_after("0 3 * * *", datetime(2026, 5, 18, 9, tzinfo=timezone.utc)).isoformat()
     '2026-05-19T03:00:00+00:00'
     """
-    return next(CronSim(expression, moment.astimezone(timezone.utc)), None)
+    try:
+        return next(CronSim(expression, moment.astimezone(timezone.utc)), None)
+    except OverflowError:
+        # Beyond the calendar in UTC: before its first day all times are to come, and behind its last none.
+        first = datetime.min.replace(tzinfo=timezone.utc)
+        return next(CronSim(expression, first), None) if moment.year == first.year else None

@@ -69,7 +69,10 @@ class MemoryScopeError(StoreError):
 
 
 class ConsolidationRuleError(StoreError):
-    """A rule or a delta that makes no sense; ``deltas`` are those of the same pass that do."""
+    """A rule or a delta that makes no sense; ``deltas`` are those of the same pass that do.
+
+    ``report`` is what a runner did with its other rules; None where it is not from a runner.
+    """
 
     usual_recovery = "Correct what the message names in the rule or in the episodes, and consolidate again."
 
@@ -82,6 +85,7 @@ class ConsolidationRuleError(StoreError):
         delta_type: str = "",
         deltas: Sequence[Any] = (),
         episode_ids: Sequence[str] = (),
+        report: Any = None,
         recovery: str = "",
     ) -> None:
         context: dict[str, Any] = {"rule_id": rule_id, "violation": violation}
@@ -93,6 +97,7 @@ class ConsolidationRuleError(StoreError):
         super().__init__(message or f"{of} {rule_id!r}: {violation}", context=context, recovery=recovery)
         self.rule_id, self.violation, self.delta_type = rule_id, violation, delta_type
         self.deltas, self.episode_ids = list(deltas), list(episode_ids)
+        self.report = report
 
 
 class FactConflictError(StoreError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +22,7 @@ from chronomemory.episodes.models import (
     UpdateDelta,
 )
 from chronomemory.episodes.names import taken
-from chronomemory.episodes.provenance import check_provenance, step_of
+from chronomemory.episodes.provenance import check_provenance, step_of, step_violation
 from chronomemory.episodes.storage.books import columns_of, keep_noop
 from chronomemory.episodes.storage.facts import check_size, fact_of, is_fact, record_of
 from chronomemory.face.arguments import string
@@ -30,7 +31,7 @@ from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 
-__all__ = ["Facts"]
+__all__ = ["Applied", "Facts", "apply"]
 
 _SLOTS = ("subject", "predicate", "object")
 _MADE_ID_DIGITS = 32
@@ -45,7 +46,10 @@ class Facts(Kept):
 
     def pin(self, fact: Fact) -> None:
         """Keep a fact, in place of the one with its id; one of another owner is not replaced."""
-        self.handle.run(lambda conn: _pin(conn, fact, "pin"))
+        for place, step in enumerate(fact.lineage):
+            if violation := step_violation(step):
+                raise ConsolidationRuleError(delta_type="pin", violation=f"lineage[{place}]: {violation}")
+        self.handle.run(lambda conn: conn.put(_pinnable(conn, fact, "pin")))
 
     def query(self, pattern: FactPattern, *, as_of: int | datetime | None = None) -> list[Fact]:
         """Return the facts that have what a pattern says, by when they were pinned and then by their ids.
@@ -100,6 +104,18 @@ class Facts(Kept):
         self.handle.run(lambda conn: apply(conn, delta, missing_ok=missing_ok, user=user, channels=channels))
 
 
+@dataclass(frozen=True)
+class Applied:
+    """What became of a delta."""
+
+    #: Whether it did what it says.
+    done: bool = True
+    #: Facts that were to be replaced and are not there.
+    missing: list[str] = field(default_factory=list)
+    #: The fact that was not brought back: what it says was replaced or taken away before.
+    over: str | None = None
+
+
 def apply(
     conn: Connection,
     delta: MemoryDelta,
@@ -107,35 +123,43 @@ def apply(
     missing_ok: bool = False,
     user: str | None = None,
     channels: Sequence[str] = (),
-) -> list[str]:
-    """Do what a delta says as part of a batch; return the ids that it was to replace and did not find."""
+    bring_back: bool = True,
+) -> Applied:
+    """Do what a delta says as part of a batch.
+
+    A fact that is there already gets its channels and a further step of its lineage. One that was taken away
+    is pinned again unless ``bring_back`` is False and its episodes have said nothing new since.
+    """
     check_provenance(delta)
-    owner = user or _owner_of(conn, delta.source_episode_ids)
+    if user is not None:
+        owner = taken("apply_delta", user=user).user
+    else:
+        owner = _owner_of(conn, delta.source_episode_ids)
     if isinstance(delta, NoopDelta):
         keep_noop(conn, delta, owner)
-        return []
+        return Applied()
     if isinstance(delta, DeleteDelta):
-        return _unpin(conn, delta.replaces, owner, "delete", missing_ok)
-    fact, scope = _fact_of_delta(delta, channels)
+        missing = _unpin(conn, delta.replaces, owner, "delete", missing_ok)
+        return Applied(len(missing) < len(delta.replaces), missing)
+    fact, scope = _fact_of_delta(delta)
     if owner is not None and scope.user != owner:
         raise MemoryScopeError(
             scope=str(scope), operation=delta.kind, violation="the fact is of another user than its episodes"
         )
-    if isinstance(delta, AddDelta):
-        _pin(conn, fact, "add")
-        return []
-    before = [*delta.replaces, fact.id]
-    fact.lineage = _joined([*_lineages(conn, before, scope.user), fact.lineage])
-    others = [name for name in delta.replaces if name != fact.id]
+    replaced = delta.replaces if isinstance(delta, UpdateDelta) else []
+    others = [name for name in replaced if name != fact.id]
+    fact.lineage = _joined([*_lineages(conn, [*replaced, fact.id], scope.user), fact.lineage])
+    if told := list(dict.fromkeys([*_channels(conn, fact.id), *channels])):
+        fact.metadata = {"channels": told}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
-    _pinnable(conn, fact, "update")
-    missing = _unpin(conn, others, scope.user, "update", missing_ok)
-    _pin(conn, fact, "update")
-    return missing
-
-
-def _pin(conn: Connection, fact: Fact, operation: str) -> None:
-    conn.put(_pinnable(conn, fact, operation))
+    record = _pinnable(conn, fact, delta.kind)
+    is_over = not bring_back and _is_over(conn, record)
+    missing = _unpin(conn, others, scope.user, delta.kind, missing_ok)
+    if is_over:
+        # What it was to replace goes all the same: it is older still.
+        return Applied(len(missing) < len(others), missing, over=fact.id)
+    conn.put(record)
+    return Applied(missing=missing)
 
 
 def _pinnable(conn: Connection, fact: Fact, operation: str) -> ChronoRecord:
@@ -196,7 +220,26 @@ def _owner_of(conn: Connection, episode_ids: Iterable[str]) -> str | None:
     return users.pop() if users else None
 
 
-def _fact_of_delta(delta: AddDelta | UpdateDelta, channels: Sequence[str]) -> tuple[Fact, Scope]:
+def _is_over(conn: Connection, record: ChronoRecord) -> bool:
+    """Say whether a fact was taken away that said the same, of episodes that nobody has written since."""
+    engine = conn.store.engine
+    known = engine.get(record.id)
+    if conn.record(record.id) is not None or known is None or known.status != "tombstone":
+        return False
+    if known.data.get("payload") != record.data["payload"]:
+        return False
+    sources = (engine.get(name) for name in record.evidence)
+    return all(source is None or (source.updated_seq or 0) < (known.updated_seq or 0) for source in sources)
+
+
+def _channels(conn: Connection, fact_id: str) -> list[str]:
+    """Return the channels that a fact carries, if it is there."""
+    record = conn.record(fact_key(fact_id))
+    found = record.data["metadata"].get("channels") if record is not None and is_fact(record) else None
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
     payload = delta.fact_payload
     for name in ("user", "agent"):
         if not isinstance(payload.get(name), str):
@@ -221,7 +264,6 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta, channels: Sequence[str]) -> tu
         lineage=[step_of(delta)],
         confidence=delta.confidence,
         pinned_at=delta.promotion_ts,
-        metadata={"channels": list(channels)} if channels else {},
     )
     return fact, scope
 

@@ -43,6 +43,8 @@ __all__ = ["where_of"]
 
 #: More than this is no filter that somebody wrote.
 _MOST_LETTERS, _MOST_TOKENS, _DEEPEST = 65_536, 4_096, 24
+#: So much of a filter is shown.
+_SHOWN_LETTERS = 80
 #: SQLite keeps larger numbers as something else.
 _LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
 
@@ -101,9 +103,11 @@ class _Reader:
             raise self._refused(f"more than {_MOST_LETTERS:,} characters")
         try:
             self._check_tokens(text)
-            return self._expression(parse_one(text, into=exp.Condition, dialect="sqlite"), 0)
-        except SqlglotError as error:
-            raise self._refused(f"no expression of SQL: {str(error).splitlines()[0]}") from None
+            return self._expression(parse_one(text, into=exp.Condition, dialect=_dialect()), 0)
+        except SqlglotError:
+            # What the parser says of it is about itself.
+            shown = text if len(text) <= _SHOWN_LETTERS else f"{text[: _SHOWN_LETTERS - 1]}…"
+            raise self._refused(f"this is no condition of SQL: {shown!r}") from None
         except RecursionError:
             raise self._refused("nested too deeply") from None
 
@@ -282,6 +286,13 @@ class _Reader:
             raise self._refused(f"{of} takes a text")
         text: str = node.this
         return text
+
+
+def _dialect() -> SQLite:
+    """Return the dialect that is read, with a parser that does not write about paths of JSON to a log."""
+    dialect = SQLite()
+    dialect.STRICT_JSON_PATH_SYNTAX = False
+    return dialect
 
 
 def _joined(node: Any, kind: type[Any]) -> list[Any]:

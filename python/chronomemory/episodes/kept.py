@@ -9,7 +9,7 @@ from chronomemory._core import Engine
 from chronomemory.episodes.condition import health_of
 from chronomemory.episodes.declaration import EpisodesHandle, open_episodes
 from chronomemory.episodes.models import MigrationPlan, StoreHealth
-from chronomemory.episodes.storage.books import added_columns, columns_of
+from chronomemory.episodes.storage.books import add_columns
 from chronomemory.store import ChronoStore
 
 __all__ = ["Kept"]
@@ -62,5 +62,4 @@ class Kept:
 
     def migrate(self, plan: MigrationPlan) -> None:
         """Add columns: they live in the metadata, where each reads as None until it is filled."""
-        known = columns_of(self._engine, self.kind)
-        self.handle.run(lambda conn: conn.put(added_columns(self.called, self.kind, plan, known)))
+        self.handle.run(lambda conn: add_columns(conn, self.called, self.kind, plan))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from chronomemory.episodes.classification import Sorted, sort
@@ -19,10 +19,10 @@ from chronomemory.episodes.models import (
 )
 from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.books import columns_of
-from chronomemory.episodes.storage.episodes import episode_of, is_episode, record_of
+from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
-from chronomemory.face.arguments import LAST_SEQ, count
-from chronomemory.face.moments import Now, utc_now
+from chronomemory.face.arguments import LAST_SEQ, contents, count
+from chronomemory.face.moments import Now, instant, utc_now
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
@@ -38,8 +38,6 @@ _INDEXES = {
 }
 #: Where a filter is read: a module of its own, since it needs a parser that not everybody has.
 _FILTERS = "chronomemory.episodes.filters"
-#: Episodes are ordered by their moments: turns must not share one.
-_STEP = timedelta(microseconds=1)
 #: What a where may name at most; where there are more, all are looked at.
 _MOST_OPERANDS = 10_000
 
@@ -103,24 +101,27 @@ class Episodes(Kept):
             for level in ("user", "session", "agent")
             if level in scope.to_dict()
         }
-        if as_of is None:
-            index = _INDEXES[tuple(names)]
-            found: Iterable[ChronoRecord] = self._engine.find(
-                index, list(names.values()), limit=most, reverse=True
-            )
-        else:
-            asked: dict[str, Any] = {
-                "and": [{"path": ["data", "@scope", level], "eq": name} for level, name in names.items()]
-            }
-            past = self.handle.store.as_of(as_of)
-            found = past.query(kind=EPISODE, where=asked, order_by="-happened", limit=most)
-        columns = columns_of(self._engine, EPISODE).names
-        return [episode_of(record, columns) for record in found if is_episode(record)]
+        engine = self._engine
+        index, values = _INDEXES[tuple(names)], list(names.values())
+        asked: dict[str, Any] = {
+            "and": [{"path": ["data", "@scope", level], "eq": name} for level, name in names.items()]
+        }
+        past = None if as_of is None else self.handle.store.as_of(as_of)
+
+        def read(wanted: int) -> Iterable[ChronoRecord]:
+            if past is None:
+                return engine.find(index, values, limit=wanted, reverse=True)
+            return past.query(kind=EPISODE, where=asked, order_by="-happened", limit=wanted)
+
+        columns = columns_of(engine, EPISODE).names
+        return [episode_of(record, columns) for record in _latest(read, most)]
 
     def next_moment(self, now: datetime, *, user: str, session: str, agent: str) -> datetime:
         """Return when the next turn of a scope is: now, or just behind the last one if a clock went back."""
+        with contents:
+            instant("timestamp", now)
         last = self.recent(user, session, agent, limit=1)
-        return max(now, last[0].timestamp + _STEP) if last else now
+        return max(now, later(last[0].timestamp, 1)) if last else now
 
     def forget(self, episode_id: str, *, user: str, session: str, agent: str) -> bool:
         """Take an episode of a scope away; the log keeps it. Say whether there was one."""
@@ -189,6 +190,17 @@ class Episodes(Kept):
         columns = columns_of(self._engine, EPISODE).names
         where: dict[str, Any] = importlib.import_module(_FILTERS).where_of(rule.id, rule.when_filter, columns)
         return where
+
+
+def _latest(read: Callable[[int], Iterable[ChronoRecord]], most: int) -> list[ChronoRecord]:
+    """Read on until there are enough episodes: what another tool left among them is none, and counts not."""
+    wanted = most
+    while True:
+        found = list(read(wanted))
+        good = [record for record in found if is_episode(record)]
+        if len(good) >= most or len(found) < wanted:
+            return good[:most]
+        wanted = min(2 * wanted, LAST_SEQ)
 
 
 def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:

@@ -13,8 +13,10 @@ from chronomemory.episodes.models import (
     NoopDelta,
     UpdateDelta,
 )
+from chronomemory.errors import InvalidArgument
+from chronomemory.face.moments import parse_instant
 
-__all__ = ["check_provenance", "step_of"]
+__all__ = ["check_provenance", "step_of", "step_violation"]
 
 #: By the class, for deltas that no validation has seen.
 _KINDS = {AddDelta: "add", UpdateDelta: "update", DeleteDelta: "delete", NoopDelta: "noop"}
@@ -55,3 +57,17 @@ def step_of(delta: MemoryDelta) -> dict[str, Any]:
         "source_episode_ids": list(delta.source_episode_ids),
         "promotion_ts": delta.promotion_ts.isoformat(),
     }
+
+
+def step_violation(step: dict[str, Any]) -> str | None:
+    """Return what is wrong with a step that somebody wrote by hand, or None."""
+    rule_id, sources = step.get("rule_id"), step.get("source_episode_ids")
+    if not isinstance(rule_id, str) or not rule_id.strip():
+        return "rule_id must be text that is not blank"
+    if not isinstance(sources, list) or not all(isinstance(one, str) and one.strip() for one in sources):
+        return "source_episode_ids must be a list of ids that are not blank"
+    try:
+        parse_instant("promotion_ts", step.get("promotion_ts"))
+    except InvalidArgument as error:
+        return str(error)
+    return None

@@ -40,6 +40,7 @@ class RuleRun(Result):
     added: int = 0
     updated: int = 0
     deleted: int = 0
+    #: Noops, and what says again what was replaced or taken away before.
     left: int = 0
     #: Episodes that want to update or delete, and do not say what.
     bad_episode_ids: tuple[str, ...] = ()
@@ -98,8 +99,27 @@ class Runner:
         self._clock = clock
 
     def run(self) -> RunReport:
-        """Run the rules that are due; a second run over the same episodes makes nothing new."""
-        return RunReport(tuple(self._run(rule, cadence) for rule, cadence in self._rules))
+        """Run the rules that are due; a second run over the same episodes makes nothing new.
+
+        A rule whose filter cannot be taken stops none of the others: all are run, and then
+        ``ConsolidationRuleError`` has the ``report`` of those that were.
+        """
+        runs: list[RuleRun] = []
+        bad: list[ConsolidationRuleError] = []
+        for rule, cadence in self._rules:
+            try:
+                runs.append(self._run(rule, cadence))
+            except ConsolidationRuleError as error:
+                bad.append(error)
+        report = RunReport(tuple(runs))
+        if bad:
+            raise ConsolidationRuleError(
+                "; ".join(error.message for error in bad),
+                rule_id=bad[0].rule_id,
+                violation=bad[0].violation,
+                report=report,
+            ) from bad[0]
+        return report
 
     def _run(self, rule: ConsolidationRule, cadence: Cadence) -> RuleRun:
         return self._facts.handle.run(lambda conn: self._attempt(conn, rule, cadence))
@@ -130,13 +150,28 @@ class Runner:
         done: Counter[str] = Counter()
         refused: list[str] = []
         missing: list[str] = []
+        over: set[str] = set()
         for delta, user in zip(told.deltas, told.users, strict=True):
             try:
-                missing += apply(conn, delta, missing_ok=True, user=user, channels=rule.then_emits)
+                applied = apply(
+                    conn,
+                    delta,
+                    missing_ok=True,
+                    user=user,
+                    channels=rule.then_emits,
+                    # Another rule made it and saw it replaced: this one only comes late.
+                    bring_back=False,
+                )
             except (MemoryScopeError, RecordTooLarge):
                 refused += delta.source_episode_ids
-            else:
+                continue
+            if applied.over is not None:
+                over.add(applied.over)
+            missing += [name for name in applied.missing if name not in over]
+            if applied.done:
                 done[delta.kind] += 1
+            elif applied.over is not None:
+                done["noop"] += 1
         return RuleRun(
             rule.id,
             due=True,

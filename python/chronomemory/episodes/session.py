@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any
 
 from chronomemory.episodes.memory import Episodes
 from chronomemory.episodes.models import Episode
 from chronomemory.episodes.names import taken
+from chronomemory.episodes.storage.episodes import later
 from chronomemory.episodes.stores import ChronoMemoryStore
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, count
@@ -24,8 +24,6 @@ __all__ = ["ChronoSession"]
 
 #: Where an item stands in the metadata.
 _ITEM = "item"
-#: Episodes are ordered by their moments: each turn is later than the one before, whatever the clock says.
-_STEP = timedelta(microseconds=1)
 
 
 class ChronoSession:
@@ -104,7 +102,7 @@ class ChronoSession:
                 Episode(
                     id=secrets.token_hex(16),
                     content="\n".join(_words(item)),
-                    timestamp=moment + number * _STEP,
+                    timestamp=later(moment, number),
                     source_node=str(item.get("role") or item.get("type") or "item"),
                     metadata={_ITEM: item},
                     **self._names,
@@ -113,10 +111,16 @@ class ChronoSession:
         self._episodes.put_many(turns, **self._names)
 
     def _pop(self) -> dict[str, Any] | None:
-        for latest in self._latest(1):
-            if self._episodes.forget(latest.id, **self._names):
-                item: dict[str, Any] = latest.metadata[_ITEM]
+        tried = None
+        # Somebody else may take the latest first: then it is the turn of the one before.
+        while latest := self._latest(1):
+            (turn,) = latest
+            if self._episodes.forget(turn.id, **self._names):
+                item: dict[str, Any] = turn.metadata[_ITEM]
                 return item
+            if turn.id == tried:
+                break
+            tried = turn.id
         return None
 
     def _clear(self) -> None:

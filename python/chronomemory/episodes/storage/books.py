@@ -9,12 +9,13 @@ from chronomemory._core import Engine
 from chronomemory.episodes.errors import MigrationNotSupported
 from chronomemory.episodes.ids import RULE, columns_key, noop_key, run_key
 from chronomemory.episodes.models import MigrationPlan, NoopDelta
+from chronomemory.face.arguments import LAST_SEQ
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 
-__all__ = ["Columns", "Progress", "added_columns", "columns_of", "keep_noop", "progress_of", "put_progress"]
+__all__ = ["Columns", "Progress", "add_columns", "columns_of", "keep_noop", "progress_of", "put_progress"]
 
 #: What a store is before any migration.
 FIRST_VERSION = 1
@@ -32,7 +33,10 @@ class Columns:
 
 def columns_of(engine: Engine, kind: str) -> Columns:
     """Return the columns of episodes or facts."""
-    record = engine.get(columns_key(kind))
+    return _columns_in(engine.get(columns_key(kind)))
+
+
+def _columns_in(record: ChronoRecord | None) -> Columns:
     if record is None or record.status == "tombstone":
         return Columns()
     match record.data:
@@ -44,8 +48,16 @@ def columns_of(engine: Engine, kind: str) -> Columns:
     return Columns()
 
 
-def added_columns(store: str, kind: str, plan: MigrationPlan, known: Columns) -> ChronoRecord:
-    """Return the record of a plan, or refuse it: only columns that may be empty can be added."""
+def add_columns(conn: Connection, store: str, kind: str, plan: MigrationPlan) -> None:
+    """Put a plan on record, or refuse it: only columns that may be empty can be added."""
+    # Two plans at once: the second finds this changed, and begins again.
+    known = _columns_in(conn.record(columns_key(kind)))
+    if not min(max(known.version, FIRST_VERSION), LAST_SEQ) <= plan.target_version <= LAST_SEQ:
+        raise MigrationNotSupported(
+            store=store,
+            operation=f"target_version {plan.target_version}",
+            reason=f"a version goes up from {known.version}, to 2**63 - 1 at most",
+        )
     names = list(known.names)
     for operation in plan.operations:
         op = operation.get("op", operation.get("kind", operation.get("operation", "")))
@@ -58,12 +70,14 @@ def added_columns(store: str, kind: str, plan: MigrationPlan, known: Columns) ->
             raise MigrationNotSupported(store=store, operation=op, reason="a column needs a name")
         if name not in names:
             names.append(name)
-    return ChronoRecord(
-        id=columns_key(kind),
-        kind=RULE,
-        status=_STATUS,
-        label=f"columns of {kind}s, version {plan.target_version}",
-        data={"target_version": plan.target_version, "operations": plan.operations, "columns": names},
+    conn.put(
+        ChronoRecord(
+            id=columns_key(kind),
+            kind=RULE,
+            status=_STATUS,
+            label=f"columns of {kind}s, version {plan.target_version}",
+            data={"target_version": plan.target_version, "operations": plan.operations, "columns": names},
+        )
     )
 
 

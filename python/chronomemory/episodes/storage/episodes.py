@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from chronomemory.episodes.ids import EPISODE, episode_key, plain_id
@@ -15,8 +15,10 @@ from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["episode_of", "is_episode", "record_of", "utc_text"]
+__all__ = ["episode_of", "is_episode", "later", "record_of", "utc_text"]
 
+#: Episodes are ordered by their moments: turns must not share one.
+_STEP = timedelta(microseconds=1)
 _TITLE_LETTERS = 80
 _PREFIX = episode_key("")
 _PREFIX_LETTERS = len(_PREFIX)
@@ -30,6 +32,14 @@ def utc_text(moment: datetime) -> str:
     '2026-05-18T09:00:00.000000Z'
     """
     return moment.astimezone(timezone.utc).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def later(moment: datetime, steps: int) -> datetime:
+    """Return when the turn is that comes so many turns behind a moment."""
+    try:
+        return moment + steps * _STEP
+    except OverflowError:
+        raise InvalidRecord(f"timestamp: no turn can come after {moment}", field="timestamp") from None
 
 
 @contents

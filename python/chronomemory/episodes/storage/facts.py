@@ -15,7 +15,7 @@ from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["check_size", "fact_of", "is_fact", "record_of"]
+__all__ = ["check_size", "fact_of", "is_fact", "record_of", "sources_of"]
 
 _PREFIX = fact_key("")
 #: What a line of the log holds at most, without the other fields of an event.
@@ -31,7 +31,7 @@ def record_of(fact: Fact, scope: Scope) -> ChronoRecord:
     fact_id = string("id", fact.id, empty=False)
     if not fact_id.strip():
         raise InvalidRecord("id must not be blank", field="id")
-    sources = (source for step in fact.lineage for source in _sources(step))
+    sources = (source for step in fact.lineage for source in sources_of(step))
     data: dict[str, Any] = {
         "@scope": scope.to_dict(),
         "lineage": fact.lineage,
@@ -88,7 +88,8 @@ def fact_of(record: ChronoRecord, columns: Iterable[str] = ()) -> Fact:
     )
 
 
-def _sources(step: dict[str, Any]) -> list[str]:
+def sources_of(step: dict[str, Any]) -> list[str]:
+    """Return the episodes of a step; another tool may have written anything there."""
     named = step.get("source_episode_ids", [])
     return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
