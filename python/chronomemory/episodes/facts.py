@@ -148,12 +148,14 @@ def apply(
         )
     replaced = delta.replaces if isinstance(delta, UpdateDelta) else []
     others = [name for name in replaced if name != fact.id]
-    fact.lineage = _joined([*_lineages(conn, [*replaced, fact.id], scope.user), fact.lineage])
-    if told := list(dict.fromkeys([*_channels(conn, fact.id), *channels])):
+    before = conn.record(fact_key(fact.id))
+    if replaced or before is not None:
+        fact.lineage = _joined([*_lineages(conn, [*replaced, fact.id], scope.user), fact.lineage])
+    if told := list(dict.fromkeys([*_channels(before), *channels])):
         fact.metadata = {"channels": told}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
     record = _pinnable(conn, fact, delta.kind)
-    is_over = not bring_back and _is_over(conn, record)
+    is_over = not bring_back and before is None and _is_over(conn, record)
     missing = _unpin(conn, others, scope.user, delta.kind, missing_ok)
     if is_over:
         # What it was to replace goes all the same: it is older still.
@@ -224,7 +226,7 @@ def _is_over(conn: Connection, record: ChronoRecord) -> bool:
     """Say whether a fact was taken away that said the same, of episodes that nobody has written since."""
     engine = conn.store.engine
     known = engine.get(record.id)
-    if conn.record(record.id) is not None or known is None or known.status != "tombstone":
+    if known is None or known.status != "tombstone":
         return False
     if known.data.get("payload") != record.data["payload"]:
         return False
@@ -232,9 +234,8 @@ def _is_over(conn: Connection, record: ChronoRecord) -> bool:
     return all(source is None or (source.updated_seq or 0) < (known.updated_seq or 0) for source in sources)
 
 
-def _channels(conn: Connection, fact_id: str) -> list[str]:
+def _channels(record: ChronoRecord | None) -> list[str]:
     """Return the channels that a fact carries, if it is there."""
-    record = conn.record(fact_key(fact_id))
     found = record.data["metadata"].get("channels") if record is not None and is_fact(record) else None
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
