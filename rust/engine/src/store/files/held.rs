@@ -49,10 +49,8 @@ impl<'a> HeldFiles<'a> {
     pub fn gather(disk: &'a dyn Disk, layout: &Layout, need: Need) -> io::Result<Option<Self>> {
         for _ in 0..MOST_TRIES {
             // The hint comes first: a writer that comes between makes the log longer, never the hint wrong.
-            let hint = match need {
-                Need::State => None,
-                Need::Everything => Some(hint_bytes(disk, layout)?),
-            };
+            // One that is younger than the log would tell of another: the log would seem to be one of long ago.
+            let hint = hint_bytes(disk, layout)?;
             let Some(log) = open_log(disk, layout)? else {
                 return Ok(None);
             };
@@ -62,9 +60,7 @@ impl<'a> HeldFiles<'a> {
                 log,
                 disk: Overlay::of(disk),
             };
-            if let Some(hint) = hint {
-                held.disk.show(layout.synced(), Arc::new(Bytes(hint)));
-            }
+            held.disk.show(layout.synced(), Arc::new(Bytes(hint)));
             held.open_named(layout, need)?;
             if held.is_at_its_path(layout) {
                 return Ok(Some(held));
