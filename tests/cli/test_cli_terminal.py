@@ -144,6 +144,10 @@ def test_an_export_is_byte_for_byte_unless_somebody_looks(tmp_path: Path) -> Non
     assert json.loads(seen)["label"] == FEW
 
 
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("how", ["module", "script"])
 def test_an_interrupt_is_quiet_from_the_first_moment(tmp_path: Path, how: str) -> None:
     script = Path(sys.executable).with_name("chronomemory")
@@ -158,6 +162,8 @@ def test_an_interrupt_is_quiet_from_the_first_moment(tmp_path: Path, how: str) -
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=tmp_path,
+            # Whoever runs the tests in the background of a shell has them ignore interrupts.
+            preexec_fn=_interruptible,
         )
         if how == "module":
             # The package is being imported once something below it was: no sooner can it hear.
