@@ -25,7 +25,7 @@ import harness
 import numpy as np
 import strikes
 from chronomemory import ChronoStore
-from chronomemory.errors import ChronoError, LogCorrupted, UnknownSpace
+from chronomemory.errors import ChronoError, UnknownSpace
 
 FOLDER = ".chronomemory"
 #: Files whose damage costs nothing, for nothing stands on them.
@@ -320,19 +320,6 @@ def of_marks(truth: Truth, project: Path) -> list[str]:
     return [f"{unnamed[:3]} are other than they were, and not marked"] if unnamed else []
 
 
-def repaired(project: Path, outcome: harness.Outcome) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        with ChronoStore(project) as store:
-            try:
-                return store.repair()
-            except LogCorrupted as refused:
-                if "unproven=True" not in refused.recovery:
-                    raise
-                outcome.count("refused without unproven=True")
-                return store.repair(unproven=True)
-
-
 def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
     dice = random.Random(seed)
     what = MAKES[int(seed.split("-")[1]) % len(MAKES)]
@@ -363,7 +350,7 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
                 else f"in {done.name.split('/')[0]}"
             )
             try:
-                told = repaired(broken, outcome)
+                told = harness.repaired(broken, outcome)
                 outcome.count("healed", told["healed"])
                 outcome.count("repairs", bool(told["damage"]))
                 outcome.count("with something lost", bool(told["lost"]))

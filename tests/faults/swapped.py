@@ -110,19 +110,6 @@ def taken_for_the_log(project: Path) -> list[str]:
     return wrong
 
 
-def repaired(project: Path, outcome: harness.Outcome) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        with ChronoStore(project) as store:
-            try:
-                return store.repair()
-            except LogCorrupted as refused:
-                if "unproven=True" not in refused.recovery:
-                    raise
-                outcome.count("refused without unproven=True")
-                return store.repair(unproven=True)
-
-
 def of_swap(history: History, project: Path, outcome: harness.Outcome) -> list[str]:
     """Look at a store whose log was swapped, repair it, and compare it with what it held."""
     home = project / FOLDER
@@ -136,7 +123,7 @@ def of_swap(history: History, project: Path, outcome: harness.Outcome) -> list[s
     kinds = {found["kind"] for found in report["damage"]}
     if not kinds or "log-missing" in kinds:
         wrong += taken_for_the_log(project)
-    told = repaired(project, outcome)
+    told = harness.repaired(project, outcome)
     outcome.count("nothing lost", not told["lost"] and not told["unproven"])
     if not _core.verify_path(str(home))["valid"]:
         wrong.append("still damaged")
