@@ -12,6 +12,9 @@ use crate::log::Progress;
 use crate::store::{self, Ingested, Intake, Kept, Repaired, RowSource, Standing, Store};
 use crate::verify::Report;
 
+/// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
+const MOST_LOOKS: usize = 100;
+
 /// What a look at all files found.
 #[derive(Clone, Debug)]
 pub struct Verified {
@@ -86,17 +89,31 @@ impl Engine {
         if report.tail.is_some() {
             report.tail = self.change(|store, _| store.pending_tail())?;
         }
-        let mut short_rows = self.read(|store| Ok(store.short_rows()))?;
-        if !short_rows.is_empty() {
-            // They may have been moved between the look at the log and the look at the files.
-            short_rows = self.read(|store| Ok(store.short_rows()))?;
-        }
         let found = Verified {
             report,
             standing,
             fault: None,
         };
-        Ok((found, short_rows))
+        Ok((found, self.short_rows()?))
+    }
+
+    /// Files of rows that end before rows which the log names. Rows may be moved between the look at the log and the look
+    /// at the files: only if the log stayed what it was are they missing.
+    fn short_rows(&self) -> Result<Vec<String>> {
+        let look = || self.read(|store| Ok((store.short_rows(), store.head())));
+        let (mut short_rows, mut head) = look()?;
+        for _ in 0..MOST_LOOKS {
+            if short_rows.is_empty() {
+                break;
+            }
+            let (again, later) = look()?;
+            let stayed = later == head;
+            (short_rows, head) = (again, later);
+            if stayed {
+                break;
+            }
+        }
+        Ok(short_rows)
     }
 
     /// Checks all files again, believing nothing that is in memory. Others go on meanwhile.
