@@ -1,0 +1,199 @@
+"""Tells the life of a memory, event by event, and what it stands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chronomemory.blocks.ids import block_key, plain_id
+from chronomemory.blocks.storage.acts import in_words
+from chronomemory.blocks.storage.contradictions import open_contradictions
+from chronomemory.blocks.storage.edges import shown_edges
+from chronomemory.errors import HistoryUnavailable
+from chronomemory.event import WalEvent
+from chronomemory.face.batch import merged
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.items import item_of, line_of, text_of
+from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted
+from chronomemory.mcp.reading import Told, heading
+from chronomemory.reasons import Reason
+from chronomemory.record import ChronoRecord
+
+__all__ = ["explain", "history"]
+
+#: Events that say everything of a record; the others say what they change.
+_WHOLE = frozenset({"upsert", "migrate"})
+#: How much of a value is told, and how many changes of one event.
+_VALUE_TOKENS, _CHANGES = 30, 12
+#: How many links of a block are told, the strongest first.
+_LINKS = 10
+
+
+def history(desk: Desk, memory_id: str, *, max_tokens: int) -> Told:
+    """Return what happened to a memory, the newest first, as much of it as fits."""
+    record = desk.find(memory_id)
+    events = desk.door.history(record.id)
+    if not events:
+        raise HistoryUnavailable(
+            f'the events of "{record.id}" were dropped by a compaction',
+            recovery="get_memory shows the memory as it is; a backup from before may have its events.",
+        )
+    rows, budget = [], Budget(max_tokens)
+    for row in reversed(_story(events, record.id)):
+        if not budget.take(row, _event_line(row)):
+            break
+        rows.append(row)
+    left_out, notes = len(events) - len(rows), desk.notes()
+    structured = {**desk.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
+    words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
+    return Told(structured, [*heading(desk, words, notes), *map(_event_line, rows)])
+
+
+def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    before: dict[str, Any] = {}
+    for event in events:
+        said = event.record or {}
+        if event.op == "act":
+            changes = [in_words(said, record_id)]
+        else:
+            now = dict(said) if event.op in _WHOLE else merged(before, said)
+            changes = _changes(_leaves(before), _leaves(now))
+            before = now
+        told = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
+        rows.append(told)
+    return rows
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        return {path: value}
+    found: dict[str, Any] = {}
+    for name, part in value.items():
+        found.update(_leaves(part, f"{path}.{name}" if path else str(name)))
+    return found
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    told = []
+    for path in dict.fromkeys([*old, *new]):
+        if path in ("", "id", "recursion_depth") or old.get(path) == new.get(path):
+            continue
+        # What is empty at the beginning was not changed.
+        if path not in old and new[path] in ("", [], {}, False, None):
+            continue
+        told.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
+    more = [f"and {len(told) - _CHANGES} more"] if len(told) > _CHANGES else []
+    return told[:_CHANGES] + more
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else clipped(quoted(value), _VALUE_TOKENS)[0]
+
+
+def _event_line(row: dict[str, Any]) -> str:
+    return f"- {one_line({name: row[name] for name in ('seq', 'time', 'op')})} {'; '.join(row['changes'])}"
+
+
+def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
+    """Return what a memory stands on, what took its place or speaks against it, and its rollbacks."""
+    record = desk.find(memory_id)
+    tree = desk.door.why(record.id, depth=depth)
+    item = item_of(record, tokens=max_tokens // 8)
+    budget = Budget(max_tokens)
+    budget.take(item, line_of(item))
+    grounds: list[dict[str, Any]] = []
+    every = [*_of_record(tree.root), *_of_block(desk, record)]
+    for ground in every:
+        if not budget.take(ground, _ground_line(ground)):
+            break
+        grounds.append(ground)
+    left_out, notes = tree.left_out + len(every) - len(grounds), desk.notes()
+    structured = {
+        **desk.named(),
+        "memory": item,
+        "grounds": grounds,
+        "circles": list(tree.circles),
+        "left_out": left_out,
+        "notes": notes,
+    }
+    said = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
+    words = f"{said}; {left_out} places left out"
+    circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
+    return Told(
+        structured, [*heading(desk, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
+    )
+
+
+def _of_record(root: Reason) -> list[dict[str, Any]]:
+    """Return the tree of reasons, from the top down, each with how deep it lies."""
+    found: list[dict[str, Any]] = []
+    waiting = [(root, 0)]
+    while waiting:
+        reason, level = waiting.pop()
+        if level:
+            found.append(_ground(level, reason.relation, reason.record_id, reason.record, reason.again))
+        for told in reason.rollbacks:
+            words = f"withdrawn because {quoted(told.reason)}"
+            if told.reinstated is not None:
+                words += f", taken back because {quoted(told.reinstated)}"
+            found.append(
+                {
+                    "depth": level + 1,
+                    "relation": "rollback",
+                    "id": told.rollback_id,
+                    "text": words,
+                    "status": "",
+                    "confidence": 0.0,
+                }
+            )
+        waiting += [(below, level + 1) for below in reversed(reason.grounds)]
+    return found
+
+
+def _ground(
+    level: int, relation: str, record_id: str, record: ChronoRecord | None, again: str = ""
+) -> dict[str, Any]:
+    known = "" if record is None else clipped(text_of(record), 100)[0]
+    return {
+        "depth": level,
+        "relation": f"{relation} ({again})" if again else relation,
+        "id": record_id,
+        "text": known,
+        "status": "not a record here" if record is None else record.status,
+        "confidence": 0.0 if record is None else round(record.confidence, 4),
+    }
+
+
+def _of_block(desk: Desk, record: ChronoRecord) -> list[dict[str, Any]]:
+    """Return what a block took the place of, what took its own, contradicts it or is linked with it."""
+    if record.kind != "block":
+        return []
+    name, found = plain_id(record.id), []
+    for field, words in (("supersedes", "supersedes"), ("superseded_by", "superseded by")):
+        other = record.data.get(field)
+        if isinstance(other, str):
+            found.append(_ground(1, words, block_key(other), desk.door.get(block_key(other))))
+    for field in ("superseded_because", "retracted_because"):
+        if isinstance(reason := record.data.get(field), str) and reason:
+            words = field.replace("_", " ")
+            found.append(
+                {"depth": 1, "relation": words, "id": "", "text": reason, "status": "", "confidence": 0.0}
+            )
+    conn = desk.blocks().look()
+    for pair in open_contradictions(conn, [name]):
+        ends = (pair.data["block_a_id"], pair.data["block_b_id"])
+        other = block_key(ends[1] if ends[0] == name else ends[0])
+        found.append(_ground(1, "contradicted by", other, desk.door.get(other)))
+    links = sorted(shown_edges(conn, [name]), key=lambda link: -link.data["weight"])
+    for link in links[:_LINKS]:
+        ends = (link.data["from_id"], link.data["to_id"])
+        other = block_key(ends[1] if ends[0] == name else ends[0])
+        found.append(_ground(1, "linked with", other, desk.door.get(other)))
+    return found
+
+
+def _ground_line(ground: dict[str, Any]) -> str:
+    facts = {name: ground[name] for name in ("relation", "id", "status")}
+    indent = "  " * ground["depth"]
+    confidence = f" confidence={ground['confidence']:.3g}" if ground["confidence"] else ""
+    return f"{indent}- {one_line(facts)}{confidence} text={quoted(ground['text'])}"
