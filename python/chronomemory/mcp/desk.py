@@ -14,6 +14,7 @@ from chronomemory.complaints import complaints
 from chronomemory.embedders import Embedder, LexicalEmbedder
 from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.handle import open_handle
+from chronomemory.mcp.quoting import Budget
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
 from chronomemory.scope import Scope
@@ -68,6 +69,10 @@ class Desk:
     def named(self) -> dict[str, Any]:
         """Return what every answer says: which store and scope it is about."""
         return {"store": self.place, "scope": str(self.scope)}
+
+    def budget(self, max_tokens: int, notes: list[str]) -> Budget:
+        """Return how much room there is for an answer, beside what every answer says."""
+        return Budget(max_tokens, self.place, str(self.scope), *notes)
 
     @cached_property
     def _found_at_opening(self) -> tuple[str, ...]:

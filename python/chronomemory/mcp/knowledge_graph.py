@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
 from chronomemory.mcp.desk import Desk
-from chronomemory.mcp.quoting import Budget, quoted
+from chronomemory.mcp.quoting import quoted
 from chronomemory.record import ChronoRecord
 from chronomemory.updates import Look, run
 
@@ -182,7 +182,7 @@ class KnowledgeGraph:
 
     def _shown(self, records: Iterable[ChronoRecord], max_tokens: int, *, every: bool = False) -> Graph:
         """Return entities and the relations of which one end is among them, within a budget."""
-        budget, entities, left_out = Budget(max_tokens), [], 0
+        budget, entities, left_out = self._desk.budget(max_tokens, self._desk.notes()), [], 0
         names: set[str] = set()
         for record in records:
             row = _entity(record)

@@ -83,11 +83,11 @@ def clipped(text: str, tokens: int) -> tuple[str, bool]:
 class Budget:
     """How much of an answer is left, counting what stands in both channels."""
 
-    #: What the words around the answer take.
-    FRAME_TOKENS = 120
+    #: What the words around an answer take, without the names in it.
+    FRAME_TOKENS = 110
 
-    def __init__(self, tokens: int) -> None:
-        self.left = tokens - self.FRAME_TOKENS
+    def __init__(self, tokens: int, *named: str) -> None:
+        self.left = tokens - self.FRAME_TOKENS - 2 * tokens_of(*named)
 
     def take(self, item: Mapping[str, Any], line: str) -> bool:
         """Take room for something, told both ways; say whether there was enough."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from chronomemory._core import canonical_json
 from chronomemory.errors import UnknownRecord
 from chronomemory.face.moments import parse_instant
 from chronomemory.mcp.desk import Desk
@@ -19,6 +20,8 @@ __all__ = ["Question", "Told", "get", "moment", "search", "verify"]
 
 #: So many more hits are counted, so that an answer can say how many it left out.
 _COUNTED = 100
+#: What it takes to say that a text was cut.
+_CUT_TOKENS = 14
 #: No single memory takes more than this share of an answer.
 _SHARE = 0.5
 #: How many places of damage a report lists.
@@ -83,6 +86,12 @@ class Question:
     until: str = ""
     as_of: str = ""
 
+    def _where(self) -> dict[str, Any] | None:
+        """Return all that must hold; tags are asked for so that those of blocks count, which are keys."""
+        tags: list[dict[str, Any]] = [{"tags": {"all": list(self.tags)}}] if self.tags else []
+        given = [dict(self.where)] if self.where else []
+        return {"and": [*given, *tags]} if tags and given else next(iter([*given, *tags]), None)
+
     def ask(self, desk: Desk, limit: int, after: str | None) -> Hits:
         """Put it to the store."""
         return desk.door.search(
@@ -90,8 +99,7 @@ class Question:
             kind=list(self.kinds) or None,
             status=None if self.status == "any" else self.status,
             min_confidence=self.min_confidence,
-            tags=list(self.tags),
-            where=dict(self.where) or None,
+            where=self._where(),
             since=moment("since", self.since, ends=False),
             until=moment("until", self.until),
             as_of=as_of(self.as_of),
@@ -103,13 +111,8 @@ class Question:
 def search(desk: Desk, asked: Question) -> Told:
     """Return the best memories for a text, as many as fit, and where to go on."""
     hits = asked.ask(desk, asked.limit, asked.cursor)
-    budget = Budget(asked.max_tokens)
-    items: list[dict[str, Any]] = []
-    for hit in hits:
-        item = item_of(hit.record, tokens=int(asked.max_tokens * _SHARE / 2), score=hit.score)
-        if not budget.take(item, line_of(item)):
-            break
-        items.append(item)
+    notes = desk.notes(nothing_found=not hits)
+    items = _fitting(hits, desk.budget(asked.max_tokens, notes), asked.max_tokens)
     cursor = hits.cursor
     if len(items) < len(hits):
         cursor = asked.ask(desk, len(items), asked.cursor).cursor if items else None
@@ -117,7 +120,6 @@ def search(desk: Desk, asked: Question) -> Told:
     if hits.cursor is not None:
         more = asked.ask(desk, _COUNTED, hits.cursor)
         left_out, is_exact = left_out + len(more), more.cursor is None
-    notes = desk.notes(nothing_found=not hits)
     if hits and not items:
         notes.append("not one memory fits: ask again with a larger max_tokens")
     structured = {
@@ -135,11 +137,27 @@ def search(desk: Desk, asked: Question) -> Told:
     return Told(structured, [*heading(desk, words, notes), *map(line_of, items)])
 
 
+def _fitting(hits: Hits, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
+    """Return the first hits, as many as there is room for; of the very first as much as there is room for."""
+    items: list[dict[str, Any]] = []
+    for hit in hits:
+        item = item_of(hit.record, tokens=int(max_tokens * _SHARE / 2), score=hit.score)
+        if not items:
+            bare = {**item, "text": ""}
+            room = (budget.left - tokens_of(canonical_json(bare), line_of(bare))) // 2 - _CUT_TOKENS
+            if room > 0:
+                item = item_of(hit.record, tokens=min(int(max_tokens * _SHARE / 2), room), score=hit.score)
+        if not budget.take(item, line_of(item)):
+            break
+        items.append(item)
+    return items
+
+
 def get(desk: Desk, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Told:
     """Return one memory whole, now or as it was; a long text in pieces."""
     record = _record(desk, memory_id, as_of_spelled)
     item = item_of(record, tokens=2**31)
-    text, room = item["text"][offset:], max(max_tokens - Budget.FRAME_TOKENS, 50)
+    text, room = item["text"][offset:], max(desk.budget(max_tokens, desk.notes()).left, 50)
     more = more_of(record)
     told_more = quoted(more)
     if tokens_of(told_more) * 2 > room // 2:

@@ -75,7 +75,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
     def remember() -> str:
         return (
             "Look through our conversation for what will still matter next time: decisions and their "
-            "reasons, preferences, facts about people and systems. Search the memory for each first. Add what is "
-            "new, one self-contained statement per memory with its source; supersede what has changed; leave out "
-            "secrets and what only matters today. Show me the list before you write."
+            "reasons, preferences, facts about people and systems. Search the memory for each first. Add "
+            "what is new, one self-contained statement per memory with its source; supersede what has "
+            "changed; leave out secrets and what only matters today. Show me the list before you write."
         )

@@ -13,7 +13,7 @@ from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.items import item_of, line_of, text_of
-from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted
+from chronomemory.mcp.quoting import clipped, one_line, quoted
 from chronomemory.mcp.reading import Told, heading
 from chronomemory.reasons import Reason
 from chronomemory.record import ChronoRecord
@@ -37,12 +37,13 @@ def history(desk: Desk, memory_id: str, *, max_tokens: int) -> Told:
             f'the events of "{record.id}" were dropped by a compaction',
             recovery="get_memory shows the memory as it is; a backup from before may have its events.",
         )
-    rows, budget = [], Budget(max_tokens)
+    notes = desk.notes()
+    rows, budget = [], desk.budget(max_tokens, notes)
     for row in reversed(_story(events, record.id)):
         if not budget.take(row, _event_line(row)):
             break
         rows.append(row)
-    left_out, notes = len(events) - len(rows), desk.notes()
+    left_out = len(events) - len(rows)
     structured = {**desk.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
     words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
     return Told(structured, [*heading(desk, words, notes), *map(_event_line, rows)])
@@ -99,7 +100,8 @@ def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
     record = desk.find(memory_id)
     tree = desk.door.why(record.id, depth=depth)
     item = item_of(record, tokens=max_tokens // 8)
-    budget = Budget(max_tokens)
+    notes = desk.notes()
+    budget = desk.budget(max_tokens, notes)
     budget.take(item, line_of(item))
     grounds: list[dict[str, Any]] = []
     every = [*_of_record(tree.root), *_of_block(desk, record)]
@@ -107,7 +109,7 @@ def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
         if not budget.take(ground, _ground_line(ground)):
             break
         grounds.append(ground)
-    left_out, notes = tree.left_out + len(every) - len(grounds), desk.notes()
+    left_out = tree.left_out + len(every) - len(grounds)
     structured = {
         **desk.named(),
         "memory": item,
