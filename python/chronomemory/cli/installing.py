@@ -74,7 +74,8 @@ def uninstall(
         before = _text(path)
         after = known.without_entry(before, name)
         if after is None:
-            here.out.show(f"there is no server {name!r} in {clean(path)}; nothing was written")
+            told = f"there is no server {clean(name)!r} in {clean(path)}; nothing was written"
+            here.out.console.print(told, soft_wrap=True)
             return
         _change(here.out, known, path, before, after, yes=yes)
 
@@ -94,12 +95,13 @@ def _text(path: Path) -> str:
 
 def _change(out: Output, client: Client, path: Path, before: str, after: str, *, yes: bool) -> None:
     if before == after:
-        out.show(f"{clean(path)} says so already; nothing was written")
+        out.console.print(f"{clean(path)} says so already; nothing was written", soft_wrap=True)
         return
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2
     )
-    out.show(*(clean(line) for line in lines))
+    for line in lines:
+        out.console.print(clean(line), soft_wrap=True)
     if not yes:
         if not sys.stdin.isatty():
             raise RefusedError("nobody is there to be asked; nothing was written", recovery="Give --yes.")

@@ -18,6 +18,8 @@ __all__ = ["value_of", "with_member", "without_member"]
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,\]}/]+")
+#: Comments that follow on the same line.
+_BEHIND = re.compile(r"(?:[^\S\n]*/\*[^\n]*?\*/)*(?:[^\S\n]*//[^\n]*)?")
 _DEEPEST = 100
 
 
@@ -151,21 +153,19 @@ def without_member(text: str, group: str, name: str) -> str | None:
         return None
     member = held.value.members[name]
     start, end = member.start, member.value.end
+    before = [each.value.end for each in held.value.members.values() if each.start < member.start]
     after = _skip(text, end)
+    kept = text[:start]
     if text[after : after + 1] == ",":
         end = after + 1
-    else:  # the last one: the comma before it goes as well, if it has one
-        before = [each.value.end for each in held.value.members.values() if each.start < member.start]
-        gap = text[max(before) : start] if before else ""
-        comma = _first_comma(gap)
-        if comma is not None:
-            place = max(before) + comma
-            text = text[:place] + text[place + 1 :]
-            start, end = start - 1, end - 1
-    line = text.rfind("\n", 0, start) + 1
-    if not text[line:start].strip():
-        start = max(line - 1, 0)
-    return _checked(text, text[:start] + text[end:], group, name, None)
+    elif before and (comma := _first_comma(text[max(before) : start])) is not None:
+        # The last one, without a comma behind it: the one before it goes as well.
+        place = max(before) + comma
+        kept = text[:place] + text[place + 1 : start]
+    line = kept.rfind("\n") + 1
+    if line and not kept[line:].strip():
+        kept = kept[: line - 1]
+    return _checked(text, kept + text[end:], group, name, None)
 
 
 def _first_comma(gap: str) -> int | None:
@@ -176,20 +176,17 @@ def _first_comma(gap: str) -> int | None:
 def _inserted(text: str, node: _Node, name: str, value: Any, outer: str, step: str) -> str:
     spelled = f"{outer + step}{json.dumps(name)}: {_spelled(value, outer + step, step)}"
     if not node.members:
-        return (
-            f"{text[: node.start + 1]}\n{spelled}\n{outer}{text[node.end - 1 :].lstrip()}"
-            if _bare(text, node)
-            else (f"{text[: node.end - 1].rstrip()}\n{spelled}\n{outer}{text[node.end - 1 :]}")
-        )
+        inside = text[node.start + 1 : node.end - 1].rstrip()
+        return f"{text[: node.start + 1]}{inside}\n{spelled}\n{outer}{text[node.end - 1 :]}"
     last = max(member.value.end for member in node.members.values())
-    after = _skip(text, last)
-    if text[after : after + 1] == ",":
-        return f"{text[: after + 1]}\n{spelled}{text[after + 1 :]}"
-    return f"{text[:last]},\n{spelled}{text[last:]}"
-
-
-def _bare(text: str, node: _Node) -> bool:
-    return not text[node.start + 1 : node.end - 1].strip()
+    comma = _skip(text, last)
+    has_comma = text[comma : comma + 1] == ","
+    # What is said behind a member on its line stays with it.
+    behind = _BEHIND.match(text, comma + 1 if has_comma else last)
+    place = last if behind is None else behind.end()
+    if has_comma:
+        return f"{text[:place]}\n{spelled},{text[place:]}"
+    return f"{text[:last]},{text[last:place]}\n{spelled}{text[place:]}"
 
 
 def _spelled(value: Any, indent: str, step: str) -> str:
