@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import secrets
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,6 +81,7 @@ def serve(
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
         checked_project(project)
         desk = Desk(here.store, scope, read_only=read_only)
+        threading.Thread(target=desk.warm_up, daemon=True).start()
         module = server_module()
         if profile not in module.PROFILES:
             raise RefusedError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import site
 import sysconfig
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from chronomemory.blocks import Blocks
 from chronomemory.complaints import complaints
 from chronomemory.embedders import Embedder, LexicalEmbedder
-from chronomemory.errors import InvalidArgument, UnknownRecord
+from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
 from chronomemory.face.handle import open_handle
 from chronomemory.mcp.quoting import Budget
 from chronomemory.record import ChronoRecord
@@ -92,6 +93,12 @@ class Desk:
     def embedding(self) -> Embedder:
         """Return what makes vectors of texts."""
         return self.embedder or LexicalEmbedder()
+
+    def warm_up(self) -> None:
+        """Open the store and its text index, while the interpreter is busy with something else."""
+        # What is wrong with the store is told by the first call that needs it, which meets it again.
+        with suppress(ChronoError, OSError):
+            self.door.search("a", limit=1)
 
     def find(self, memory_id: str) -> ChronoRecord:
         """Return a memory by its id, with or without the prefix of blocks."""
