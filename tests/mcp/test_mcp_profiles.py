@@ -102,6 +102,27 @@ def test_entities_of_two_users_are_apart(desk: Desk) -> None:
     assert with_desk(bob, read, profile="reference") == [ANN]
 
 
+def test_what_is_shared_is_read_and_not_changed(desk: Desk) -> None:
+    shared = Desk(desk.store, Scope())
+
+    async def make(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[ANN, BERN])
+        await talk.call("create_relations", relations=[LIVES])
+
+    async def use(talk: Talk) -> None:
+        assert bare(await talk.call("create_entities", entities=[ANN])) == {"entities": []}
+        assert bare(await talk.call("read_graph")) == {"entities": [ANN, BERN], "relations": [LIVES]}
+        added = [{"entityName": "Ann", "contents": ["sings"]}]
+        assert "scope" in await talk.refusal("add_observations", observations=added)
+        assert (await talk.call("delete_entities", entityNames=["Ann"]))[
+            "message"
+        ] == "0 of 1 entities deleted"
+        assert bare(await talk.call("read_graph")) == {"entities": [ANN, BERN], "relations": [LIVES]}
+
+    with_desk(shared, make, profile="reference")
+    with_desk(desk, use, profile="reference")
+
+
 def test_entities_are_memories_like_any_other(desk: Desk) -> None:
     async def make(talk: Talk) -> None:
         await talk.call("create_entities", entities=[ANN])

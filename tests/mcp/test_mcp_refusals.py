@@ -73,7 +73,7 @@ def test_arguments_are_checked_strictly(desk: Desk, mode: str) -> None:
         ):
             name = next(iter(wrong))
             assert f"{name}: Input should be" in await talk.refusal("search_memories", query="tea", **wrong)
-        assert "query: Field required" in await talk.refusal("search_memories")
+        assert "query: it is required" in await talk.refusal("search_memories")
         assert "no such field" in await talk.refusal("search_memories", query="x", where={"dat.a": 1})
         assert "be a moment" in await talk.refusal("search_memories", query="x", since="yesterday")
         assert "time zone" in await talk.refusal("search_memories", query="x", since="2026-01-01T00:00:00")
@@ -83,6 +83,8 @@ def test_arguments_are_checked_strictly(desk: Desk, mode: str) -> None:
         assert "something in it" in await talk.refusal("add_memory", content="   ")
         # Names by which others know the same arguments.
         assert (await talk.call("search_memories", q="tea", top_k=3))["memories"] == []
+        assert (await talk.call("search_memories", query="tea", tags="work", kinds="block"))["memories"] == []
+        assert "call again without arguments" in await talk.refusal("verify", deeply=True)
         assert "Unknown tool" in await talk.refusal("delete_everything")
 
     with_desk(desk, work, mode)
@@ -183,6 +185,8 @@ def test_a_folder_of_an_installation_is_refused() -> None:
     home = Path(pytest.__file__).parent
     with pytest.raises(ChronoError, match="inside an installation"):
         checked_project(home)
+    with pytest.raises(ChronoError, match="root of the file system"):
+        checked_project(Path("/"))
     with pytest.raises(ChronoError, match="not a folder"):
         checked_project(home / "nowhere")
 

@@ -173,9 +173,12 @@ def test_pages_follow_each_other_and_count_what_they_leave_out(desk: Desk) -> No
         assert left == [(15, True), (5, True), (0, True)]
         text = (await talk.both("search_memories", query="bread"))[1]
         assert "15 left out, next_cursor=" in text.splitlines()[0]
+        first = (await talk.call("search_memories", query="bread"))["next_cursor"]
         await talk.call("add_memory", content="One more about bread")
-        stale = await talk.refusal("search_memories", query="bread", cursor=page["next_cursor"] or "AAAA")
-        assert "after" in stale
+        stale = await talk.refusal("search_memories", query="bread", cursor=first)
+        assert "cursor: what is seen here has changed since that page" in stale
+        other = await talk.refusal("search_memories", query="butter", cursor=first)
+        assert "the cursor belongs to another question" in other
 
     with_desk(desk, work)
 

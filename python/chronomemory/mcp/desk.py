@@ -36,6 +36,12 @@ def checked_project(project: Path) -> Path:
             field="project",
             recovery="Give the folder of a project that exists, by --project.",
         )
+    if folder.resolve() == Path(folder.resolve().anchor):
+        raise InvalidArgument(
+            f"project: {folder} is the root of the file system, and no project",
+            field="project",
+            recovery="Give the folder of a project, by --project: a client may start us from anywhere.",
+        )
     places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
     for place in filter(None, places):
         if folder.resolve().is_relative_to(Path(place).resolve()):

@@ -115,7 +115,7 @@ class KnowledgeGraph:
             ends = {record.label for record in gone}
             loose = [
                 record
-                for record in self._all(RELATION)
+                for record in self._own(RELATION)
                 if (row := _relation(record)) and ({row["from"], row["to"]} & ends) and look.get(record.id)
             ]
             self._delete(look, [*gone, *loose])
@@ -230,6 +230,12 @@ class KnowledgeGraph:
         own = self._desk.door.engine.are_own([record.id for record in found])
         ranked = sorted(zip(own, found, strict=True), key=lambda pair: not pair[0])
         return [record for _, record in ranked]
+
+    def _own(self, kind: str) -> list[ChronoRecord]:
+        """Return what may be changed of a kind."""
+        found = list(self._desk.door.query(kind=kind))
+        own = self._desk.door.engine.are_own([record.id for record in found])
+        return [record for record, is_own in zip(found, own, strict=True) if is_own]
 
     def _entity(self, look: Look, name: str) -> ChronoRecord | None:
         known = look.get(look.own_id(_key(ENTITY, name)))

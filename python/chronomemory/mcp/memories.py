@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from chronomemory.mcp import reading, remembering, tracing
 from chronomemory.mcp.desk import Desk
@@ -18,6 +18,9 @@ __all__ = ["ROWS"]
 
 #: How long a memory, an id and a reason may be, in characters.
 _CONTENT, _ID, _REASON = 100_000, 1_000, 2_000
+
+#: Some clients hand over one name where a list is asked for.
+Names = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 
 MemoryId = Annotated[str, Field(min_length=1, max_length=_ID, description="Id, as search_memories shows it")]
 Content = Annotated[
@@ -49,7 +52,7 @@ Day = Annotated[str, Field(max_length=40, description="ISO time with zone, or da
 def add_memory(
     desk: Desk,
     content: Content,
-    tags: Annotated[list[str], Field(max_length=50, description="Such as project/x")] = [],  # noqa: B006
+    tags: Annotated[Names, Field(max_length=50, description="Such as project/x")] = [],  # noqa: B006
     category: Annotated[str, Field(max_length=100)] = "knowledge",
     source: Source = "assistant",
     confidence: Annotated[float, Field(ge=0, le=1, description="0 doubted, 1 certain")] = 0.5,
@@ -98,9 +101,9 @@ def search_memories(
     ] = "",
     max_tokens: MaxTokens = 4000,
     kinds: Annotated[
-        list[str], Field(max_length=50, description="Only these; memories added here are: block")
+        Names, Field(max_length=50, description="Only these; memories added here are: block")
     ] = [],  # noqa: B006
-    tags: Annotated[list[str], Field(max_length=50, description="All must be there")] = [],  # noqa: B006
+    tags: Annotated[Names, Field(max_length=50, description="All must be there")] = [],  # noqa: B006
     status: Annotated[
         str, Field(max_length=100, description="active, archived, superseded, invalidated, any")
     ] = "active",

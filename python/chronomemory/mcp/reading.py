@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from chronomemory._core import canonical_json
-from chronomemory.errors import UnknownRecord
+from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.moments import parse_instant
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.items import item_of, line_of, more_of
@@ -110,7 +110,13 @@ class Question:
 
 def search(desk: Desk, asked: Question) -> Told:
     """Return the best memories for a text, as many as fit, and where to go on."""
-    hits = asked.ask(desk, asked.limit, asked.cursor)
+    try:
+        hits = asked.ask(desk, asked.limit, asked.cursor)
+    except InvalidArgument as error:
+        if error.field != "after":
+            raise
+        said = str(error).replace("after", "cursor", 1)  # as the argument is called here
+        raise type(error)(said, field="cursor", recovery=error.recovery) from None
     notes = desk.notes(nothing_found=not hits)
     items = _fitting(hits, desk.budget(asked.max_tokens, notes), asked.max_tokens)
     cursor = hits.cursor

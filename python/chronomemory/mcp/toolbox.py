@@ -87,12 +87,15 @@ class StrictTool(Tool):
             path = ".".join(str(part)[:_SHOWN_LETTERS] for part in found["loc"]) or "arguments"
             given = repr(found["input"])
             shown = given if len(given) <= _SHOWN_LETTERS else f"{given[:_SHOWN_LETTERS]}…"
-            unknown = found["type"] == "extra_forbidden"
-            told.append(
-                f"{path}: there is no such argument" if unknown else f"{path}: {found['msg']}, got {shown}"
-            )
+            if found["type"] == "extra_forbidden":
+                told.append(f"{path}: there is no such argument")
+            elif found["type"] == "missing":
+                told.append(f"{path}: it is required")
+            else:
+                told.append(f"{path}: {found['msg']}, got {shown}")
         known = ", ".join(self.parameters.get("properties", {}))
-        return f"{self.name}: {'; '.join(told)}. Nothing was done; call again with these arguments: {known}."
+        then = f"call again with these arguments: {known}" if known else "call again without arguments"
+        return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
 
 
 def _tool(desk: Desk, row: Row) -> Tool:
