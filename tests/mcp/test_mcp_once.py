@@ -71,6 +71,41 @@ def test_an_operation_id_stands_for_one_call(desk: Desk) -> None:
     assert remembering.add(bob, "Coffee", operation_id="a", **MORE)["repeated"] is False
 
 
+def test_of_two_different_calls_under_one_id_one_is_written(desk: Desk) -> None:
+    """One is about a block, the other about a plain record, so that they are batches of two faces."""
+    digits = desk.scope.digits
+    for number in range(20):
+        fact = f"FACT-{number}@{digits}"
+        desk.door.upsert({"id": fact, "label": "Water is wet"})
+        start = threading.Barrier(2)
+        stores = [ChronoStore(desk.store.project_root, own_engine=True).open() for _ in range(2)]
+
+        def add(store: ChronoStore, name: str = f"op {number}", start: threading.Barrier = start) -> None:
+            start.wait()
+            remembering.add(Desk(store, desk.scope), f"Tea {name}", operation_id=name, **MORE)
+
+        def retract(
+            store: ChronoStore, name: str = f"op {number}", start: threading.Barrier = start, fact: str = fact
+        ) -> None:
+            start.wait()
+            remembering.retract(Desk(store, desk.scope), fact, reason="wrong", operation_id=name)
+
+        with ThreadPoolExecutor(2) as pool:
+            done = [pool.submit(add, stores[0]), pool.submit(retract, stores[1])]
+            failed = [each.exception() for each in done]
+        for store in stores:
+            store.close()
+        assert [type(error) for error in failed if error is not None] == [InvalidArgument]
+        withdrawn = desk.door.get(fact)
+        assert withdrawn is not None
+        added = [
+            hit
+            for hit in desk.door.search(f"Tea op {number}")
+            if f"op {number}" == hit.record.data["content"][4:]
+        ]
+        assert (withdrawn.status == "invalidated") != bool(added)
+
+
 def test_it_outlives_the_process_and_a_compaction(desk: Desk) -> None:
     told = remembering.add(desk, "Tea at four", operation_id="a", **MORE)
     desk.store.compact(keep_history=False)

@@ -22,8 +22,9 @@ from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
 
-__all__ = ["Desk", "checked_project"]
+__all__ = ["Desk", "checked_project", "is_block"]
 
+#: What the ids of blocks begin with; nobody else may write such ids.
 _BLOCK = "block:"
 
 
@@ -51,6 +52,11 @@ def checked_project(project: Path) -> Path:
                 recovery="Give the folder of a project of your own, by --project.",
             )
     return folder
+
+
+def is_block(record: ChronoRecord) -> bool:
+    """Say whether a record is a block: by its id, for any record may call itself one."""
+    return record.id.startswith(_BLOCK)
 
 
 @dataclass(frozen=True)

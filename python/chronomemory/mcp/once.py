@@ -71,7 +71,7 @@ class Operation:
         return f"OPERATION-{self._name}@{digits}" if digits else f"OPERATION-{self._name}"
 
     def check(self, door: Records) -> None:
-        """Raise if it is known already: before any work is done, and by the other kind of batch."""
+        """Raise if it is known already, before any work is done."""
         if self.operation_id:
             for key in (self._block_key, self._plain_key):
                 self._compare(door.get(key))
@@ -80,6 +80,9 @@ class Operation:
         """Mind the operation in a batch of blocks; raise if another has done it."""
         if self.operation_id:
             self._compare(conn.record(self._block_key))
+            # A face sees no plain record, but the batch is not written if this one comes to be meanwhile.
+            conn.record(self._plain_key)
+            self._compare(conn.store.engine.get(self._plain_key))
 
     def keep_beside_blocks(self, conn: Connection, result: Mapping[str, Any]) -> None:
         """Write it down in the batch, with what the call will answer."""
@@ -91,7 +94,8 @@ class Operation:
         """Mind it in a batch of plain records, and return what belongs into that batch."""
         if not self.operation_id:
             return []
-        self._compare(look.get(self._plain_key))
+        for key in (self._plain_key, self._block_key):
+            self._compare(look.get(key))
         data = carrying(self.scope, {"value": self._said(result)})
         return [ChronoRecord(id=self._plain_key, kind=OPERATION_KIND, confidence=1.0, data=data)]
 

@@ -8,7 +8,8 @@ What was put into the store as a plain record stays one, with its edges and roll
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from chronomemory.blocks.ids import plain_id
@@ -19,10 +20,10 @@ from chronomemory.blocks.memory import Memory
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.deps import DependencyEdge, edge_in
-from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
+from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, UnknownRecord
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.batch import Connection
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.desk import Desk, is_block
 from chronomemory.mcp.once import Operation, RepeatedError
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.rollback import WITHDRAWN, RollbackReport, invalidate
@@ -44,9 +45,6 @@ _GONE = WITHDRAWN | {SUPERSEDED}
 
 #: Why a block is no longer found; one that comes back has no such reason any more.
 _BECAUSE = ("superseded_because", "retracted_because")
-
-#: The face of blocks is the only other one whose memories are changed here.
-_BLOCK = "block"
 
 Result = dict[str, Any]
 
@@ -154,7 +152,7 @@ def supersede_with(
 
     def work() -> Result:
         old = _changeable(desk, memory_id)
-        if old.kind == _BLOCK:
+        if is_block(old):
             return _supersede_block(desk, old, content, reason, source, operation)
         return _supersede_record(desk, old, content, reason, source, operation)
 
@@ -203,7 +201,8 @@ def _supersede_record(
         look.upsert([*noted, known, new, *edge])
         return result
 
-    return run(desk.door, work)
+    with _plain(old):
+        return run(desk.door, work)
 
 
 def _plain_tags(record: ChronoRecord) -> list[str]:
@@ -219,7 +218,7 @@ def retract(desk: Desk, memory_id: str, *, reason: str, operation_id: str) -> Re
 
     def work() -> Result:
         old = _changeable(desk, memory_id)
-        if old.kind == _BLOCK:
+        if is_block(old):
             return _retract_block(desk, old, reason, operation)
         return _retract_record(desk, old, reason, operation)
 
@@ -253,21 +252,36 @@ def _retract_record(desk: Desk, old: ChronoRecord, reason: str, operation: Opera
         result["doubted"] = [change.record_id for change in report.cascaded]
         return operation.beside_records(look, result)
 
-    invalidate(old.id, reason, desk.door, check=check, note=note)
+    with _plain(old):
+        invalidate(old.id, reason, desk.door, check=check, note=note)
     return result
 
 
 def _changeable(desk: Desk, memory_id: str) -> ChronoRecord:
-    """Return a memory that may be changed here: a block or a plain record that keeps no books."""
+    """Return a memory that may be changed here: it keeps no books."""
     found = desk.find(memory_id)
-    face = found.id.partition(":")[0] if ":" in found.id else ""
-    if found.kind in INFRASTRUCTURE_KINDS or (found.kind != _BLOCK and face == found.kind):
-        raise InvalidArgument(
-            f'memory_id: "{found.id}" is of kind {found.kind}, which is not changed here',
-            field="memory_id",
-            recovery="Change it through the face that made it; search_memories shows what is a memory.",
-        )
+    if found.kind in INFRASTRUCTURE_KINDS:
+        raise _not_here(found)
     return found
+
+
+@contextmanager
+def _plain(record: ChronoRecord) -> Iterator[None]:
+    """Change a plain record; that it belongs to a face is what the engine knows and tells."""
+    try:
+        yield
+    except InvalidRecord as error:
+        if error.field != "id":
+            raise
+        raise _not_here(record) from None
+
+
+def _not_here(record: ChronoRecord) -> InvalidArgument:
+    return InvalidArgument(
+        f'memory_id: "{record.id}" is of kind {record.kind}, which is not changed here',
+        field="memory_id",
+        recovery="Change it through the face that made it; search_memories shows what is a memory.",
+    )
 
 
 def _gone(memory_id: str) -> UnknownRecord:

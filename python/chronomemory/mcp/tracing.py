@@ -11,7 +11,7 @@ from chronomemory.blocks.storage.edges import shown_edges
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.desk import Desk, is_block
 from chronomemory.mcp.items import item_of, line_of, text_of
 from chronomemory.mcp.quoting import clipped, one_line, quoted
 from chronomemory.mcp.reading import Told, heading
@@ -104,12 +104,13 @@ def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
     budget = desk.budget(max_tokens, notes)
     budget.take(item, line_of(item))
     grounds: list[dict[str, Any]] = []
-    every = [*_of_record(tree.root), *_of_block(desk, record)]
+    around, more = _of_block(desk, record)
+    every = [*_because(record), *_of_record(tree.root), *around]
     for ground in every:
         if not budget.take(ground, _ground_line(ground)):
             break
         grounds.append(ground)
-    left_out = tree.left_out + len(every) - len(grounds)
+    left_out = tree.left_out + more + len(every) - len(grounds)
     structured = {
         **desk.named(),
         "memory": item,
@@ -138,16 +139,7 @@ def _of_record(root: Reason) -> list[dict[str, Any]]:
             words = f"withdrawn because {quoted(told.reason)}"
             if told.reinstated is not None:
                 words += f", taken back because {quoted(told.reinstated)}"
-            found.append(
-                {
-                    "depth": level + 1,
-                    "relation": "rollback",
-                    "id": told.rollback_id,
-                    "text": words,
-                    "status": "",
-                    "confidence": 0.0,
-                }
-            )
+            found.append(_said("rollback", words, level=level + 1, name=told.rollback_id))
         waiting += [(below, level + 1) for below in reversed(reason.grounds)]
     return found
 
@@ -166,32 +158,37 @@ def _ground(
     }
 
 
-def _of_block(desk: Desk, record: ChronoRecord) -> list[dict[str, Any]]:
-    """Return what a block took the place of, what took its own, contradicts it or is linked with it."""
-    if record.kind != "block":
-        return []
-    name, found = plain_id(record.id), []
+def _because(record: ChronoRecord) -> list[dict[str, Any]]:
+    """Return why a memory is no longer found, in the words of who said so."""
+    told = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
+    return [
+        _said(name.replace("_", " "), reason) for name, reason in told if isinstance(reason, str) and reason
+    ]
+
+
+def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[str, Any]:
+    return {"depth": level, "relation": relation, "id": name, "text": text, "status": "", "confidence": 0.0}
+
+
+def _of_block(desk: Desk, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
+    """Return what a block replaced, what replaced it, contradicts it or is linked; and how many are left."""
+    if not is_block(record):
+        return [], 0
+    name = plain_id(record.id)
+    named: list[tuple[str, str]] = []
     for field, words in (("supersedes", "supersedes"), ("superseded_by", "superseded by")):
-        other = record.data.get(field)
-        if isinstance(other, str):
-            found.append(_ground(1, words, block_key(other), desk.door.get(block_key(other))))
-    for field in ("superseded_because", "retracted_because"):
-        if isinstance(reason := record.data.get(field), str) and reason:
-            words = field.replace("_", " ")
-            found.append(
-                {"depth": 1, "relation": words, "id": "", "text": reason, "status": "", "confidence": 0.0}
-            )
+        if isinstance(other := record.data.get(field), str):
+            named.append((words, other))
     conn = desk.blocks().look()
     for pair in open_contradictions(conn, [name]):
         ends = (pair.data["block_a_id"], pair.data["block_b_id"])
-        other = block_key(ends[1] if ends[0] == name else ends[0])
-        found.append(_ground(1, "contradicted by", other, desk.door.get(other)))
+        named.append(("contradicted by", ends[1] if ends[0] == name else ends[0]))
     links = sorted(shown_edges(conn, [name]), key=lambda link: -link.data["weight"])
     for link in links[:_LINKS]:
         ends = (link.data["from_id"], link.data["to_id"])
-        other = block_key(ends[1] if ends[0] == name else ends[0])
-        found.append(_ground(1, "linked with", other, desk.door.get(other)))
-    return found
+        named.append(("linked with", ends[1] if ends[0] == name else ends[0]))
+    found = [_ground(1, words, block_key(other), desk.door.get(block_key(other))) for words, other in named]
+    return found, len(links[_LINKS:])
 
 
 def _ground_line(ground: dict[str, Any]) -> str:
