@@ -117,33 +117,20 @@ class Verdict(Named):
     notes: list[str]
 
 
-def slim(schema: Any) -> Any:
-    """Return a schema without titles and descriptions of types: a model reads every word of it."""
+def slim(schema: Any, *without: str) -> Any:
+    """Return a schema without some words about its types, such as titles: a model reads every one of them.
+
+    >>> slim({"title": "T", "properties": {"title": {"title": "X", "type": "string"}}}, "title")
+    {'properties': {'title': {'type': 'string'}}}
+    """
     if isinstance(schema, list):
-        return [slim(part) for part in schema]
+        return [slim(part, *without) for part in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {}
     for name, part in schema.items():
-        if name in ("properties", "$defs") and isinstance(part, dict):
-            kept[name] = {key: slim(each) for key, each in part.items()}
-        elif name == "title" and isinstance(part, str):
-            continue
-        else:
-            kept[name] = slim(part)
+        if name in ("properties", "$defs"):  # what stands here are names of the caller's
+            kept[name] = {key: slim(each, *without) for key, each in part.items()}
+        elif name not in without:
+            kept[name] = slim(part, *without)
     return kept
-
-
-def without_descriptions(schema: Any) -> Any:
-    """Return an output schema without the words about its types: the tool says what it answers."""
-    if isinstance(schema, list):
-        return [without_descriptions(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: {key: without_descriptions(each) for key, each in part.items()}
-        if name in ("properties", "$defs")
-        else without_descriptions(part)
-        for name, part in schema.items()
-        if not (name == "description" and isinstance(part, str))
-    }

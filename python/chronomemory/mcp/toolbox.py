@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.reading import Told
-from chronomemory.mcp.shapes import slim, without_descriptions
+from chronomemory.mcp.shapes import slim
 
 __all__ = ["MEMORY_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
 
@@ -114,7 +114,7 @@ def _tool(desk: Desk, row: Row) -> Tool:
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
     metadata = FuncMetadata(arg_model=model, output_model=row.output)
-    metadata.output_schema = without_descriptions(slim(metadata.output_schema))
+    metadata.output_schema = slim(metadata.output_schema, "title", "description")
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
         told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
@@ -125,7 +125,9 @@ def _tool(desk: Desk, row: Row) -> Tool:
         )
 
     changed = {"fn": call, "is_async": True, "context_kwarg": "ctx", "fn_metadata": metadata}
-    return tool.model_copy(update={**changed, "parameters": slim(model.model_json_schema(by_alias=True))})
+    return tool.model_copy(
+        update={**changed, "parameters": slim(model.model_json_schema(by_alias=True), "title")}
+    )
 
 
 def _answer(work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
