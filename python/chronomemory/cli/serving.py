@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import secrets
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +42,8 @@ mcp.command("uninstall", cls=Command)(uninstall)
 
 def server_module() -> Any:
     """Return the module that needs the SDK, which is loaded here and nowhere else."""
+    # The SDK makes hundreds of classes, which stay: to look for garbage among them is a tenth of the start.
+    gc.disable()
     try:
         return importlib.import_module("chronomemory.mcp.server")
     except ImportError as error:
@@ -48,6 +53,8 @@ def server_module() -> Any:
             "the MCP server needs the package mcp, from 2.1 on and below 3",
             recovery='Install it with: pip install "chronomemory-rs[mcp]"',
         ) from None
+    finally:
+        gc.enable()
 
 
 @mcp.callback()
@@ -81,18 +88,29 @@ def serve(
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
         checked_project(project)
         desk = Desk(here.store, scope, read_only=read_only)
-        threading.Thread(target=desk.warm_up, daemon=True).start()
-        module = server_module()
-        if profile not in module.PROFILES:
-            raise RefusedError(
-                f"there is no profile {profile!r}", recovery=f"Give one of: {', '.join(module.PROFILES)}."
-            )
+        with _beside(desk.warm_up):
+            module = server_module()
+            if profile not in module.PROFILES:
+                known = ", ".join(module.PROFILES)
+                raise RefusedError(f"there is no profile {profile!r}", recovery=f"Give one of: {known}.")
+            if http:
+                module.checked_host(host)
+        gc.freeze()  # what was loaded stays as long as the server does
         if http:
-            module.serve_http(
-                desk, profile, host=module.checked_host(host), port=port, token=_token(here.out, host, port)
-            )
+            module.serve_http(desk, profile, host=host, port=port, token=_token(here.out, host, port))
         else:
             module.serve_stdio(desk, profile)
+
+
+@contextmanager
+def _beside(work: Callable[[], None]) -> Iterator[None]:
+    """Let something be done beside a block, and wait for it: the store must not be closed under it."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _token(out: Output, host: str, port: int) -> str:
