@@ -93,13 +93,12 @@ def serve(
             if profile not in module.PROFILES:
                 known = ", ".join(module.PROFILES)
                 raise RefusedError(f"there is no profile {profile!r}", recovery=f"Give one of: {known}.")
+            gc.freeze()  # what was loaded stays as long as the server does
             if http:
-                module.checked_host(host)
-        gc.freeze()  # what was loaded stays as long as the server does
-        if http:
-            module.serve_http(desk, profile, host=host, port=port, token=_token(here.out, host, port))
-        else:
-            module.serve_stdio(desk, profile)
+                token = _token(here.out, module.checked_host(host), port)
+                module.serve_http(desk, profile, host=host, port=port, token=token)
+            else:
+                module.serve_stdio(desk, profile)
 
 
 @contextmanager
