@@ -62,7 +62,7 @@ def test_a_graph_is_loaded_when_somebody_asks() -> None:
 def test_the_server_is_loaded_when_it_serves_and_by_nothing_else() -> None:
     sdk = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn"}
     asked = "from chronomemory import ChronoStore, Memory, EsdbBridge\nimport chronomemory.cli.doctor"
-    assert not loaded_by(asked) & {*sdk, "chronomemory.mcp"}
+    assert not loaded_by(asked) & {*sdk, "chronomemory.mcp.server", "chronomemory.mcp.toolbox"}
     run = (
         "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
     )

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+# By a module of it: this folder, too, is called mcp, and would do for a package without code.
+pytest.importorskip("mcp.server", reason="the extra mcp is not installed")
 
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.server import make_server

@@ -12,6 +12,7 @@ import pytest
 from assistants import ERAS, Talk, command, process, talk
 from chronomemory import Memory
 from chronomemory.cli import app
+from chronomemory.mcp.clients import command_of
 from typer.testing import CliRunner
 
 HELLO = {
@@ -118,6 +119,21 @@ def test_stdout_holds_frames_to_the_last_byte(tmp_path: Path) -> None:
     for line in lines:
         assert json.loads(line)["jsonrpc"] == "2.0"
         assert line.endswith(b"}\n")
+
+
+def test_nothing_is_imported_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
+    """A client starts the server in the folder of a project, and that may be a stranger's."""
+    for name in ("mcp", "numpy", "typer", "pydantic", "anyio"):
+        (tmp_path / f"{name}.py").write_text("open('harmed', 'w').close()")
+    done = subprocess.run(
+        command_of(tmp_path, []),
+        input=json.dumps(HELLO).encode() + b"\n",
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert not (tmp_path / "harmed").exists()
+    assert b"serverInfo" in done.stdout, done.stderr.decode()
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:

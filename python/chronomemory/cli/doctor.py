@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from chronomemory.cli.tables import table
 from chronomemory.errors import ChronoError
 from chronomemory.heads import head_file
 from chronomemory.layout import log_folder, log_path
+from chronomemory.mcp.clients import command_of
 from chronomemory.mounts import network_file_system
 from chronomemory.types import VerifyReport
 
@@ -239,7 +239,7 @@ def _mcp(here: Session, project: Path) -> Iterator[Finding]:
         return
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "chronomemory", "mcp", "--read-only", "--project", str(project)],
+        command_of(project, ["--read-only"]),
         input=json.dumps(_HELLO).encode() + b"\n",
         capture_output=True,
         timeout=_GIVEN_UP_SECONDS,

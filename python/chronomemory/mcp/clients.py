@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,18 @@ CLIENTS = {client.name: client for client in _ALL}
 
 def command_of(project: Path, options: list[str]) -> list[str]:
     """Return how a client starts the server: by absolute paths, for it starts us from anywhere."""
-    return [sys.executable, "-m", "chronomemory", "mcp", "--project", str(project.absolute()), *options]
+    return [*_command(), "mcp", "--project", str(project.absolute()), *options]
+
+
+def _command() -> list[str]:
+    # INVARIANT: clients start a server in the folder of a project, which may be a stranger's. `python -m`
+    # would import from there whatever is called as a module of the SDK; a script does not, nor does -P, which
+    # Python 3.10 has not: there only the script is safe.
+    running = Path(sys.argv[0]).absolute()
+    for script in (running, Path(sysconfig.get_path("scripts")) / "chronomemory"):
+        if script.stem == "chronomemory" and script.is_file():
+            return [str(script)]
+    return [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m", "chronomemory"]
 
 
 def entry_of(client: Client, command: list[str], name: str) -> str:
