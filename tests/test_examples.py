@@ -20,6 +20,7 @@ from chronomemory.face import arguments, awaited, moments, results, spaces
 from chronomemory.graph import ids as graph_ids
 from chronomemory.graph import models, spelling, workspace
 from chronomemory.graph import paths as graph_paths
+from chronomemory.mcp import quoting, shapes
 
 FACE = [arguments, awaited, moments, results, spaces]
 BLOCKS = [
@@ -46,7 +47,7 @@ GRAPH = [graph_ids, models, graph_paths, spelling, workspace]
 
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, *GRAPH, calling, lexical],
+    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, *GRAPH, calling, lexical, quoting, shapes],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

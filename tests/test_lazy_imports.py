@@ -59,6 +59,18 @@ def test_a_graph_is_loaded_when_somebody_asks() -> None:
     assert "chronomemory.graph" in loaded_by(run.format(["workspace", "--help"]))
 
 
+def test_the_server_is_loaded_when_it_serves_and_by_nothing_else() -> None:
+    sdk = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn"}
+    asked = "from chronomemory import ChronoStore, Memory, EsdbBridge\nimport chronomemory.cli.doctor"
+    assert not loaded_by(asked) & {*sdk, "chronomemory.mcp.server", "chronomemory.mcp.toolbox"}
+    run = (
+        "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
+    )
+    loaded = loaded_by(run.format(["mcp", "install", "cursor", "--print"]))
+    assert "chronomemory.mcp.clients" in loaded
+    assert not loaded & {*sdk, "tomlkit"}
+
+
 def test_every_name_is_there_and_no_other() -> None:
     for name in chronomemory.__all__:
         assert getattr(chronomemory, name) is not None

@@ -13,7 +13,7 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
-__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_of"]
+__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_in", "edge_of"]
 
 EDGE_TYPES = frozenset(
     {
@@ -197,10 +197,15 @@ def _ids_for(edge: DependencyEdge) -> Iterator[str]:
         yield f"{wanted}-{number}"
 
 
-def _add(look: Look, edge: DependencyEdge) -> None:
+def edge_in(look: Look, edge: DependencyEdge) -> list[ChronoRecord]:
+    """Return the record by which an edge comes into a batch; nothing if it is there already."""
     record_id, held = _place(edge, look)
-    if not held:
-        look.upsert([_record_of(edge, record_id)])
+    return [] if held else [_record_of(edge, record_id)]
+
+
+def _add(look: Look, edge: DependencyEdge) -> None:
+    if new := edge_in(look, edge):
+        look.upsert(new)
 
 
 def _remove(look: Look, edge: DependencyEdge) -> bool:

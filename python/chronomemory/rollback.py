@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, count
 from typing import Any
@@ -35,6 +35,9 @@ REPORT_KIND = "rollback_event"
 
 #: Hears what the record is that is to fall.
 Check = Callable[[ChronoRecord | None], None]
+
+#: Says what else belongs into the batch, once it is known what falls; it may look, and refuse.
+Note = Callable[[Look, "RollbackReport"], Sequence[ChronoRecord]]
 
 #: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
 WITHDRAWN = frozenset({"tombstone", "invalidated"})
@@ -85,6 +88,7 @@ def invalidate(
     dep_graph: DepGraph | None = None,
     *,
     check: Check | None = None,
+    note: Note | None = None,
 ) -> RollbackReport:
     """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
 
@@ -92,24 +96,26 @@ def invalidate(
     what rests on it has lost its ground all the same. Without a graph, that of the edges in the
     store is followed. What another process writes meanwhile to one of the records is kept: all is
     read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
-    ``check`` may refuse it by what the record is, or None, at that moment.
+    ``check`` may refuse it by what the record is, or None, at that moment; ``note`` may add to the batch.
     """
     string("id", record_id, empty=False)
     with contents:
         string("reason", reason)
     engine = store.engine
     if dep_graph is None and engine.scope_names() is not None and engine.get(record_id) is not None:
-        return withdraw(engine, record_id, reason, check)
+        return withdraw(engine, record_id, reason, check, note)
 
     def work(look: Look) -> RollbackReport:
         if check is not None:
             check(look.get(record_id))
-        return invalidate_in(look, record_id, reason, dep_graph or DepGraph.from_store(store))
+        return invalidate_in(look, record_id, reason, dep_graph or DepGraph.from_store(store), note)
 
     return run(store, work)
 
 
-def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) -> RollbackReport:
+def invalidate_in(
+    look: Look, record_id: str, reason: str, dep_graph: DepGraph, note: Note | None = None
+) -> RollbackReport:
     """Do the same through a look that has noted what else the decision was made from."""
     report = RollbackReport(record_id, reason)
     changed: list[ChronoRecord] = []
@@ -125,11 +131,14 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
         dependent.is_hypothesis = True
         changed.append(dependent)
     changed_ids = {record.id for record in changed}
-    look.upsert([*changed, _event_record(report, _free_id(look, record_id, changed_ids))])
+    noted = [] if note is None else note(look, report)
+    look.upsert([*noted, *changed, _event_record(report, _free_id(look, record_id, changed_ids))])
     return report
 
 
-def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = None) -> RollbackReport:
+def withdraw(
+    engine: Engine, record_id: str, reason: str, check: Check | None = None, note: Note | None = None
+) -> RollbackReport:
     """Invalidate an own record, and doubt what rests on it in its scope and in narrower ones, in one batch.
 
     What somebody built on what is shared has lost its ground when that falls. The report counts what the
@@ -167,7 +176,8 @@ def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = 
         if names := Scope(*(engine.scope_names() or ())).to_dict():
             told.data["@scope"] = names
         # What the report lists stands right before it, in its order: who takes it back counts on that.
-        look.upsert([*hidden, *changed, told])
+        noted = [] if note is None else note(look, report)
+        look.upsert([*noted, *hidden, *changed, told])
         return report
 
     return run(_Holder(engine.acting()), work)

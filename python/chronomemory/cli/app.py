@@ -57,6 +57,9 @@ class _Root(LoadedGroup):
         "Graph": {
             "workspace": "workspace:workspace",
         },
+        "Assistants": {
+            "mcp": "serving:mcp",
+        },
         "Evidence": {
             "status": "evidence:status",
             "verify": "evidence:verify",
@@ -64,6 +67,7 @@ class _Root(LoadedGroup):
             "why": "reasons:why",
             "replay": "past:replay",
             "accept-head": "evidence:accept_head",
+            "doctor": "doctor:doctor",
         },
         "In and out": {
             "ingest": "moving:ingest",
