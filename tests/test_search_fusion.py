@@ -361,10 +361,7 @@ def test_what_another_process_does_is_seen_at_once(store: ChronoStore, tmp_path:
 
 def test_what_is_scored_too_low_is_left_out(store: ChronoStore) -> None:
     store.upsert_many(
-        [
-            {"id": f"T-{number}", "label": "tea " * number + "cup " * (9 - number)}
-            for number in range(1, 8)
-        ]
+        [{"id": f"T-{number}", "label": "tea " * number + "cup " * (9 - number)} for number in range(1, 8)]
     )
     found = store.search("tea")
     floor = found[3].score
