@@ -1,4 +1,4 @@
-"""Files of a workspace: written under their names only when they are whole, and never through a link."""
+"""A folder that a face shows things in: each file is whole under its name, and never reached through a link."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Folder:
             waited = 0.0
             while not _lock(here):
                 if waited > _PATIENCE_SECONDS:
-                    raise StoreLocked(f"{self.root}: another process is writing this workspace")
+                    raise StoreLocked(f"{self.root}: another process is writing this folder")
                 time.sleep(_LOOK_SECONDS)
                 waited += _LOOK_SECONDS
             yield
