@@ -1,4 +1,4 @@
-"""A folder that a face shows things in: each file is whole under its name, and never reached through a link."""
+"""A folder that a face shows things in: files are whole under their names, and never reached by a link."""
 
 from __future__ import annotations
 
