@@ -57,6 +57,9 @@ class _Root(LoadedGroup):
         "Graph": {
             "workspace": "workspace:workspace",
         },
+        "Pages": {
+            "pages": "pages:pages",
+        },
         "Evidence": {
             "status": "evidence:status",
             "verify": "evidence:verify",

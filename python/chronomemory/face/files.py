@@ -84,8 +84,11 @@ class Folder:
         """Write a file: what was under its name stays until all of it is on disk."""
         self.write_all({name: content}, within)
 
-    def write_all(self, files: Mapping[str, bytes], within: str = "") -> None:
-        """Write several files of a folder; each is the old one or the new one, whatever happens."""
+    def write_all(self, files: Mapping[str, bytes], within: str = "", *, lasting: bool = True) -> None:
+        """Write several files of a folder; each is the old one or the new one, whatever happens.
+
+        Unless they are to be ``lasting``, a machine that loses its power may come back with the old ones.
+        """
         if not files:
             return
         with self._entered(within) as here:
@@ -102,7 +105,8 @@ class Folder:
             finally:
                 for part in parts.values():
                     os.unlink(part, dir_fd=here)
-            os.fsync(here)
+            if lasting:
+                os.fsync(here)
 
     def append(self, name: str, content: bytes) -> None:
         """Write behind what is in a file; what is there never changes."""

@@ -13,6 +13,7 @@ from chronomemory.pages.errors import (
     PageNameError,
     SettingsError,
     UnknownEntry,
+    UnknownFolder,
     UnknownPage,
 )
 from chronomemory.pages.ids import PREFIXES
@@ -60,6 +61,7 @@ __all__ = [
     "SettingsError",
     "Synced",
     "UnknownEntry",
+    "UnknownFolder",
     "UnknownPage",
     "merge_superseded",
     "schema",

@@ -17,6 +17,7 @@ __all__ = [
     "PageNameError",
     "SettingsError",
     "UnknownEntry",
+    "UnknownFolder",
     "UnknownPage",
 ]
 
@@ -84,6 +85,12 @@ class FolderError(PageError):
     """A folder that cannot be one of pages here, or one of other names."""
 
     usual_recovery = "Give the names that it was made with, or another folder."
+
+
+class UnknownFolder(FolderError, LookupError):
+    """There are no pages in a folder, or none of these names."""
+
+    usual_recovery = "Make the first page with create(), or give the folder and the names that it belongs to."
 
 
 class SettingsError(PageError, ValueError):

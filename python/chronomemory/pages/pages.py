@@ -63,7 +63,7 @@ class Pages:
     """Markdown pages in a folder, ``memory`` in the project unless told, over the project's log.
 
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
-    in. A folder belongs to the names that it was made with, if any.
+    in. A folder belongs to the names that it was made with, if any. With ``must_exist`` none is made.
 
     >>> import tempfile
     >>> with Pages(tempfile.mkdtemp()) as pages:
@@ -81,6 +81,7 @@ class Pages:
         agent: str = NOT_GIVEN,
         session: str = NOT_GIVEN,
         clock: Now | None = None,
+        must_exist: bool = False,
         **options: Any,
     ) -> None:
         scope = Scope.of(user=user, agent=agent, session=session)
@@ -90,7 +91,9 @@ class Pages:
         self._is_index_due = False
         try:
             self.settings = Settings.of_project(self.store.project_root)
-            if self._home.create():
+            if flag("must_exist", must_exist):
+                self._home.check()
+            elif self._home.create():
                 self._seed()
         except BaseException:
             self._home.handle.close()

@@ -72,8 +72,7 @@ class PageInfo(Result):
     @property
     def summary(self) -> str:
         """The page in one line."""
-        entries = "1 entry" if self.entry_count == 1 else f"{self.entry_count:,} entries"
-        return f"{self.name}: {self.description} ({entries})"
+        return f"{self.name}: {self.description} ({_entries(self.entry_count)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Indexed(Result):
     @property
     def summary(self) -> str:
         """What happened, in one line."""
-        said = f"{counted(self.pages, 'page')} with {self.entries:,} entries, {self.corrected:,} corrected"
+        said = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
         return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
 
 
@@ -185,7 +184,7 @@ class Cleaned(Result):
     @property
     def summary(self) -> str:
         """What happened, in one line."""
-        said = f"took away {counted(self.pages, 'page')} with {self.entries:,} entries"
+        said = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
         return f"{said}; left {', '.join(self.left)}" if self.left else said
 
 
@@ -269,3 +268,7 @@ class Links(Result):
     def summary(self) -> str:
         """How many, in one line."""
         return f"{self.page}: {counted(len(self.links), 'link')}, {counted(len(self.backlinks), 'backlink')}"
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number:,} entries"

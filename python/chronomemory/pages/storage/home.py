@@ -22,7 +22,7 @@ from chronomemory.face.handle import open_handle
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
 from chronomemory.pages.declaration import PagesHandle
-from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownPage
+from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
 from chronomemory.pages.ids import FOLDER_KIND, file_of, folder_digits, folder_key
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
@@ -105,6 +105,12 @@ class Home:
                 raise self._of_others() from error
             return True
 
+    def check(self) -> None:
+        """Refuse to go on if there is no folder of pages."""
+        if self.books() is None:
+            raise UnknownFolder(f"there are no pages in {self.folder.root}")
+        self.folder.make()
+
     def note(self, conn: Connection, **said: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""
         known = conn.record(folder_key(self.digits))
@@ -136,7 +142,9 @@ class Home:
     def show(self, texts: Mapping[str, str]) -> None:
         """Write the files of some pages, each whole."""
         try:
-            self.folder.write_all({file_of(name): text.encode() for name, text in texts.items()})
+            # The log is the truth: a file that comes back as it was before is behind, and written anew.
+            files = {file_of(name): text.encode() for name, text in texts.items()}
+            self.folder.write_all(files, lasting=False)
         except OSError as error:
             # It is written all the same: whoever took this for a refusal would do it again.
             warnings.warn(

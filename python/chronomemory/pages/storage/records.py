@@ -43,6 +43,8 @@ SUPERSEDED = "superseded"
 #: Stands among the digests of earlier texts for a page that had no file yet.
 NO_FILE = ""
 _TITLE_LETTERS = 80
+#: So many texts a file may be behind: after a loss of power not every rename has reached the disk.
+_EARLIER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,11 +267,8 @@ def info_of(page: PageState) -> PageInfo:
 
 def following(page: PageState, shown: str | None, text: str, **changed: Any) -> PageState:
     """Return a page with another text, which its file has not yet; ``shown`` is the digest of what it has."""
-    if shown in page.earlier:
-        earlier = (*page.earlier[page.earlier.index(shown) :], page.digest)
-    else:
-        earlier = (page.digest,)
+    earlier = tuple(one for one in (*page.earlier, page.digest) if one != NO_FILE or shown is None)
     digest = digest_of(text.encode())
     if page.digest == digest:
         earlier = page.earlier
-    return replace(page, digest=digest, earlier=earlier, letters=len(text), **changed)
+    return replace(page, digest=digest, earlier=earlier[-_EARLIER:], letters=len(text), **changed)
