@@ -45,6 +45,7 @@ class _Found:
     added: int = 0
     changed: int = 0
     deleted: int = 0
+    kept: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     #: The ids of the entries of new pages, and their digests.
     new: dict[str, tuple[set[str], str]] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class _Found:
         self.added += len(change.added)
         self.changed += len(change.changed)
         self.deleted += len(change.gone)
+        self.kept += change.kept
         if is_new:
             self.new[name] = ({record.data["id"] for record in change.added}, change.page.digest)
 
@@ -68,6 +70,7 @@ class _Found:
             self.added,
             self.changed,
             self.deleted,
+            tuple(self.kept),
             tuple(self.problems),
         )
 
@@ -119,14 +122,14 @@ def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
 def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found) -> None:
     page = known.get(name)
     try:
-        content = home.content(name)
+        content, stamp = home.stamped(name)
         if content is None:
             return
         shown = digest_of(content)
         if page is not None and shown == page.digest:
             return
         if page is not None and shown in page.earlier:
-            home.show({name: home.look.text(page)})
+            home.show({name: home.look.text(page)}, {name: stamp})
             found.caught_up.append(name)
             return
         change = home.edit_by_hand(name, page, content)
@@ -206,7 +209,6 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
     """Write all files that are missing or behind; what was edited by hand is reported, and left alone."""
     _check_log(home)
-    home.folder.make()
     with home.locked():
         pages = home.look.pages()
         written: list[str] = []

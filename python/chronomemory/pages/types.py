@@ -117,6 +117,8 @@ class Synced(Result):
     added: int = 0
     changed: int = 0
     deleted: int = 0
+    #: Entries that were written while somebody edited an older text, and were put back on the page.
+    kept: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -128,6 +130,8 @@ class Synced(Result):
                 f"took in {counted(len(self.edited) + len(self.created), 'page')}: "
                 f"{self.added} added, {self.changed} changed, {self.deleted} deleted"
             )
+        if self.kept:
+            parts.append(f"kept {_entries(len(self.kept))} that the edit did not know")
         for said, names in (
             ("brought up to date", self.caught_up),
             ("dormant now", self.dormant),

@@ -34,6 +34,8 @@ class PageChange:
     added: list[ChronoRecord] = field(default_factory=list)
     changed: list[ChronoRecord] = field(default_factory=list)
     gone: list[ChronoRecord] = field(default_factory=list)
+    #: The ids of entries that an edit by hand did not know, and that were put back on the page.
+    kept: tuple[str, ...] = ()
 
     @property
     def corrections(self) -> int:

@@ -11,13 +11,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from chronomemory.errors import InvalidArgument, WriteConflict
 from chronomemory.face.batch import Connection
-from chronomemory.face.files import Folder
+from chronomemory.face.files import Folder, Stamp
 from chronomemory.face.handle import open_handle
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
@@ -26,6 +26,7 @@ from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, Unkno
 from chronomemory.pages.ids import FOLDER_KIND, file_of, folder_digits, folder_key
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
+from chronomemory.pages.storage.merging import merged
 from chronomemory.pages.storage.records import BY_HAND, PageState, digest_of
 from chronomemory.pages.text.frontmatter import utc_text
 from chronomemory.pages.text.page import decoded, read_page
@@ -46,8 +47,9 @@ class Settled:
 
     page: PageState
     text: str
-    #: The digest of what the file has; None if there is no file.
+    #: The digest of what the file has, None if there is no file, and by what it is told that it still has it.
     shown: str | None
+    stamp: Stamp
 
     @property
     def is_shown(self) -> bool:
@@ -74,6 +76,7 @@ class Home:
             if self._held:
                 yield
                 return
+            self.folder.make()
             with self.folder.locked():
                 self._held += 1
                 try:
@@ -94,7 +97,6 @@ class Home:
 
     def create(self) -> bool:
         """Make the folder and say whose it is, unless that is done; say whether it was not."""
-        self.folder.make()
         with self.locked():
             if self.books() is not None:
                 return False
@@ -109,7 +111,6 @@ class Home:
         """Refuse to go on if there is no folder of pages."""
         if self.books() is None:
             raise UnknownFolder(f"there are no pages in {self.folder.root}")
-        self.folder.make()
 
     def note(self, conn: Connection, **said: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""
@@ -130,21 +131,29 @@ class Home:
 
     def content(self, name: str) -> bytes | None:
         """Return what the file of a page has, or None if there is none."""
+        return self.stamped(name)[0]
+
+    def stamped(self, name: str) -> tuple[bytes | None, Stamp]:
+        """Return what the file of a page has, or None if there is none, and its stamp."""
         try:
-            return self.folder.read(file_of(name))
+            return self.folder.read_stamped(file_of(name))
         except FileNotFoundError:
-            return None
+            return None, None
         except OSError as error:
             raise PageConflict(
                 f"{file_of(name)} cannot be read as a file of this folder: {error.strerror or error}"
             ) from error
 
-    def show(self, texts: Mapping[str, str]) -> None:
-        """Write the files of some pages, each whole."""
+    def show(self, texts: Mapping[str, str], stamps: Mapping[str, Stamp] | None = None) -> None:
+        """Write the files of some pages, each whole.
+
+        A file with another stamp was edited meanwhile: it is left, and the edit is taken in next time.
+        """
         try:
             # The log is the truth: a file that comes back as it was before is behind, and written anew.
             files = {file_of(name): text.encode() for name, text in texts.items()}
-            self.folder.write_all(files, lasting=False)
+            seen = {file_of(name): stamp for name, stamp in (stamps or {}).items()}
+            self.folder.write_all(files, lasting=False, seen=seen)
         except OSError as error:
             # It is written all the same: whoever took this for a refusal would do it again.
             warnings.warn(
@@ -162,22 +171,22 @@ class Home:
         Who comes here is the only writer of the folder. The file of a page that is behind is not written yet.
         """
         page = self.look.page(name)
-        content = self.content(name)
+        content, stamp = self.stamped(name)
         shown = None if content is None else digest_of(content)
         if page is None:
             if content is None:
                 raise UnknownPage(f"there is no page {name!r}")
-            return self._take_in(name, None, content)
+            return self._take_in(name, None, content, stamp)
         if content is None or shown in page.earlier:
-            return Settled(page, self.look.text(page), shown)
+            return Settled(page, self.look.text(page), shown, stamp)
         if shown == page.digest:
-            return Settled(page, content.decode(), shown)
-        return self._take_in(name, page, content)
+            return Settled(page, content.decode(), shown, stamp)
+        return self._take_in(name, page, content, stamp)
 
-    def _take_in(self, name: str, page: PageState | None, content: bytes) -> Settled:
+    def _take_in(self, name: str, page: PageState | None, content: bytes, stamp: Stamp) -> Settled:
         change = self.edit_by_hand(name, page, content)
         self.commit([change], show=False)
-        return Settled(change.page, change.text, change.page.digest)
+        return Settled(change.page, change.text, digest_of(content), stamp)
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
         """Return what a file says that was edited by hand."""
@@ -187,10 +196,24 @@ class Home:
             line = "" if error.line is None else f", line {error.line}"
             raise PageConflict(f"{file_of(name)}{line}: {error}") from error
         entries = [] if page is None else self.look.entries(page)
-        written = utc_text(self.clock())
-        return change_to(
-            self.digits, name, new, BY_HAND, page=page, entries=entries, on_disk=True, written=written
+        kept: tuple[str, ...] = ()
+        if page is not None:
+            new, kept = merged(page, entries, new)
+        change = change_to(
+            self.digits,
+            name,
+            new,
+            BY_HAND,
+            page=page,
+            entries=entries,
+            on_disk=True,
+            written=utc_text(self.clock()),
         )
+        change.kept = kept
+        if kept:
+            # Until the file is written it has the text of the person, which is a part of what the log says.
+            change.page = replace(change.page, earlier=(digest_of(content),))
+        return change
 
     def commit(
         self,
@@ -209,8 +232,7 @@ class Home:
                 also(conn)
 
         self.handle.run(work)
-        if show:
-            self.show({change.page.name: change.text for change in listed})
+        self.show({change.page.name: change.text for change in listed if show or change.kept})
 
     def change(self, name: str, work: Callable[[Connection, Settled], tuple[T, str]]) -> T:
         """Let something change one page: it puts records and returns the new text of the page."""
@@ -226,7 +248,7 @@ class Home:
 
             told, text = self.handle.run(batch, patience=0.0)
             if text != settled.text or not settled.is_shown:
-                self.show({name: text})
+                self.show({name: text}, {name: settled.stamp})
             return told
 
         with self.locked():
