@@ -49,7 +49,11 @@ STDIN = "-"
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--folder", "-f", metavar="DIR", file_okay=False, help="Where the pages are; memory/ unless told."
+        "--folder",
+        "-f",
+        metavar="DIR",
+        file_okay=False,
+        help="Where the pages are, seen from the project; memory unless told.",
     ),
 ]
 PageName = Annotated[

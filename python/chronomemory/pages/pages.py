@@ -60,7 +60,7 @@ def schema() -> str:
 
 
 class Pages:
-    """Markdown pages in a folder, ``memory`` in the project unless told, over the project's log.
+    """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
 
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
     in. A folder belongs to the names that it was made with, if any. With ``must_exist`` none is made.

@@ -27,6 +27,8 @@ __all__ = ["chain", "info", "links", "list_pages", "read", "recent", "search", "
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
+#: Of more than so many that are alike, the order of the log decides who is looked at.
+_MOST_ALIKE = 1_000
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -165,9 +167,12 @@ def search(
         fitting = _of_state(home.look, hits, state)
         # Those that are alike are ordered among themselves, so the last of them must be there too.
         is_all = len(hits) < asked
-        if is_all or (len(fitting) > wanted and fitting[wanted].score < fitting[wanted - 1].score):
+        is_enough = len(fitting) > wanted and (
+            fitting[wanted].score < fitting[wanted - 1].score or asked >= wanted + _MOST_ALIKE
+        )
+        if is_all or is_enough:
             break
-        asked *= 2
+        asked = max(2 * asked, wanted + _MOST_ALIKE)
     fitting.sort(key=lambda hit: hit.record.data["id"])
     fitting.sort(key=lambda hit: hit.record.data["at"], reverse=True)
     fitting.sort(key=lambda hit: hit.score, reverse=True)

@@ -64,15 +64,14 @@ def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY
         return
     data = {name: value for name, value in new.data.items() if known.data.get(name) != value}
     data |= {name: None for name in known.data if name not in new.data and name != "@scope"}
+    if not data:
+        return
     patch = {
         name: getattr(new, name)
         for name in ("label", "source_type", "evidence")
         if getattr(new, name) != getattr(known, name)
     }
-    if data:
-        patch["data"] = data
-    if patch:
-        conn.patch(new.id, patch)
+    conn.patch(new.id, {**patch, "data": data})
 
 
 def change_to(

@@ -262,7 +262,7 @@ def open_home(
     handle = open_handle(PagesHandle, place, scope=scope, shared=scope == Scope(), clock=clock, **options)
     project = Path(handle.project.project_root).resolve()
     # The folder itself may be reached through a link; what is in it never is.
-    root = (project / "memory" if folder is None else folder).resolve()
+    root = (project / ("memory" if folder is None else folder)).resolve()
     if root == project or FOLDER in root.parts:
         handle.close()
         raise FolderError(f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own.")

@@ -1,7 +1,7 @@
 """Merges a page that was edited by hand from an older text with what was written since.
 
 An editor that has a page open does not see what is appended meanwhile, and writes the page without it. The
-number of entries in its frontmatter, which we write, tells how many the person has seen: those that came later
+number of entries in its frontmatter, which we write, tells how many a person has seen: those that came later
 were not deleted, and what was struck later is not alive again.
 """
 
