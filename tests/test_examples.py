@@ -22,7 +22,7 @@ from chronomemory.graph import models, spelling, workspace
 from chronomemory.graph import paths as graph_paths
 from chronomemory.pages import ids as page_ids
 from chronomemory.pages import pages, writing
-from chronomemory.pages.text import escaping, headings, links, scalars
+from chronomemory.pages.text import escaping, frontmatter, headings, links, scalars
 
 FACE = [arguments, awaited, moments, results, spaces]
 BLOCKS = [
@@ -45,7 +45,7 @@ EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes,
 
 
 GRAPH = [graph_ids, models, graph_paths, spelling, workspace]
-PAGES = [page_ids, pages, writing, escaping, headings, links, scalars]
+PAGES = [page_ids, pages, writing, escaping, frontmatter, headings, links, scalars]
 
 
 @pytest.mark.parametrize(

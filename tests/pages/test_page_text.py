@@ -6,7 +6,7 @@ import pytest
 from chronomemory.pages import NotAPage
 from chronomemory.pages.text.entries import EntryText, read_entry, spell_entry
 from chronomemory.pages.text.escaping import escape, unescape
-from chronomemory.pages.text.frontmatter import edit, new_frontmatter, read_meta, read_values
+from chronomemory.pages.text.frontmatter import edit, is_plain, new_frontmatter, read_meta, read_values
 from chronomemory.pages.text.headings import moment_of
 from chronomemory.pages.text.page import read_page, title_of
 from desk import CONTENTS, PIECES, SEED, TAGS, TEXTS
@@ -170,6 +170,34 @@ class TestTheFrontmatter:
         assert after == before
         assert changed.endswith(f"---{eol}# T")
         assert ("#" in yaml) == ("#" in changed.removesuffix("# T"))
+
+    @pytest.mark.parametrize(
+        ("yaml", "plain"),
+        [
+            ("a: 1\n# x\n\nb: [x, y-z] # c\nc: 'it''s'\nd: \"e: \\\\ f\"\nupdated: 2026-01-01", True),
+            ("a:\n- 1", False),
+            ("a: |\n  b", False),
+            ("a: 'b\n  c'", False),
+            ("{a: 1}", False),
+            ("a: {b: 1}", False),
+            ("a: [b,\n  c]", False),
+            ("a: &x 1\nb: *x", False),
+            ("'a': 1", False),
+            ("? a\n: b", False),
+            ("a: b\n  c", False),
+        ],
+    )
+    def test_a_plain_one_is_changed_line_by_line(self, yaml: str, plain: bool) -> None:
+        head = f"---\n{yaml}\n---"
+        assert is_plain(head) is plain
+        changes = {"updated": "2026-05-01T00:00:00+02:00", "entry_count": 7, "needs_compact": True}
+        sure, _ = edit(head, changes, plain=False, eol="\n")
+        quick, _ = edit(head, changes, plain=plain, eol="\n")
+        assert quick == sure
+        assert {name: read_values(quick)[name] for name in ("entry_count", "needs_compact")} == {
+            "entry_count": 7,
+            "needs_compact": True,
+        }
 
     def test_a_page_without_one_is_given_one(self) -> None:
         changed, plain = edit("# T", {"status": "active", "compact_reason": None}, plain=False, eol="\n")

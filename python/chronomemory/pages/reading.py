@@ -28,7 +28,7 @@ __all__ = ["chain", "info", "links", "list_pages", "read", "recent", "search", "
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
 #: Of more than so many that are alike, the order of the log decides who is looked at.
-_MOST_ALIKE = 1_000
+_MOST_ALIKE = 200
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 

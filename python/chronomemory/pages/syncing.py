@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -24,8 +24,8 @@ from chronomemory.types import Progress
 
 __all__ = ["CLEANED", "clean", "rebuild", "rebuild_index", "sync"]
 
-#: Files are written so many at a time when all of them are.
-_AT_ONCE = 500
+#: Files are written so many at a time when all of them are: each time the system is synced once.
+_AT_ONCE = 4_000
 #: What can be cleaned.
 CLEANED = ("memory", "all")
 #: How names of files begin and end that editors write beside the one they edit.
@@ -214,36 +214,40 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
         written: list[str] = []
         problems: list[Problem] = []
         for start in range(0, len(pages), _AT_ONCE):
-            texts = dict(_texts(home, pages[start : start + _AT_ONCE], problems))
+            texts: dict[str, str] = {}
+            for number, page in enumerate(pages[start : start + _AT_ONCE], start + 1):
+                text = _text_to_write(home, page, problems)
+                if text is not None:
+                    texts[page.name] = text
+                if progress is not None:
+                    progress(number, len(pages))
             home.show(texts)
             written += texts
-            if progress is not None:
-                progress(min(start + _AT_ONCE, len(pages)), len(pages))
         if not write_index(home):
             problems.append(Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone"))
         return Rebuilt(len(pages), tuple(written), tuple(problems))
 
 
-def _texts(home: Home, pages: list[PageState], problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    """Yield the pages whose files are to be written, and their texts."""
-    for page in pages:
-        try:
-            content = home.content(page.name)
-        except PageConflict as error:
-            problems.append(Problem("conflict", file_of(page.name), str(error)))
-            continue
-        shown = None if content is None else digest_of(content)
-        if shown == page.digest:
-            continue
-        if shown is not None and shown not in page.earlier:
-            told = "it was edited by hand, so it is left alone; sync takes it in"
-            problems.append(Problem("conflict", file_of(page.name), told))
-            continue
-        text = home.look.text(page)
-        if digest_of(text.encode()) != page.digest:
-            told = "the log has lost a part of it: its entries do not make up the text that was written"
-            problems.append(Problem("conflict", file_of(page.name), told))
-        yield page.name, text
+def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> str | None:
+    """Return the text that the file of a page should have, unless it has it, or was edited by hand."""
+    file = file_of(page.name)
+    try:
+        content = home.content(page.name)
+    except PageConflict as error:
+        problems.append(Problem("conflict", file, str(error)))
+        return None
+    shown = None if content is None else digest_of(content)
+    if shown == page.digest:
+        return None
+    if shown is not None and shown not in page.earlier:
+        told = "it was edited by hand, so it is left alone; sync takes it in"
+        problems.append(Problem("conflict", file, told))
+        return None
+    text = home.look.text(page)
+    if digest_of(text.encode()) != page.digest:
+        told = "the log has lost a part of it: its entries do not make up the text that was written"
+        problems.append(Problem("conflict", file, told))
+    return text
 
 
 def _check_log(home: Home) -> None:

@@ -52,7 +52,6 @@ def create(
             }
         )
         change = change_to(home.digits, name, PageText(f"{front}\n\n# {titled}", meta, (), "\n", "\n"), BY_US)
-        change.page = replace(change.page, plain=True)
         home.commit([change])
     return name
 

@@ -18,6 +18,7 @@ from chronomemory.pages.storage.records import (
     following,
     page_record,
 )
+from chronomemory.pages.text.frontmatter import is_plain
 from chronomemory.pages.text.page import PageText
 from chronomemory.record import ChronoRecord
 
@@ -118,7 +119,7 @@ def change_to(
         tail=new.tail,
         eol=new.eol,
         meta=new.meta,
-        plain=page is not None and page.plain and page.head == new.head,
+        plain=page.plain if page is not None and page.head == new.head else is_plain(new.head),
         count=len(new.entries),
         letters=len(text),
         digest=digest,

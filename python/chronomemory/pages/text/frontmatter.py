@@ -24,6 +24,7 @@ __all__ = [
     "Meta",
     "edit",
     "frontmatter_end",
+    "is_plain",
     "new_frontmatter",
     "read_meta",
     "read_values",
@@ -39,6 +40,12 @@ _BLOCK = re.compile(rf"\A\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!{_END})[^\n]*\n)*){
 _OPENED = re.compile(r"\A\ufeff?---[ \t]*(?:\r?\n|\Z)")
 #: A value on the line of its key, as we would write it or a person would.
 _VALUE = r"""(?:"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\r\n]|'')*'|[^\s"'#&*!|>\[\]{}%@`,][^#\r\n]*?)?"""
+
+#: A line that says one thing and leaves nothing open: a comment, a key with a value, or nothing.
+_SIMPLE = re.compile(
+    rf"(?:#[^\r\n]*|[A-Za-z_][\w-]*:(?:[ \t]+(?:{_VALUE}|\[[^\[\]{{}}\"'#&*!|>%@`\r\n]*\]))?"
+    r"[ \t]*(?:[ \t]#[^\r\n]*)?)?\r?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,16 @@ def frontmatter_end(text: str) -> int:
     if _OPENED.match(text):
         raise NotAPage("the frontmatter does not end: a line --- is missing behind it", line=1)
     return 0
+
+
+def is_plain(head: str) -> bool:
+    """Say whether each line of a frontmatter stands for itself, and can be changed without the others.
+
+    >>> is_plain("---\\na: 1 # one\\n---"), is_plain("---\\na: |\\n  updated: no\\n---"), is_plain("# T")
+    (True, False, False)
+    """
+    found = _BLOCK.match(head)
+    return found is not None and all(map(_SIMPLE.fullmatch, found["yaml"].split("\n")))
 
 
 def read_values(head: str) -> dict[str, Any]:
