@@ -154,7 +154,7 @@ class Bench:
         assert words <= set(alive)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_done_pages_and_log_agree(tmp_path: Path, seed: int) -> None:
     bench = Bench(tmp_path, random.Random(seed))
     steps = [bench.append] * 5 + [bench.supersede] * 3 + [bench.edit] * 3

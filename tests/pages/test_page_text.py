@@ -13,7 +13,7 @@ from desk import CONTENTS, PIECES, SEED, TAGS, TEXTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-FEW = settings(max_examples=150, deadline=None)
+FEW = settings(max_examples=80, deadline=None)
 EOLS = st.sampled_from(["\n", "\r\n"])
 
 

@@ -252,8 +252,10 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> str 
 
 def _check_log(home: Home) -> None:
     try:
-        damage = home.handle.project.verify().damage
-        broken = str(damage[0]) if damage else None
+        report = home.handle.project.verify()
+        broken = str(report.damage[0]) if report.damage else None
+        if broken is None and not report.valid:
+            broken = "its chain is not valid"
     except LogCorrupted as error:  # the log that was open here is gone, or shorter than it was
         broken = str(error)
     if broken:
