@@ -211,7 +211,8 @@ class TestTheFrontmatter:
             ("---\n- 1\n---\n", 2),
             ("---\na: 1\n", 1),
             ("---\na: \x00\n---\n", None),
-            ("---\n" + "[" * 3000 + "\n---\n", None),
+            ("---\n" + "[" * 3000 + "\n---\n", 2),
+            ("---\na: " + "x" * 70_000 + "\n---\n", 1),
         ],
     )
     def test_a_broken_one_is_named_with_its_line(self, text: str, line: int | None) -> None:

@@ -34,6 +34,9 @@ __all__ = [
 STATES = ("active", "dormant", "archived")
 #: Longer than any line: YAML breaks longer ones.
 _NO_WIDTH = 1 << 30
+#: How long a frontmatter may be, and how deep its brackets may go.
+_MOST_LETTERS = 1 << 16
+_DEEPEST = 50
 
 _END = r"---[ \t]*(?=\r?\n|\r?\Z)"
 _BLOCK = re.compile(rf"\A\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!{_END})[^\n]*\n)*){_END}")
@@ -104,6 +107,7 @@ def read_values(head: str) -> dict[str, Any]:
     found = _BLOCK.match(head)
     if found is None:
         return {}
+    _check_size(found["yaml"])
     try:
         values = YAML(typ="rt").load(found["yaml"].replace("\r\n", "\n"))
     except MarkedYAMLError as error:
@@ -118,6 +122,17 @@ def read_values(head: str) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise NotAPage("the frontmatter is no list of keys with values", line=2)
     return dict(values)
+
+
+def _check_size(yaml: str) -> None:
+    """Refuse what would keep a reader of YAML busy for minutes: it is no frontmatter that a person wrote."""
+    if len(yaml) > _MOST_LETTERS:
+        raise NotAPage(f"the frontmatter is longer than {_MOST_LETTERS:,} characters", line=1)
+    depth = 0
+    for sign in re.findall(r"[\[\]{}]", yaml):
+        depth += 1 if sign in "[{" else -1
+        if depth > _DEEPEST:
+            raise NotAPage("the frontmatter is not YAML that a page may have: it is nested too deep", line=2)
 
 
 def read_meta(head: str) -> Meta:
