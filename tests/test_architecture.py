@@ -203,6 +203,7 @@ class TestThePage:
             "episodes/**/*.py",
             "graph/**/*.py",
             "mcp/*.py",
+            "pages/**/*.py",
         ],
     )
     def test_every_module_of_the_hall_the_ground_and_the_faces_is_named(self, pattern: str) -> None:

@@ -80,6 +80,16 @@ def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_do
     assert "chronomemory.episodes" in loaded_by(run.format(["episodes", "--help"]))
 
 
+def test_pages_are_loaded_when_somebody_asks() -> None:
+    assert not loaded_by("from chronomemory import ChronoStore, Memory") & {
+        "chronomemory.pages",
+        "ruamel.yaml",
+    }
+    loaded = loaded_by("from chronomemory.pages import Pages")
+    assert "ruamel.yaml" in loaded
+    assert not loaded & {"pydantic", "chronomemory.blocks", "chronomemory.episodes", "chronomemory.graph"}
+
+
 def test_a_graph_is_loaded_when_somebody_asks() -> None:
     assert "chronomemory.graph" not in loaded_by("from chronomemory import ChronoStore, Memory")
     loaded = loaded_by("from chronomemory.graph import Workspace")

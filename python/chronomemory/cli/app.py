@@ -57,6 +57,9 @@ class _Root(LoadedGroup):
         "Graph": {
             "workspace": "workspace:workspace",
         },
+        "Pages": {
+            "pages": "pages:pages",
+        },
         "Assistants": {
             "mcp": "serving:mcp",
         },

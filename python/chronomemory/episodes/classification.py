@@ -17,7 +17,7 @@ from chronomemory.episodes.ids import EPISODE
 from chronomemory.episodes.models import AddDelta, DeleteDelta, MemoryDelta, NoopDelta, UpdateDelta
 from chronomemory.episodes.provenance import check_provenance
 from chronomemory.face.arguments import LAST_SEQ
-from chronomemory.pages import HasEngine, query_terms, walk_terms
+from chronomemory.paging import HasEngine, query_terms, walk_terms
 from chronomemory.where import Where
 
 __all__ = ["Sorted", "sort"]

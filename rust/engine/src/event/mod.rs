@@ -8,6 +8,7 @@ pub mod act;
 pub mod author;
 pub mod draft;
 pub mod draft_value;
+mod face;
 pub mod faces;
 pub mod line;
 pub mod mend;

@@ -1,4 +1,4 @@
-"""Files of a workspace: written under their names only when they are whole, and never through a link."""
+"""A folder that a face shows things in: files are whole under their names, and never reached by a link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from pathlib import Path
 
 from chronomemory.errors import StoreLocked
 
-__all__ = ["PART", "Folder"]
+__all__ = ["PART", "Folder", "Stamp"]
+
+#: What changes when a file does: its inode, length and time; None if it is not there.
+Stamp = tuple[int, int, int] | None
 
 #: How the name of a file ends that is not whole yet.
 PART = ".part"
@@ -40,7 +43,7 @@ class Folder:
             waited = 0.0
             while not _lock(here):
                 if waited > _PATIENCE_SECONDS:
-                    raise StoreLocked(f"{self.root}: another process is writing this workspace")
+                    raise StoreLocked(f"{self.root}: another process is writing this folder")
                 time.sleep(_LOOK_SECONDS)
                 waited += _LOOK_SECONDS
             yield
@@ -65,15 +68,20 @@ class Folder:
 
     def read(self, name: str, within: str = "") -> bytes:
         """Return what is in a file."""
+        return self.read_stamped(name, within)[0]
+
+    def read_stamped(self, name: str, within: str = "") -> tuple[bytes, Stamp]:
+        """Return what is in a file, and its stamp."""
         with self._entered(within) as here:
             handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
         with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
                 raise OSError(errno.EINVAL, "this is not a regular file", name)
-            return file.read()
+            return file.read(), (found.st_ino, found.st_size, found.st_mtime_ns)
 
-    def stamp(self, name: str) -> tuple[int, int, int] | None:
-        """Return what changes when a file does: its inode, length and time; None if it is not there."""
+    def stamp(self, name: str) -> Stamp:
+        """Return the stamp of a file."""
         try:
             found = (self.root / name).lstat()
         except FileNotFoundError:
@@ -84,10 +92,23 @@ class Folder:
         """Write a file: what was under its name stays until all of it is on disk."""
         self.write_all({name: content}, within)
 
-    def write_all(self, files: Mapping[str, bytes], within: str = "") -> None:
-        """Write several files of a folder; each is the old one or the new one, whatever happens."""
+    def write_all(
+        self,
+        files: Mapping[str, bytes],
+        within: str = "",
+        *,
+        lasting: bool = True,
+        seen: Mapping[str, Stamp] | None = None,
+    ) -> list[str]:
+        """Write several files of a folder; each is the old one or the new one, whatever happens.
+
+        Unless they are to be ``lasting``, a machine that loses its power may come back with the old ones. One
+        whose stamp is not the one that was ``seen`` has been written by somebody else since, and stays: the
+        names of those are returned.
+        """
+        left: list[str] = []
         if not files:
-            return
+            return left
         with self._entered(within) as here:
             together = len(files) > _MANY_FILES and sys.platform == "linux"
             parts = {}
@@ -97,12 +118,17 @@ class Folder:
                 if together:
                     os.sync()
                 for name in files:
+                    if seen is not None and name in seen and self.stamp(name) != seen[name]:
+                        left.append(name)
+                        continue
                     os.replace(parts[name], name, src_dir_fd=here, dst_dir_fd=here)
                     del parts[name]
             finally:
                 for part in parts.values():
                     os.unlink(part, dir_fd=here)
-            os.fsync(here)
+            if lasting:
+                os.fsync(here)
+        return left
 
     def append(self, name: str, content: bytes) -> None:
         """Write behind what is in a file; what is there never changes."""

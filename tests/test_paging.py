@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory.errors import InvalidArgument
-from chronomemory.pages import Page
+from chronomemory.paging import Page
 
 ORDERS = ["created", "updated", "happened", "confidence", "id"]
 BOTH = [sign + name for name in ORDERS for sign in ("", "-")]

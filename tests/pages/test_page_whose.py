@@ -1,0 +1,98 @@
+"""Whose is a folder of pages, when does a page sleep, and who awaits?"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.pages import (
+    PREFIXES,
+    AsyncPages,
+    FolderError,
+    Pages,
+    UnknownFolder,
+    schema,
+)
+from desk import Clock
+
+
+class TestStates:
+    def test_a_page_sleeps_after_a_while_and_wakes_when_written(self, pages: Pages, clock: Clock) -> None:
+        pages.append("user-profile", "x", ["a"])
+        clock.now += timedelta(days=29)
+        assert pages.sync().dormant == ()
+        clock.now += timedelta(days=2)
+        assert pages.sync().dormant == ("user-preferences", "user-profile")
+        assert "status: dormant" in (pages.folder / "user-profile.md").read_text()
+        assert "## Dormant\n\n- [User Preferences]" in (pages.folder / "index.md").read_text()
+        pages.append("user-profile", "y", ["a"])
+        assert pages.info("user-profile").status == "active"
+        pages.set_status("user-profile", "archived")
+        pages.append("user-profile", "z", ["a"])
+        assert pages.info("user-profile").status == "archived", "only a person takes that back"
+
+
+class TestWhose:
+    def test_a_folder_belongs_to_the_names_it_was_made_with(self, tmp_path: Path) -> None:
+        with Pages(tmp_path, user="ann") as ann:
+            ann.append("user-profile", "Ann lives in Lisbon.", ["home"])
+        for names in ({}, {"user": "bob"}, {"user": "ann", "session": "s"}, {"agent": "ann"}):
+            with pytest.raises(FolderError, match="other names"):
+                Pages(tmp_path, **names)
+        with Pages(tmp_path, "bobs", user="bob") as bob:
+            assert bob.search("Lisbon") == [] and bob.recent() == []
+            bob.append("user-profile", "Bob lives in Porto.", ["home"])
+        with Pages(tmp_path, user="ann") as ann:
+            assert [hit.entry.content for hit in ann.search("lives")] == ["Ann lives in Lisbon."]
+
+    def test_two_folders_of_one_project_do_not_meet(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path) as store:
+            one, other = Pages(store), Pages(store, tmp_path / "other")
+            one.append("user-profile", "One says tea.", ["a"])
+            other.append("user-profile", "The other says tea.", ["a"])
+            assert [hit.entry.content for hit in one.search("tea")] == ["One says tea."]
+            assert [entry.content for entry in other.recent()] == ["The other says tea."]
+            assert other.clean().entries == 1
+            assert len(one.read("user-profile")) == 1
+
+    def test_a_folder_moves_with_its_project(self, tmp_path: Path) -> None:
+        with Pages(tmp_path / "here") as pages:
+            pages.append("user-profile", "x", ["a"])
+        (tmp_path / "here").rename(tmp_path / "there")
+        with Pages(tmp_path / "there", must_exist=True) as pages:
+            assert len(pages.read("user-profile")) == 1
+            assert pages.sync().summary == "pages and log agree"
+
+    def test_no_folder_is_made_where_one_must_be(self, tmp_path: Path) -> None:
+        with pytest.raises(UnknownFolder):
+            Pages(tmp_path, must_exist=True)
+        assert not (tmp_path / "memory").exists()
+
+    def test_a_folder_is_seen_from_the_project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        with Pages("../project", "notes") as pages:
+            assert pages.folder == tmp_path / "project" / "notes"
+        with Pages("../project", tmp_path / "outside") as pages:
+            assert pages.folder == tmp_path / "outside"
+
+    @pytest.mark.parametrize("folder", [".", ".chronomemory", ".chronomemory/pages"])
+    def test_the_folder_of_a_store_is_refused(self, tmp_path: Path, folder: str) -> None:
+        with pytest.raises(FolderError):
+            Pages(tmp_path, tmp_path / folder)
+
+
+def test_the_awaited_twin_does_the_same(tmp_path: Path) -> None:
+    async def work() -> list[str]:
+        async with AsyncPages(Pages(tmp_path)) as pages:
+            await asyncio.gather(*(pages.append("user-profile", f"fact {n}", ["a"]) for n in range(5)))
+            return [entry.content for entry in await pages.read("user-profile")]
+
+    assert sorted(asyncio.run(work())) == [f"fact {n}" for n in range(5)]
+
+
+def test_the_schema_names_every_prefix() -> None:
+    assert all(f"`{prefix}-`" in schema() for prefix in PREFIXES)
