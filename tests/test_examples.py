@@ -51,7 +51,21 @@ PAGES = [page_ids, pages, writing, escaping, frontmatter, headings, links, scala
 
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, *GRAPH, *PAGES, calling, lexical, quoting, shapes],
+    [
+        record,
+        deps,
+        store,
+        *FACE,
+        *BLOCKS,
+        *DRAWING,
+        *EPISODES,
+        *GRAPH,
+        *PAGES,
+        calling,
+        lexical,
+        quoting,
+        shapes,
+    ],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

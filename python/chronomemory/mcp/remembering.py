@@ -80,7 +80,12 @@ def _once(desk: Desk, operation: Operation, work: Callable[[], Result]) -> Resul
         )
     try:
         operation.check(desk.door)
-        return {**work(), "repeated": False}
+        try:
+            return {**work(), "repeated": False}
+        except ChronoError:
+            # What stands in the way may be what another has done under this very operation meanwhile.
+            operation.check(desk.door)
+            raise
     except RepeatedError as done:
         return {**done.result, "repeated": True}
 
