@@ -168,7 +168,7 @@ mod tests {
         let whole =
             r#"{"record":{"data":{"ids":["a","b"],"sha256":["0","1"]},"id":"vector:x:0"},"record_id":"vector:x:0"}"#;
         assert!(!hides_rows(whole.as_bytes()));
-        for lost in [r#""ids":"#, r#""a","b""#, r#""sha256":["#, r#""]"#] {
+        for lost in [r#""ids":"#, r#""a","b""#, r#""sha256":["#] {
             assert!(hides_rows(whole.replacen(lost, "?", 1).as_bytes()), "{lost}");
         }
     }
