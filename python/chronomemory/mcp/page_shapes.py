@@ -6,7 +6,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from chronomemory.mcp.shapes import Named
 
-__all__ = ["EntriesTold", "PageRead", "PagesTold", "SchemaTold"]
+__all__ = ["EntriesTold", "FileTold", "PageRead", "PagesTold", "SchemaTold"]
 
 
 class PageTold(TypedDict):
@@ -59,6 +59,14 @@ class PageRead(EntriesTold):
     """Entries of one page."""
 
     next_offset: int
+
+
+class FileTold(Named):
+    """What a file says, or what was done to it."""
+
+    result: str
+    left_out: int
+    notes: list[str]
 
 
 class SchemaTold(Named):

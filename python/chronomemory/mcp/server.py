@@ -15,7 +15,7 @@ from pydantic import AnyHttpUrl
 from chronomemory._core import __version__
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
-from chronomemory.mcp import chatgpt, memories, page_tools, reference
+from chronomemory.mcp import chatgpt, files, memories, page_tools, reference
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.resources import add_prompts, add_resources
 from chronomemory.mcp.toolbox import tools_of
@@ -26,6 +26,7 @@ __all__ = ["INSTRUCTIONS", "PROFILES", "make_server", "serve_http", "serve_stdio
 PROFILES: Final = {
     "memories": [*memories.ROWS, *page_tools.ROWS],
     "reference": reference.ROWS,
+    "files": files.ROWS,
     "chatgpt": chatgpt.ROWS,
 }
 

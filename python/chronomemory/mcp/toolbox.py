@@ -128,6 +128,8 @@ def _tool(desk: Desk, row: Row) -> Tool:
         told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
         for memory_id in told.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
+        for page in told.changed_pages:
+            await ctx.notify_resource_updated(PAGE_URI + page)
         return CallToolResult(
             content=[TextContent(type="text", text=told.text)], structured_content=told.structured
         )
