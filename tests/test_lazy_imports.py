@@ -111,6 +111,8 @@ def test_the_server_is_loaded_when_it_serves_and_by_nothing_else() -> None:
     loaded = loaded_by(run.format(["mcp", "install", "cursor", "--print"]))
     assert "chronomemory.mcp.clients" in loaded
     assert not loaded & {*sdk, "tomlkit"}
+    # It starts without the extra of the pages, which the first call that asks for them loads.
+    assert not loaded_by("import chronomemory.mcp.server") & {"chronomemory.pages", "ruamel.yaml"}
 
 
 def test_every_name_is_there_and_no_other() -> None:

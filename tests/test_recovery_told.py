@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore, Memory
+from chronomemory.errors import ChronoError
 from recovering import quiet
 
 #: The characters that careless readers take for line ends; our lines have them escaped.
@@ -155,9 +156,7 @@ def test_a_log_that_was_swapped_with_a_small_file_is_never_written_over(
     with quiet(), ChronoStore(tmp_path) as store:
         assert not store.verify().valid
         for act in (store.repair, lambda: store.upsert({"id": "NEW"})):
-            with pytest.raises(
-                Exception, match=r"swapped|put both back|log-missing|base-missing|synced|base"
-            ):
+            with pytest.raises((ChronoError, OSError)):
                 act()
     assert b"precious again" in (home / other).read_bytes()
     swap(home / "events.wal", home / other)

@@ -63,6 +63,7 @@ class TestResourcesAndPrompts:
             assert {each.uri_template for each in listed.resource_templates} == {
                 "memory://record/{+memory_id}",
                 "memory://history/{+memory_id}",
+                "memory://page/{+page}",
             }
 
         with_desk(desk, work, mode)

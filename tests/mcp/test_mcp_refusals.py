@@ -17,10 +17,11 @@ from chronomemory.errors import ChronoError
 from chronomemory.mcp import reading
 from chronomemory.mcp.desk import Desk, checked_project
 from chronomemory.mcp.quoting import quoted
+from chronomemory.pages import errors as page_errors
 
 
 def every_error() -> list[type[ChronoError]]:
-    found = [each for module in (errors, block_errors) for each in vars(module).values()]
+    found = [each for module in (errors, block_errors, page_errors) for each in vars(module).values()]
     return sorted(
         {each for each in found if inspect.isclass(each) and issubclass(each, ChronoError)},
         key=lambda each: each.__name__,

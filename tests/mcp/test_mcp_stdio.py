@@ -49,6 +49,11 @@ def test_every_tool_answers_a_client_over_stdio(tmp_path: Path, mode: str) -> No
         assert (await talk.call("history", memory_id=found["id"]))["events"]
         assert (await talk.call("verify"))["valid"]
         assert "no such argument" in await talk.refusal("verify", deeply=True)
+        assert (await talk.call("list_memories"))["pages"] == []
+        assert (await talk.call("search_pages", query="deploys"))["entries"] == []
+        assert (await talk.call("recent_activity"))["entries"] == []
+        assert "there are no pages" in await talk.refusal("read_memory", path="user-profile")
+        assert "prefix" in (await talk.call("get_schema"))["schema"]
 
     talk(process(tmp_path, "--user", "ann", "--agent", "helper"), work, mode)
     with Memory(tmp_path, user="ann", agent="helper") as memory:
@@ -79,6 +84,19 @@ def test_the_other_profiles_over_stdio(tmp_path: Path) -> None:
 
     talk(process(tmp_path, "--profile", "reference"), nine)
     talk(process(tmp_path, "--profile", "chatgpt"), two)
+
+    async def six(talk: Talk) -> None:
+        path, new = "/memories/topic-tea.md", "/memories/topic-teas.md"
+        await talk.call("create", path=path, file_text="Tea\n")
+        await talk.call("insert", path=path, insert_line=1, insert_text="at four")
+        await talk.call("str_replace", path=path, old_str="four", new_str="five")
+        await talk.call("rename", old_path=path, new_path=new)
+        shown = (await talk.call("view", path=new))["result"]
+        assert shown.endswith("\n     1\tTea\n     2\tat five\n     3\t")
+        await talk.call("delete", path=new)
+        assert "topic-tea" not in (await talk.call("view"))["result"]
+
+    talk(process(tmp_path, "--profile", "files"), six)
 
 
 def test_stdout_holds_frames_to_the_last_byte(tmp_path: Path) -> None:
@@ -162,7 +180,7 @@ def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--profile", "files"), "there is no profile 'files'"),
+        (("--profile", "folders"), "there is no profile 'folders'"),
         (("--user", ""), "user: non-empty text expected"),
         (("--project", "/nowhere/at/all"), "is not a folder"),
         (("--http", "--host", "0.0.0.0"), "host: 127.0.0.1, ::1 or localhost expected"),

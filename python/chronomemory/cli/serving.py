@@ -61,7 +61,7 @@ def server_module() -> Any:
 def serve(
     ctx: typer.Context,
     profile: Annotated[
-        str, typer.Option(metavar="NAME", help="Which tools: memories, reference or chatgpt.")
+        str, typer.Option(metavar="NAME", help="Which tools: memories, reference, files or chatgpt.")
     ] = "memories",
     user: UserName = None,
     agent: AgentName = None,

@@ -88,6 +88,11 @@ class Desk:
         return Budget(max_tokens, self.place, str(self.scope), *notes)
 
     @cached_property
+    def seen_files(self) -> dict[str, Any]:
+        """The files of pages that were looked at, by what changes when somebody edits them."""
+        return {}
+
+    @cached_property
     def _found_at_opening(self) -> tuple[str, ...]:
         return tuple(complaints(self.store.project_root, self.door.engine.findings()))
 

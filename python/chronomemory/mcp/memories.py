@@ -42,7 +42,7 @@ OperationId = Annotated[
 Source = Annotated[
     str, Field(max_length=_REASON, description="Who or what says so, such as: user, file path, URL")
 ]
-MaxTokens = Annotated[int, Field(ge=300, le=20_000, description="Most tokens of the answer")]
+MaxTokens = Annotated[int, Field(ge=300, le=20_000)]
 AsOf = Annotated[
     str, Field(max_length=40, description="As it was after this seq, or at this ISO time with zone, or day")
 ]
@@ -60,7 +60,7 @@ def add_memory(
 ) -> Told:
     """Remember one statement for good. Search first: to correct a known memory use supersede_memory instead.
 
-    The same words again are the same memory. It can be found at once, by every process that uses the store.
+    The same words again are the same memory.
     """
     return _written(
         desk,
@@ -93,7 +93,6 @@ def search_memories(
             ge=1,
             le=100,
             validation_alias=AliasChoices("limit", "top_k", "page_size"),
-            description="Most hits",
         ),
     ] = 10,
     cursor: Annotated[

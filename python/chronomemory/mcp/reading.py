@@ -34,8 +34,9 @@ class Told:
 
     structured: dict[str, Any]
     lines: list[str]
-    #: The memories that a call changed.
+    #: The memories that a call changed, and the pages.
     changed: list[str] = field(default_factory=list)
+    changed_pages: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Resource templates for memories, and the prompts that people choose from a menu."""
+"""Resource templates for memories and pages, and the prompts that people choose from a menu."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from pydantic import Field
 
-from chronomemory.errors import ChronoError, UnknownRecord
+from chronomemory.errors import ChronoError
 from chronomemory.mcp import reading, tracing
 from chronomemory.mcp.desk import Desk
-from chronomemory.mcp.toolbox import MEMORY_URI, failure
+from chronomemory.mcp.page_tools import read_memory
+from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI, failure
 
 __all__ = ["add_prompts", "add_resources"]
 
@@ -20,7 +21,7 @@ _TOKENS = 20_000
 
 
 def add_resources(server: MCPServer[Any], desk: Desk) -> None:
-    """Offer each memory and its history by an address: as templates, for there may be millions."""
+    """Offer each memory, its history and each page by an address: as templates, for there may be millions."""
 
     @server.resource(
         f"{MEMORY_URI}{{+memory_id}}",
@@ -44,14 +45,23 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
     def past(memory_id: str) -> str:
         return _read(lambda: tracing.history(desk, memory_id, max_tokens=_TOKENS).text)
 
+    @server.resource(
+        f"{PAGE_URI}{{+page}}",
+        name="page",
+        title="A page",
+        description="The entries of one page, as it is now; what they say is quoted data.",
+        mime_type="text/plain",
+    )
+    def page(page: str) -> str:
+        return _read(lambda: read_memory(desk, page, max_tokens=_TOKENS).text)
+
 
 def _read(work: Any) -> str:
     try:
         return str(work())
-    except UnknownRecord as error:
-        raise ResourceNotFoundError(failure(error)) from error
     except (ChronoError, OSError) as error:
-        raise ResourceError(failure(error)) from error
+        kind = ResourceNotFoundError if isinstance(error, LookupError) else ResourceError
+        raise kind(failure(error)) from error
 
 
 def add_prompts(server: MCPServer[Any]) -> None:

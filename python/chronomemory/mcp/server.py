@@ -15,7 +15,7 @@ from pydantic import AnyHttpUrl
 from chronomemory._core import __version__
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
-from chronomemory.mcp import chatgpt, memories, reference
+from chronomemory.mcp import chatgpt, files, memories, page_tools, reference
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.resources import add_prompts, add_resources
 from chronomemory.mcp.toolbox import tools_of
@@ -23,7 +23,12 @@ from chronomemory.mcp.toolbox import tools_of
 __all__ = ["INSTRUCTIONS", "PROFILES", "make_server", "serve_http", "serve_stdio"]
 
 #: The tools by the name of their profile; one more profile is one more file and one more row.
-PROFILES: Final = {"memories": memories.ROWS, "reference": reference.ROWS, "chatgpt": chatgpt.ROWS}
+PROFILES: Final = {
+    "memories": [*memories.ROWS, *page_tools.ROWS],
+    "reference": reference.ROWS,
+    "files": files.ROWS,
+    "chatgpt": chatgpt.ROWS,
+}
 
 #: What a client tells its model about the server: the same always, and never a word that was stored.
 INSTRUCTIONS: Final = (

@@ -120,6 +120,8 @@ class Verdict(Named):
 def slim(schema: Any, *without: str) -> Any:
     """Return a schema without some words about its types, such as titles: a model reads every one of them.
 
+    A default that is empty goes as well: that an argument may be left out is said elsewhere.
+
     >>> slim({"title": "T", "properties": {"title": {"title": "X", "type": "string"}}}, "title")
     {'properties': {'title': {'type': 'string'}}}
     """
@@ -131,6 +133,6 @@ def slim(schema: Any, *without: str) -> Any:
     for name, part in schema.items():
         if name in ("properties", "$defs"):  # what stands here are names of the caller's
             kept[name] = {key: slim(each, *without) for key, each in part.items()}
-        elif name not in without:
+        elif name not in without and not (name == "default" and part in ("", [], {})):
             kept[name] = slim(part, *without)
     return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +22,12 @@ from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.reading import Told
 from chronomemory.mcp.shapes import slim
 
-__all__ = ["MEMORY_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
+__all__ = ["MEMORY_URI", "PAGE_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
 
 #: Where a memory can be read as a resource.
 MEMORY_URI = "memory://record/"
+#: Where a page can.
+PAGE_URI = "memory://page/"
 
 #: A tool that only reads; one that adds; one after which something is not found any more.
 READS = ToolAnnotations(
@@ -36,6 +39,11 @@ WRITES = ToolAnnotations(
 RETRACTS = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
+
+#: What a model need not know of an argument, for it is told when it oversteps a bound; and of an answer, in
+#: which all fields are there that say something. Whoever lists the tools pays for every word.
+_UNSHOWN = ("title", "maxLength", "minLength", "maxItems", "maximum", "minimum")
+_UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
 
 #: How much of a refused argument is shown, and how many of them.
 _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
@@ -105,7 +113,7 @@ def _tool(desk: Desk, row: Row) -> Tool:
         work,
         name=row.name,
         title=row.title,
-        description=row.work.__doc__,
+        description=inspect.getdoc(row.work),
         annotations=row.annotations,
         structured_output=False,
     )
@@ -114,19 +122,21 @@ def _tool(desk: Desk, row: Row) -> Tool:
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
     metadata = FuncMetadata(arg_model=model, output_model=row.output)
-    metadata.output_schema = slim(metadata.output_schema, "title", "description")
+    metadata.output_schema = slim(metadata.output_schema, *_UNSHOWN_OF_ANSWERS)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
         told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
         for memory_id in told.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
+        for page in told.changed_pages:
+            await ctx.notify_resource_updated(PAGE_URI + page)
         return CallToolResult(
             content=[TextContent(type="text", text=told.text)], structured_content=told.structured
         )
 
     changed = {"fn": call, "is_async": True, "context_kwarg": "ctx", "fn_metadata": metadata}
     return tool.model_copy(
-        update={**changed, "parameters": slim(model.model_json_schema(by_alias=True), "title")}
+        update={**changed, "parameters": slim(model.model_json_schema(by_alias=True), *_UNSHOWN)}
     )
 
 
