@@ -202,6 +202,7 @@ class TestThePage:
             "blocks/**/*.py",
             "episodes/**/*.py",
             "graph/**/*.py",
+            "mcp/*.py",
             "pages/**/*.py",
         ],
     )

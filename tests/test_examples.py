@@ -20,6 +20,7 @@ from chronomemory.face import arguments, awaited, moments, results, spaces
 from chronomemory.graph import ids as graph_ids
 from chronomemory.graph import models, spelling, workspace
 from chronomemory.graph import paths as graph_paths
+from chronomemory.mcp import quoting, shapes
 from chronomemory.pages import ids as page_ids
 from chronomemory.pages import pages, writing
 from chronomemory.pages.text import escaping, frontmatter, headings, links, scalars
@@ -50,7 +51,21 @@ PAGES = [page_ids, pages, writing, escaping, frontmatter, headings, links, scala
 
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, *GRAPH, *PAGES, calling, lexical],
+    [
+        record,
+        deps,
+        store,
+        *FACE,
+        *BLOCKS,
+        *DRAWING,
+        *EPISODES,
+        *GRAPH,
+        *PAGES,
+        calling,
+        lexical,
+        quoting,
+        shapes,
+    ],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

@@ -60,6 +60,9 @@ class _Root(LoadedGroup):
         "Pages": {
             "pages": "pages:pages",
         },
+        "Assistants": {
+            "mcp": "serving:mcp",
+        },
         "Evidence": {
             "status": "evidence:status",
             "verify": "evidence:verify",
@@ -67,6 +70,7 @@ class _Root(LoadedGroup):
             "why": "reasons:why",
             "replay": "past:replay",
             "accept-head": "evidence:accept_head",
+            "doctor": "doctor:doctor",
         },
         "In and out": {
             "ingest": "moving:ingest",

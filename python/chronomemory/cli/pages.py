@@ -47,7 +47,7 @@ Prefixes = Annotated[
 @pages.command("create", cls=Command)
 def create(
     page: PageName,
-    description: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What it is about.")],
+    description: Annotated[str, typer.Argument(metavar="ABOUT", callback=text, help="What it is about.")],
     tags: Tags = None,
     title: Annotated[str | None, typer.Option("--title", callback=text, help="Its heading.")] = None,
     project: Project = HERE,

@@ -233,6 +233,23 @@ static FACES: [Face; 6] = [
     },
 ];
 
+/// What plain records are looked up by.
+static PLAIN_INDEXES: [Index; 1] = [Index {
+    name: "edges.by_target",
+    kind: "edge",
+    status: "active",
+    by: &[&["data", "to_id"]],
+    // Of those that lead to the same, the older comes first.
+    then: &["data", "order"],
+}];
+
+impl Index {
+    /// Whether it is of plain records, which belong to no face.
+    pub fn is_plain(&self) -> bool {
+        PLAIN_INDEXES.iter().any(|plain| plain.name == self.name)
+    }
+}
+
 /// What stands before the name of a face in the id of its acts.
 const ACTS: &[u8] = b"act";
 
@@ -302,12 +319,10 @@ fn calls() -> impl Iterator<Item = &'static Call> {
     FACES.iter().flat_map(|face| face.calls)
 }
 
-/// A declared index; `None` if no face has one of this name.
+/// A declared index; `None` if there is none of this name.
 pub fn index_named(name: &str) -> Option<&'static Index> {
-    FACES
-        .iter()
-        .flat_map(|face| face.indexes)
-        .find(|index| index.name == name)
+    let of_faces = FACES.iter().flat_map(|face| face.indexes);
+    of_faces.chain(&PLAIN_INDEXES).find(|index| index.name == name)
 }
 
 /// A declared network; `None` if no face has one of this name.

@@ -2,7 +2,7 @@
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
 //! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]
-//! finds events in a line that lost its newline; [`stamp`] spells moments in time. The law is `docs/format.md`.
+//! finds events in a line that lost its newline, and [`retold`] spells a line again of which only that is lost which is told elsewhere; [`stamp`] spells moments in time. The law is `docs/format.md`.
 
 pub mod act;
 pub mod author;
@@ -13,6 +13,7 @@ pub mod faces;
 pub mod line;
 pub mod mend;
 pub mod parts;
+pub mod retold;
 mod spelling;
 pub mod stamp;
 mod trial;
