@@ -28,8 +28,8 @@ from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
 from chronomemory.pages.storage.records import BY_HAND, PageState, digest_of
-from chronomemory.pages.text.frontmatter import utc_text
-from chronomemory.pages.text.page import decoded, read_page
+from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
+from chronomemory.pages.text.page import PageText, decoded, read_page
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
@@ -198,7 +198,8 @@ class Home:
         entries = [] if page is None else self.look.entries(page)
         kept: tuple[str, ...] = ()
         if page is not None:
-            new, kept = merged(page, entries, new)
+            self._check_whole(name, page, new)
+            new, kept = merged(page, entries, new, self.clock())
         change = change_to(
             self.digits,
             name,
@@ -214,6 +215,17 @@ class Home:
             # Until the file is written it has the text of the person, which is a part of what the log says.
             change.page = replace(change.page, earlier=(digest_of(content),))
         return change
+
+    def _check_whole(self, name: str, page: PageState, new: PageText) -> None:
+        """Refuse a file that an editor has emptied and not written yet: its entries are not deleted."""
+        is_blank = not new.text.strip() and bool(page.head.strip() or page.count)
+        is_bare = page.count > 0 and not new.entries and frontmatter_end(page.head) > 0
+        if is_blank or (is_bare and frontmatter_end(new.head) == 0):
+            what = "is empty" if is_blank else "has neither frontmatter nor entries any more"
+            raise PageConflict(
+                f"{file_of(name)} {what}, which is not taken for a deletion; save its text again, or delete "
+                "the file and rebuild"
+            )
 
     def commit(
         self,
