@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from chronomemory.face import files as swapping
 from chronomemory.pages import PageConflict, Pages
 from desk import Clock
 
@@ -92,3 +94,73 @@ class TestHalfSaved:
         page.write_text(opened.replace("one", "one, edited"))
         assert pages.sync().kept == (late,)
         assert contents_of(pages) == ["one, edited", "two"]
+
+
+class TestSavedUnderAWriter:
+    @pytest.mark.parametrize("by", ["rename", "write"])
+    @pytest.mark.parametrize("is_older", [True, False])
+    @pytest.mark.parametrize("can_swap", [True, False])
+    def test_an_edit_in_the_last_moment_is_taken_in(
+        self,
+        pages: Pages,
+        page: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        by: str,
+        is_older: bool,
+        can_swap: bool,
+    ) -> None:
+        opened = page.read_text()
+        pages.append("topic-tea", "two", ["tea"])
+        edited = (opened if is_older else page.read_text()).replace("one", "one, edited")
+        # Without a swap it is looked at behind this step, with one in it.
+        module, step = (swapping, "_exchange") if can_swap else (os, "link")
+        real = getattr(module, step)
+        saves = [edited]
+
+        def save_first(*given: object, **options: object) -> object:
+            if saves:
+                place = page if by == "write" else page.with_name(".saved")
+                place.write_text(saves.pop())
+                place.replace(page)
+            return real(*given, **options)
+
+        if not can_swap:
+            monkeypatch.setattr(swapping, "_EXCHANGE", None)
+        monkeypatch.setattr(module, step, save_first)
+        pages.append("topic-tea", "three", ["tea"])
+        assert saves == []
+        assert contents_of(pages) == ["one, edited", "two", "three"]
+        assert [word in page.read_text() for word in ("one, edited", "two", "three")] == [True] * 3
+        assert pages.sync().summary == "pages and log agree"
+        assert list(pages.folder.glob(f".*{swapping.PART}")) == []
+
+    def test_a_file_that_is_emptied_in_the_last_moment_is_left_to_its_editor(
+        self, pages: Pages, page: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text, real = page.read_text(), swapping._exchange
+        with page.open("r+") as editor:
+
+            def empty_first(folder: int, one: str, other: str) -> bool:
+                editor.truncate(0)
+                return real(folder, one, other)
+
+            monkeypatch.setattr(swapping, "_exchange", empty_first)
+            with pytest.warns(RuntimeWarning, match="in the log"):
+                pages.append("topic-tea", "two", ["tea"])
+            monkeypatch.undo()
+            editor.write(text.replace("one", "one, edited"))
+        assert contents_of(pages) == ["one, edited", "two"]
+
+    def test_a_write_over_an_older_save_is_in_the_file_at_once(self, pages: Pages, page: Path) -> None:
+        first = pages.read("topic-tea")[0].id
+        opened = page.read_text()
+        pages.append("topic-tea", "two", ["tea"])
+        page.write_text(opened.replace("# Topic Tea", "# Tea"))
+        pages.append("topic-tea", "three", ["tea"])
+        assert [word in page.read_text() for word in ("# Tea\n", "two", "three")] == [True] * 3
+        page.write_text(opened.replace("# Topic Tea", "# All tea"))
+        pages.supersede("topic-tea", first, "four", "it changed")
+        assert [word in page.read_text() for word in ("# All tea\n", "~~one~~", "two", "three", "four")] == [
+            True
+        ] * 5
+        assert pages.sync().summary == "pages and log agree"

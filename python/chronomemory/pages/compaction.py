@@ -36,6 +36,7 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
     name = page_name(path)
     rewriter = function("rewrite", rewrite)
     with home.locked():
+        home.catch_up(name)
         settled = home.settle(name)
     before = read_page(settled.text, (settled.page.head, settled.page.meta))
     tokens = tokens_of(len(settled.text))
