@@ -34,6 +34,22 @@ class TestStates:
         pages.append("user-profile", "z", ["a"])
         assert pages.info("user-profile").status == "archived", "only a person takes that back"
 
+    def test_an_imported_page_does_not_sleep_at_once(
+        self, pages: Pages, tmp_path: Path, clock: Clock
+    ) -> None:
+        notes = tmp_path / "notes"
+        notes.mkdir()
+        (notes / "Old.md").write_text("---\nupdated: 2021-05-05\n---\nAn old note.\n")
+        (notes / "Novel.md").write_text("---\nstatus: in-progress\nupdated: 2021-05-05\n---\nMy novel.\n")
+        pages.import_(notes)
+        assert pages.sync().dormant == ()
+        clock.now += timedelta(days=31)
+        assert "topic-old" in pages.sync().dormant
+        text = (pages.folder / "topic-novel.md").read_text()
+        assert "status: in-progress\n" in text, "a person's own word stays"
+        pages.append("topic-novel", "A chapter.", ["novel"])
+        assert "status: in-progress\n" in (pages.folder / "topic-novel.md").read_text()
+
 
 class TestWhose:
     def test_a_folder_belongs_to_the_names_it_was_made_with(self, tmp_path: Path) -> None:

@@ -20,7 +20,14 @@ from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.records import Origin, digest_of
 from chronomemory.pages.text.entries import EntryText
-from chronomemory.pages.text.frontmatter import Meta, edit, frontmatter_end, read_meta, read_values
+from chronomemory.pages.text.frontmatter import (
+    Meta,
+    edit,
+    frontmatter_end,
+    read_meta,
+    read_values,
+    utc_text,
+)
 from chronomemory.pages.text.headings import check_tag, local_text, moment_of, wall_time
 from chronomemory.pages.text.page import PageText, Stretch, decoded, eol_of, read_page, title_of
 from chronomemory.pages.types import Imported, Problem
@@ -64,7 +71,10 @@ def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
                 page = _page_of(home, root / way, decoded(content))
                 name = _name(way, taken)
                 origin = Origin("observed", (f"imported from {way}",))
-                changes.append(change_to(home.digits, name, page, origin, source=(way, digest)))
+                # It is written now, however old it says it is: it does not sleep at once.
+                written = utc_text(home.clock())
+                change = change_to(home.digits, name, page, origin, source=(way, digest), written=written)
+                changes.append(change)
             except (NotAPage, InvalidArgument) as error:
                 problems.append(Problem("conflict", way, str(error)))
                 continue

@@ -16,7 +16,7 @@ from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
-from chronomemory.pages.text.frontmatter import utc_text
+from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.text.page import read_page
 from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
 from chronomemory.pages.writing import set_status
@@ -204,7 +204,9 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):
         # Of a page that says nothing about its last write nobody knows how long it sleeps.
-        if page.written and file_of(page.name) not in busy:
+        # A word of a person's own for its status is theirs.
+        said = read_values(page.head).get("status", page.meta.state)
+        if page.written and said == page.meta.state and file_of(page.name) not in busy:
             set_status(home, page.name, "dormant")
             found.dormant.append(page.name)
 
