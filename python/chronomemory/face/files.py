@@ -35,15 +35,16 @@ _SWAP = 2
 
 
 class Folder:
-    """A folder and those in it; no step leads through a link."""
+    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_real: bool = False) -> None:
         self.root = root
+        self._flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if is_real else 0)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the only writer of the folder, of all processes; the lock is on it and leaves no file."""
-        here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        here = os.open(self.root, self._flags)
         try:
             waited = 0.0
             while not _lock(here):
@@ -149,7 +150,7 @@ class Folder:
 
     @contextmanager
     def _entered(self, within: str) -> Iterator[int]:
-        here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        here = os.open(self.root, self._flags)
         try:
             if within:
                 below = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)

@@ -77,6 +77,7 @@ class Home:
             if self._held:
                 yield
                 return
+            _check_real(self.folder.root)
             self.folder.make()
             with self.folder.locked():
                 self._held += 1
@@ -299,15 +300,29 @@ class Home:
             return told
 
 
+def _check_real(root: Path) -> None:
+    if root.is_symlink():
+        raise FolderError(
+            f"{root} is a link, and pages are not written through one", recovery="Give the folder itself."
+        )
+
+
 def open_home(
     place: Path | ChronoStore, folder: Path | None, scope: Scope, clock: Now | None, options: dict[str, Any]
 ) -> Home:
     """Stand on the log of a project; nothing is read or made before it is asked."""
     handle = open_handle(PagesHandle, place, scope=scope, shared=scope == Scope(), clock=clock, **options)
     project = Path(handle.project.project_root).resolve()
-    # The folder itself may be reached through a link; what is in it never is.
-    root = (project / ("memory" if folder is None else folder)).resolve()
-    if root == project or FOLDER in root.parts:
+    # The way to the folder may lead through links; the folder itself is none, nor is what is in it.
+    place = project / ("memory" if folder is None else folder)
+    try:
+        _check_real(place)
+        root = place.resolve()
+        if root == project or FOLDER in root.parts:
+            raise FolderError(
+                f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own."
+            )
+    except BaseException:
         handle.close()
-        raise FolderError(f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own.")
-    return Home(handle, Folder(root), folder_digits(project, root), clock)
+        raise
+    return Home(handle, Folder(root, is_real=True), folder_digits(project, root), clock)

@@ -12,9 +12,10 @@ __all__ = ["LinkText", "call_of", "calls_in", "links_in"]
 
 _WIKI = re.compile(r"!?\[\[([^\[\]|\r\n]+)(?:\|([^\[\]\r\n]*))?\]\]")
 _MARKDOWN = re.compile(
-    r"!?\[([^\[\]\r\n]*)\]\((?:<([^<>\r\n]+)>|([^\s()]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:[^\s()][^()\r\n]*)?)?\)"
+    r"!?\[([^\[\]\r\n]*)\]\((?:<([^<>\r\n]+)>|([^\s()]+(?:\([^\s()]*\)[^\s()]*)*))"
+    r"(?:\s+(?:[^\s()][^()\r\n]*)?)?\)"
 )
-#: An address from what stands behind its scheme on: a long word is no scheme, and is not tried at each letter.
+#: An address from behind its scheme on: so a long word is not tried as a scheme at each of its letters.
 _ADDRESS = re.compile(r"://[^\s<>\[\]\"'`]+")
 _IN_SCHEME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
