@@ -37,6 +37,8 @@ __all__ = ["import_folder"]
 #: A note that is longer is no note.
 _MOST_BYTES = 8 << 20
 _MOST_TAGS = 3
+#: How names of notes end; what is not spelled as ours is told, not passed over.
+_MARKDOWN = (SUFFIX, ".markdown", ".mdown", ".mkd")
 _HASHTAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*)")
 _DATES = ("date", "created", "created_at", "timestamp")
 
@@ -91,9 +93,13 @@ def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             place = Path(here) / name
-            if not name.endswith(SUFFIX) or name.startswith("."):
+            if not name.casefold().endswith(_MARKDOWN) or name.startswith("."):
                 continue
             way = os.fsencode(place.relative_to(root)).decode("utf-8", "backslashreplace")
+            if not name.endswith(SUFFIX):
+                told = f"its name does not end in {SUFFIX}, so it is not taken in; rename it"
+                problems.append(Problem("strange", way, told))
+                continue
             try:
                 handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 with os.fdopen(handle, "rb") as file:
