@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from chronomemory.face import files as swapping
 from chronomemory.face.files import Folder
 from chronomemory.pages import Pages
 from chronomemory.pages.text.page import read_page
@@ -91,7 +92,7 @@ class CrashError(BaseException):
     """Stands for a process that dies here."""
 
 
-@pytest.mark.parametrize("step", ["open", "write", "fsync", "replace"])
+@pytest.mark.parametrize("step", ["open", "write", "fsync", "swap"])
 @pytest.mark.parametrize("verb", ["create", "append", "supersede", "flag", "status", "compact"])
 def test_a_crash_between_log_and_file_is_made_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, verb: str
@@ -102,7 +103,9 @@ def test_a_crash_between_log_and_file_is_made_good(
         pages.supersede("user-profile", old, "The user has two cats.", "another cat")
         before = files(pages.folder)
         writes = Folder.write_all
-        real = getattr(os, step)
+        # The last step of all: the draft takes the place of the file.
+        module, called = (swapping, "_exchange") if step == "swap" else (os, step)
+        real = getattr(module, called)
 
         def crash_within(folder: Folder, *args: object, **more: object) -> list[str]:
             def die(*given: object, **options: object) -> object:
@@ -111,7 +114,7 @@ def test_a_crash_between_log_and_file_is_made_good(
                 raise CrashError
 
             with monkeypatch.context() as dying:
-                dying.setattr(os, step, die)
+                dying.setattr(module, called, die)
                 return writes(folder, *args, **more)  # type: ignore[arg-type]
 
         verbs = {

@@ -154,3 +154,37 @@ def test_links_in_a_text(text: str, targets: list[str]) -> None:
 def test_spellings_of_one_name_are_equal() -> None:
     assert call_of("Topic-A.MD") == call_of("./topic-a#x") == call_of("topic-a^y") == "topic-a"
     assert call_of("mailto:a@b") is None and call_of("#heading") is None
+
+
+def test_a_link_means_the_note_that_is_called_exactly_so(pages: Pages, tmp_path: Path) -> None:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    for name, text in {
+        "!!!": "odd",
+        "Note": "real",
+        "C++": "cpp",
+        "C": "c",
+        "Idx": "[[Note]] [[C++]] [[C]]",
+    }.items():
+        (vault / f"{name}.md").write_text(text)
+    made = pages.import_(vault).pages
+    assert [link.page for link in pages.links("topic-idx").links] == [
+        made["Note.md"],
+        made["C++.md"],
+        made["C.md"],
+    ]
+    assert [link.page for link in pages.links(made["C.md"]).backlinks] != []
+    assert pages.links(made["!!!.md"]).backlinks == ()
+
+
+def test_notes_under_other_endings_are_told(pages: Pages, tmp_path: Path) -> None:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    for name in ("UP.MD", "long.markdown", "picture.png", "fine.md"):
+        (vault / name).write_text("words")
+    told = pages.import_(vault)
+    assert list(told.pages) == ["fine.md"]
+    assert [(one.kind, one.file) for one in told.problems] == [
+        ("strange", "UP.MD"),
+        ("strange", "long.markdown"),
+    ]

@@ -8,6 +8,7 @@ from chronomemory.pages.text.entries import EntryText, read_entry, spell_entry
 from chronomemory.pages.text.escaping import escape, unescape
 from chronomemory.pages.text.frontmatter import edit, is_plain, new_frontmatter, read_meta, read_values
 from chronomemory.pages.text.headings import moment_of
+from chronomemory.pages.text.links import links_in
 from chronomemory.pages.text.page import read_page, title_of
 from desk import CONTENTS, PIECES, SEED, TAGS, TEXTS
 from hypothesis import given, settings
@@ -228,3 +229,22 @@ class TestTheFrontmatter:
         meta = read_meta("---\nstatus: asleep\ntags: one two\nneeds_compact: 'yes'\nupdated: 2026-01-02\n---")
         assert (meta.state, meta.tags, meta.needs_compact) == ("active", ("one", "two"), False)
         assert meta.updated == "2026-01-02T00:00:00"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x" * 300_000,
+        "\\" * 300_000 + "z",
+        "~" * 300_000,
+        "`" * 300_000 + "\rz",
+        "[x](a" + " " * 300_000 + "(",
+        "[[a]] http://b " * 20_000,
+        "a+" * 150_000 + "://",
+    ],
+    ids=["word", "backslashes", "tildes", "ticks", "blanks", "links", "scheme"],
+)
+def test_the_work_grows_with_a_text_and_no_faster(content: str) -> None:
+    # Any of these took minutes or hours while it grew with the square.
+    assert unescape(escape(content)) == content
+    assert len(links_in(content)) <= 2

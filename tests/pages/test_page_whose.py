@@ -34,6 +34,22 @@ class TestStates:
         pages.append("user-profile", "z", ["a"])
         assert pages.info("user-profile").status == "archived", "only a person takes that back"
 
+    def test_an_imported_page_does_not_sleep_at_once(
+        self, pages: Pages, tmp_path: Path, clock: Clock
+    ) -> None:
+        notes = tmp_path / "notes"
+        notes.mkdir()
+        (notes / "Old.md").write_text("---\nupdated: 2021-05-05\n---\nAn old note.\n")
+        (notes / "Novel.md").write_text("---\nstatus: in-progress\nupdated: 2021-05-05\n---\nMy novel.\n")
+        pages.import_(notes)
+        assert pages.sync().dormant == ()
+        clock.now += timedelta(days=31)
+        assert "topic-old" in pages.sync().dormant
+        text = (pages.folder / "topic-novel.md").read_text()
+        assert "status: in-progress\n" in text, "a person's own word stays"
+        pages.append("topic-novel", "A chapter.", ["novel"])
+        assert "status: in-progress\n" in (pages.folder / "topic-novel.md").read_text()
+
 
 class TestWhose:
     def test_a_folder_belongs_to_the_names_it_was_made_with(self, tmp_path: Path) -> None:
@@ -96,3 +112,43 @@ def test_the_awaited_twin_does_the_same(tmp_path: Path) -> None:
 
 def test_the_schema_names_every_prefix() -> None:
     assert all(f"`{prefix}-`" in schema() for prefix in PREFIXES)
+
+
+class TestAFolderThatIsALink:
+    def test_it_is_refused(self, tmp_path: Path) -> None:
+        outside, project = tmp_path / "outside", tmp_path / "project"
+        outside.mkdir()
+        project.mkdir()
+        (project / "memory").symlink_to(outside, target_is_directory=True)
+        with pytest.raises(FolderError, match="is a link"):
+            Pages(project)
+        assert list(outside.iterdir()) == []
+
+    def test_it_is_refused_where_it_takes_the_place_of_one(self, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        pages = Pages(tmp_path)
+        pages.append("user-profile", "x", ["a"])
+        pages.folder.rename(tmp_path / "moved")
+        pages.folder.symlink_to(outside, target_is_directory=True)
+        for write in (
+            lambda: pages.append("user-profile", "y", ["a"]),
+            lambda: pages.create("topic-new", "New"),
+            pages.sync,
+            pages.rebuild,
+            pages.rebuild_index,
+            pages.clean,
+            pages.close,
+        ):
+            with pytest.raises(FolderError, match="is a link"):
+                write()
+        assert list(outside.iterdir()) == []
+        pages.close()
+
+    def test_the_way_to_it_may_lead_through_one(self, tmp_path: Path) -> None:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
+        with Pages(tmp_path / "link") as pages:
+            pages.append("user-profile", "x", ["a"])
+        with Pages(tmp_path / "real") as pages:
+            assert [entry.content for entry in pages.read("user-profile")] == ["x"]

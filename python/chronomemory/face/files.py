@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -9,8 +10,8 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from chronomemory.errors import StoreLocked
@@ -27,18 +28,23 @@ _MANY_FILES = 256
 #: How long another writer of the folder is waited for, and how often is looked, in seconds.
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.002
+#: Lets two names change places in one step, on Linux or macOS; both call that flag 2.
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_EXCHANGE = getattr(_LIBC, "renameat2", None) or getattr(_LIBC, "renameatx_np", None)
+_SWAP = 2
 
 
 class Folder:
-    """A folder and those in it; no step leads through a link."""
+    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_real: bool = False) -> None:
         self.root = root
+        self._flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if is_real else 0)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the only writer of the folder, of all processes; the lock is on it and leaves no file."""
-        here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        here = os.open(self.root, self._flags)
         try:
             waited = 0.0
             while not _lock(here):
@@ -68,17 +74,8 @@ class Folder:
 
     def read(self, name: str, within: str = "") -> bytes:
         """Return what is in a file."""
-        return self.read_stamped(name, within)[0]
-
-    def read_stamped(self, name: str, within: str = "") -> tuple[bytes, Stamp]:
-        """Return what is in a file, and its stamp."""
         with self._entered(within) as here:
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
-                raise OSError(errno.EINVAL, "this is not a regular file", name)
-            return file.read(), (found.st_ino, found.st_size, found.st_mtime_ns)
+            return _read(here, name)
 
     def stamp(self, name: str) -> Stamp:
         """Return the stamp of a file."""
@@ -98,13 +95,13 @@ class Folder:
         within: str = "",
         *,
         lasting: bool = True,
-        seen: Mapping[str, Stamp] | None = None,
+        is_known: Callable[[str, bytes | None], bool] | None = None,
     ) -> list[str]:
         """Write several files of a folder; each is the old one or the new one, whatever happens.
 
         Unless they are to be ``lasting``, a machine that loses its power may come back with the old ones. One
-        whose stamp is not the one that was ``seen`` has been written by somebody else since, and stays: the
-        names of those are returned.
+        that has something which is not known has been written by somebody else, and stays: the names of
+        those are returned. ``is_known`` is given the name and what is there, None if there is no file.
         """
         left: list[str] = []
         if not files:
@@ -118,14 +115,15 @@ class Folder:
                 if together:
                     os.sync()
                 for name in files:
-                    if seen is not None and name in seen and self.stamp(name) != seen[name]:
+                    if is_known is None:
+                        os.replace(parts[name], name, src_dir_fd=here, dst_dir_fd=here)
+                        del parts[name]
+                    elif not _put_over(here, parts[name], name, is_known):
                         left.append(name)
-                        continue
-                    os.replace(parts[name], name, src_dir_fd=here, dst_dir_fd=here)
-                    del parts[name]
             finally:
                 for part in parts.values():
-                    os.unlink(part, dir_fd=here)
+                    with suppress(FileNotFoundError):  # it stands under its name
+                        os.unlink(part, dir_fd=here)
             if lasting:
                 os.fsync(here)
         return left
@@ -152,7 +150,7 @@ class Folder:
 
     @contextmanager
     def _entered(self, within: str) -> Iterator[int]:
-        here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        here = os.open(self.root, self._flags)
         try:
             if within:
                 below = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
@@ -173,6 +171,55 @@ def _lock(folder: int) -> bool:
             return True
         raise
     return True
+
+
+def _read(folder: int, name: str) -> bytes:
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "this is not a regular file", name)
+        return file.read()
+
+
+def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes | None], bool]) -> bool:
+    """Put a draft in the place of what is known, and of nothing else; say whether it is there.
+
+    The two change places, and what came out is looked at: nobody can write in between. Where the platform
+    cannot do that, it is looked at immediately before.
+    """
+
+    def is_ours(place: str) -> bool:
+        try:
+            return is_known(name, _read(folder, place))
+        except FileNotFoundError:
+            return is_known(name, None)
+        except OSError:  # a link or a folder
+            return False
+
+    if not is_ours(name):
+        return False
+    if _exchange(folder, part, name):
+        if is_ours(part):
+            return True
+        _exchange(folder, part, name)
+        return False
+    try:
+        os.link(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return True
+    except FileExistsError:
+        if not is_ours(name):
+            return False
+    except OSError:  # no links on this disk
+        pass
+    os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    return True
+
+
+def _exchange(folder: int, one: str, other: str) -> bool:
+    """Let two files change places; say whether they did."""
+    if _EXCHANGE is None:
+        return False
+    return bool(_EXCHANGE(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
 
 
 def _draft(folder: int, content: bytes, *, synced: bool) -> str:

@@ -14,7 +14,7 @@ from chronomemory.pages.storage.changes import change_to
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import Origin
 from chronomemory.pages.text.facts import losses
-from chronomemory.pages.text.frontmatter import edit, frontmatter_end, utc_text
+from chronomemory.pages.text.frontmatter import edit, frontmatter_end, mark_after, mark_of, utc_text
 from chronomemory.pages.text.headings import local_text
 from chronomemory.pages.text.page import PageText, read_page, tokens_of
 from chronomemory.pages.text.rewriting import merge_superseded
@@ -36,6 +36,7 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
     name = page_name(path)
     rewriter = function("rewrite", rewrite)
     with home.locked():
+        home.catch_up(name)
         settled = home.settle(name)
     before = read_page(settled.text, (settled.page.head, settled.page.meta))
     tokens = tokens_of(len(settled.text))
@@ -81,14 +82,16 @@ def _rewritten(text: object, before: PageText) -> PageText | str:
 
 def _commit(home: Home, name: str, settled: Settled, after: PageText, told: Compaction) -> Compaction:
     now = home.clock()
+    before = mark_of(settled.page.head, settled.page.meta)
+    updated = local_text(mark_after(before, now, len(after.entries)))
     changes: dict[str, Any] = {
-        "updated": local_text(now),
+        "updated": updated,
         "entry_count": len(after.entries),
         "needs_compact": False,
         "compact_reason": None,
     }
     head, _ = edit(after.head, changes, plain=False, eol=after.eol)
-    meta = replace(after.meta, updated=local_text(now), needs_compact=False, compact_reason="")
+    meta = replace(after.meta, updated=updated, needs_compact=False, compact_reason="")
     after = replace(after, head=head, meta=meta, tail=after.tail or after.eol)
 
     def work(conn: Connection, current: Settled) -> tuple[Compaction, str]:

@@ -20,7 +20,14 @@ from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.records import Origin, digest_of
 from chronomemory.pages.text.entries import EntryText
-from chronomemory.pages.text.frontmatter import Meta, edit, frontmatter_end, read_meta, read_values
+from chronomemory.pages.text.frontmatter import (
+    Meta,
+    edit,
+    frontmatter_end,
+    read_meta,
+    read_values,
+    utc_text,
+)
 from chronomemory.pages.text.headings import check_tag, local_text, moment_of, wall_time
 from chronomemory.pages.text.page import PageText, Stretch, decoded, eol_of, read_page, title_of
 from chronomemory.pages.types import Imported, Problem
@@ -30,6 +37,8 @@ __all__ = ["import_folder"]
 #: A note that is longer is no note.
 _MOST_BYTES = 8 << 20
 _MOST_TAGS = 3
+#: How names of notes end; what is not spelled as ours is told, not passed over.
+_MARKDOWN = (SUFFIX, ".markdown", ".mdown", ".mkd")
 _HASHTAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*)")
 _DATES = ("date", "created", "created_at", "timestamp")
 
@@ -64,7 +73,10 @@ def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
                 page = _page_of(home, root / way, decoded(content))
                 name = _name(way, taken)
                 origin = Origin("observed", (f"imported from {way}",))
-                changes.append(change_to(home.digits, name, page, origin, source=(way, digest)))
+                # It is written now, however old it says it is: it does not sleep at once.
+                written = utc_text(home.clock())
+                change = change_to(home.digits, name, page, origin, source=(way, digest), written=written)
+                changes.append(change)
             except (NotAPage, InvalidArgument) as error:
                 problems.append(Problem("conflict", way, str(error)))
                 continue
@@ -81,9 +93,13 @@ def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             place = Path(here) / name
-            if not name.endswith(SUFFIX) or name.startswith("."):
+            if not name.casefold().endswith(_MARKDOWN) or name.startswith("."):
                 continue
             way = os.fsencode(place.relative_to(root)).decode("utf-8", "backslashreplace")
+            if not name.endswith(SUFFIX):
+                told = f"its name does not end in {SUFFIX}, so it is not taken in; rename it"
+                problems.append(Problem("strange", way, told))
+                continue
             try:
                 handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 with os.fdopen(handle, "rb") as file:

@@ -339,7 +339,7 @@ class Pages:
             if content is None or (page is not None and digest_of(content) in (page.digest, *page.earlier)):
                 return
             with home.locked():
-                home.settle(name)
+                home.catch_up(name)
             self._is_index_due = True
         except PageConflict as error:
             warnings.warn(f"{error}; what is shown is as it was before", RuntimeWarning, stacklevel=3)

@@ -16,7 +16,7 @@ from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
-from chronomemory.pages.text.frontmatter import utc_text
+from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.text.page import read_page
 from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
 from chronomemory.pages.writing import set_status
@@ -30,6 +30,7 @@ _AT_ONCE = 4_000
 CLEANED = ("memory", "all")
 #: How names of files begin and end that editors write beside the one they edit.
 _BESIDE = ((".", "#", "~"), ("~", "#", ".swp", ".tmp", ".bak"))
+_EDITED = "it was edited by hand, so it is left alone; sync takes it in"
 _GONE_BY_HAND = ["deleted by hand"]
 
 
@@ -122,19 +123,21 @@ def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
 def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found) -> None:
     page = known.get(name)
     try:
-        content, stamp = home.stamped(name)
+        content = home.content(name)
         if content is None:
             return
         shown = digest_of(content)
         if page is not None and shown == page.digest:
             return
         if page is not None and shown in page.earlier:
-            home.show({name: home.look.text(page)}, {name: stamp})
+            home.catch_up(name)
             found.caught_up.append(name)
             return
         change = home.edit_by_hand(name, page, content)
         home.commit([change], show=False)
         found.take(change, is_new=page is None)
+        if change.kept:
+            home.catch_up(name)
     except (PageConflict, InvalidArgument, Limit) as error:
         found.problems.append(Problem("conflict", file_of(name), str(error)))
 
@@ -153,7 +156,7 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
     for page in missing:
         if NO_FILE in page.earlier:
             # Its file was never written: whoever made it was killed before.
-            home.show({page.name: home.look.text(page)})
+            home.catch_up(page.name)
             found.caught_up.append(page.name)
             continue
         if forget:
@@ -201,7 +204,9 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):
         # Of a page that says nothing about its last write nobody knows how long it sleeps.
-        if page.written and file_of(page.name) not in busy:
+        # A word of a person's own for its status is theirs.
+        said = read_values(page.head).get("status", page.meta.state)
+        if page.written and said == page.meta.state and file_of(page.name) not in busy:
             set_status(home, page.name, "dormant")
             found.dormant.append(page.name)
 
@@ -215,39 +220,43 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
         problems: list[Problem] = []
         for start in range(0, len(pages), _AT_ONCE):
             texts: dict[str, str] = {}
+            shown: dict[str, str | None] = {}
             for number, page in enumerate(pages[start : start + _AT_ONCE], start + 1):
-                text = _text_to_write(home, page, problems)
+                text, digest = _text_to_write(home, page, problems)
                 if text is not None:
-                    texts[page.name] = text
+                    texts[page.name], shown[page.name] = text, digest
                 if progress is not None:
                     progress(number, len(pages))
-            home.show(texts)
-            written += texts
+            left = home.show(texts, shown)
+            problems += [Problem("conflict", file_of(name), _EDITED) for name in left]
+            written += [name for name in texts if name not in left]
         if not write_index(home):
             problems.append(Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone"))
         return Rebuilt(len(pages), tuple(written), tuple(problems))
 
 
-def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> str | None:
-    """Return the text that the file of a page should have, unless it has it, or was edited by hand."""
+def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tuple[str | None, str | None]:
+    """Return the text that the file of a page should have, unless it has it, or was edited by hand.
+
+    With it comes the digest of what it has.
+    """
     file = file_of(page.name)
     try:
         content = home.content(page.name)
     except PageConflict as error:
         problems.append(Problem("conflict", file, str(error)))
-        return None
+        return None, None
     shown = None if content is None else digest_of(content)
     if shown == page.digest:
-        return None
+        return None, shown
     if shown is not None and shown not in page.earlier:
-        told = "it was edited by hand, so it is left alone; sync takes it in"
-        problems.append(Problem("conflict", file, told))
-        return None
+        problems.append(Problem("conflict", file, _EDITED))
+        return None, shown
     text = home.look.text(page)
     if digest_of(text.encode()) != page.digest:
         told = "the log has lost a part of it: its entries do not make up the text that was written"
         problems.append(Problem("conflict", file, told))
-    return text
+    return text, shown
 
 
 def _check_log(home: Home) -> None:
@@ -281,6 +290,9 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
             if progress is not None:
                 progress(number + 1, len(names))
         home.commit(changes, show=False)
+        for change in changes:
+            if change.kept:
+                home.catch_up(change.page.name)
         write_index(home)
         entries = sum(change.page.count for change in changes)
         corrected = sum(change.corrections for change in changes)

@@ -18,7 +18,15 @@ from chronomemory.pages.storage.changes import change_to, put_page
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import BY_US, EntryState, PageState, entry_record, following
 from chronomemory.pages.text.entries import EntryText
-from chronomemory.pages.text.frontmatter import STATES, Meta, edit, new_frontmatter, utc_text
+from chronomemory.pages.text.frontmatter import (
+    STATES,
+    Meta,
+    edit,
+    mark_after,
+    mark_of,
+    new_frontmatter,
+    utc_text,
+)
 from chronomemory.pages.text.headings import check_tags, local_text, wall_time
 from chronomemory.pages.text.page import PageText, Stretch, tokens_of
 
@@ -66,11 +74,13 @@ def append(home: Home, settings: Settings, path: str, content: str, tags: Iterab
         page, now = settled.page, _now(home)
         entry = EntryText(_free_id(home, conn, name, now), wall_time(now), marked, said)
         stretch = Stretch.of(entry, page.eol)
-        conn.put(entry_record(home.digits, name, stretch, page.next_order, page.eol))
         end = len(settled.text) - len(page.tail)
         body = settled.text[len(page.head) : end] + stretch.raw
-        page, text = touched(page, settled, body, now, settings, count=page.count + 1)
-        put_page(conn, home.digits, replace(page, next_order=page.next_order + 1))
+        order, came = page.next_order, page.count + 1
+        page, text = touched(page, settled, body, now, settings, count=came)
+        mark = (page.meta.last_update, came)
+        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark))
+        put_page(conn, home.digits, replace(page, next_order=order + 1))
         return (entry.entry_id, page), text
 
     entry_id, page = home.change(name, work)
@@ -104,13 +114,13 @@ def supersede(
         stretch = Stretch.of(new, page.eol)
         # What was read must stay so: the batch minds the entry that it strikes.
         conn.record(old.record.id)
-        conn.put(entry_record(home.digits, name, struck, old.order, page.eol))
-        conn.put(entry_record(home.digits, name, stretch, page.next_order, page.eol))
+        conn.put(entry_record(home.digits, name, struck, old.order, page.eol, came=old.came))
         raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
-        page, text = touched(
-            page, settled, "".join((*raws, stretch.raw)), now, settings, count=page.count + 1
-        )
-        put_page(conn, home.digits, replace(page, next_order=page.next_order + 1))
+        order, came = page.next_order, page.count + 1
+        page, text = touched(page, settled, "".join((*raws, stretch.raw)), now, settings, count=came)
+        mark = (page.meta.last_update, came)
+        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark))
+        put_page(conn, home.digits, replace(page, next_order=order + 1))
         return (new_id, page), text
 
     new_id, page = home.change(name, work)
@@ -157,7 +167,7 @@ def touched(
     page: PageState, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
 ) -> tuple[PageState, str]:
     """Return a page with other entries, and its text: who writes to a page wakes it."""
-    updated = local_text(now)
+    updated = local_text(mark_after(mark_of(page.head, page.meta), now, count))
     known: dict[str, Any] = {"updated": updated}
     changes: dict[str, Any] = {"updated": updated, "entry_count": count}
     if page.meta.state == "dormant":

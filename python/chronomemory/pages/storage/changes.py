@@ -18,7 +18,7 @@ from chronomemory.pages.storage.records import (
     following,
     page_record,
 )
-from chronomemory.pages.text.frontmatter import is_plain
+from chronomemory.pages.text.frontmatter import is_plain, mark_of
 from chronomemory.pages.text.page import PageText
 from chronomemory.record import ChronoRecord
 
@@ -92,6 +92,7 @@ def change_to(
 
     ``on_disk`` says that the file has this text already; else ``shown`` is the digest of what it has.
     """
+    mark = None if page is None else mark_of(new.head, new.meta)
     known = {entry.stretch.entry.entry_id: entry for entry in entries}
     orders = _orders([known.get(entry.entry_id) for entry in new.entries])
     text = new.text
@@ -129,8 +130,9 @@ def change_to(
     )
     change = PageChange(state, text, origin)
     for stretch, order in zip(new.stretches, orders, strict=True):
-        record = entry_record(folder, name, stretch, order, new.eol, origin)
         before = known.get(stretch.entry.entry_id)
+        came = mark if before is None else before.came
+        record = entry_record(folder, name, stretch, order, new.eol, origin, came)
         if before is None:
             change.added.append(record)
         elif not _says_the_same(before.record, record):

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chronomemory.errors import InvalidArgument, WriteConflict
+from chronomemory.errors import InvalidArgument, Limit, WriteConflict
 from chronomemory.face.batch import Connection
-from chronomemory.face.files import Folder, Stamp
+from chronomemory.face.files import Folder
 from chronomemory.face.handle import open_handle
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
@@ -28,8 +28,8 @@ from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
 from chronomemory.pages.storage.records import BY_HAND, PageState, digest_of
-from chronomemory.pages.text.frontmatter import utc_text
-from chronomemory.pages.text.page import decoded, read_page
+from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
+from chronomemory.pages.text.page import PageText, decoded, read_page
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
@@ -38,6 +38,8 @@ from chronomemory.updates import again_if_changed
 __all__ = ["Home", "Settled", "open_home"]
 
 T = TypeVar("T")
+#: So many edits in a row are taken in before a file is left as it is.
+_MOST_EDITS = 20
 _SCHEMA = "chronomemory.pages.folder"
 
 
@@ -47,9 +49,8 @@ class Settled:
 
     page: PageState
     text: str
-    #: The digest of what the file has, None if there is no file, and by what it is told that it still has it.
+    #: The digest of what the file has, None if there is no file.
     shown: str | None
-    stamp: Stamp
 
     @property
     def is_shown(self) -> bool:
@@ -76,6 +77,7 @@ class Home:
             if self._held:
                 yield
                 return
+            _check_real(self.folder.root)
             self.folder.make()
             with self.folder.locked():
                 self._held += 1
@@ -131,29 +133,30 @@ class Home:
 
     def content(self, name: str) -> bytes | None:
         """Return what the file of a page has, or None if there is none."""
-        return self.stamped(name)[0]
-
-    def stamped(self, name: str) -> tuple[bytes | None, Stamp]:
-        """Return what the file of a page has, or None if there is none, and its stamp."""
         try:
-            return self.folder.read_stamped(file_of(name))
+            return self.folder.read(file_of(name))
         except FileNotFoundError:
-            return None, None
+            return None
         except OSError as error:
             raise PageConflict(
                 f"{file_of(name)} cannot be read as a file of this folder: {error.strerror or error}"
             ) from error
 
-    def show(self, texts: Mapping[str, str], stamps: Mapping[str, Stamp] | None = None) -> None:
-        """Write the files of some pages, each whole.
+    def show(self, texts: Mapping[str, str], shown: Mapping[str, str | None]) -> list[str]:
+        """Write the files of some pages, each whole, in place of what they are known to show.
 
-        A file with another stamp was edited meanwhile: it is left, and the edit is taken in next time.
+        A file that shows something else was edited meanwhile: it is left, and the page is named.
         """
+        known = {file_of(name): digest for name, digest in shown.items()}
+
+        def is_known(file: str, content: bytes | None) -> bool:
+            return known[file] == (None if content is None else digest_of(content))
+
         try:
             # The log is the truth: a file that comes back as it was before is behind, and written anew.
             files = {file_of(name): text.encode() for name, text in texts.items()}
-            seen = {file_of(name): stamp for name, stamp in (stamps or {}).items()}
-            self.folder.write_all(files, lasting=False, seen=seen)
+            left = set(self.folder.write_all(files, lasting=False, is_known=is_known))
+            return [name for name in texts if file_of(name) in left]
         except OSError as error:
             # It is written all the same: whoever took this for a refusal would do it again.
             warnings.warn(
@@ -162,6 +165,7 @@ class Home:
                 RuntimeWarning,
                 stacklevel=4,
             )
+            return []
 
     # One page.
 
@@ -171,22 +175,32 @@ class Home:
         Who comes here is the only writer of the folder. The file of a page that is behind is not written yet.
         """
         page = self.look.page(name)
-        content, stamp = self.stamped(name)
+        content = self.content(name)
         shown = None if content is None else digest_of(content)
         if page is None:
             if content is None:
                 raise UnknownPage(f"there is no page {name!r}")
-            return self._take_in(name, None, content, stamp)
+            return self._take_in(name, None, content)
         if content is None or shown in page.earlier:
-            return Settled(page, self.look.text(page), shown, stamp)
+            return Settled(page, self.look.text(page), shown)
         if shown == page.digest:
-            return Settled(page, content.decode(), shown, stamp)
-        return self._take_in(name, page, content, stamp)
+            return Settled(page, content.decode(), shown)
+        return self._take_in(name, page, content)
 
-    def _take_in(self, name: str, page: PageState | None, content: bytes, stamp: Stamp) -> Settled:
+    def _take_in(self, name: str, page: PageState | None, content: bytes) -> Settled:
         change = self.edit_by_hand(name, page, content)
         self.commit([change], show=False)
-        return Settled(change.page, change.text, digest_of(content), stamp)
+        return Settled(change.page, change.text, digest_of(content))
+
+    def catch_up(self, name: str) -> None:
+        """Let the file of a page show what the log says; what is edited meanwhile is taken in first."""
+        for _ in range(_MOST_EDITS):
+            settled = self.settle(name)
+            if settled.is_shown or not self.show({name: settled.text}, {name: settled.shown}):
+                return
+        warnings.warn(
+            f"{file_of(name)} is edited all the time; sync takes it in", RuntimeWarning, stacklevel=3
+        )
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
         """Return what a file says that was edited by hand."""
@@ -198,7 +212,8 @@ class Home:
         entries = [] if page is None else self.look.entries(page)
         kept: tuple[str, ...] = ()
         if page is not None:
-            new, kept = merged(page, entries, new)
+            self._check_whole(name, page, new)
+            new, kept = merged(page, entries, new, self.clock())
         change = change_to(
             self.digits,
             name,
@@ -215,6 +230,17 @@ class Home:
             change.page = replace(change.page, earlier=(digest_of(content),))
         return change
 
+    def _check_whole(self, name: str, page: PageState, new: PageText) -> None:
+        """Refuse a file that an editor has emptied and not written yet: its entries are not deleted."""
+        is_blank = not new.text.strip() and bool(page.head.strip() or page.count)
+        is_bare = page.count > 0 and not new.entries and frontmatter_end(page.head) > 0
+        if is_blank or (is_bare and frontmatter_end(new.head) == 0):
+            what = "is empty" if is_blank else "has neither frontmatter nor entries any more"
+            raise PageConflict(
+                f"{file_of(name)} {what}, which is not taken for a deletion; save its text again, or delete "
+                "the file and rebuild"
+            )
+
     def commit(
         self,
         changes: Iterable[PageChange],
@@ -222,7 +248,7 @@ class Home:
         show: bool = True,
         also: Callable[[Connection], None] | None = None,
     ) -> None:
-        """Write changes of pages as one batch, then show them."""
+        """Write changes of pages as one batch, then show those that are new."""
         listed = list(changes)
 
         def work(conn: Connection) -> None:
@@ -232,12 +258,26 @@ class Home:
                 also(conn)
 
         self.handle.run(work)
-        self.show({change.page.name: change.text for change in listed if show or change.kept})
+        if show:
+            texts = {change.page.name: change.text for change in listed}
+            for name in self.show(texts, dict.fromkeys(texts)):
+                self._catch_up_later(name)
+
+    def _catch_up_later(self, name: str) -> None:
+        """Catch up with a file that was edited while its page was written; what was written stays so."""
+        try:
+            self.catch_up(name)
+        except (PageConflict, InvalidArgument, Limit) as error:
+            warnings.warn(
+                f"{error}; this is in the log, but the file does not show it yet",
+                RuntimeWarning,
+                stacklevel=5,
+            )
 
     def change(self, name: str, work: Callable[[Connection, Settled], tuple[T, str]]) -> T:
         """Let something change one page: it puts records and returns the new text of the page."""
 
-        def attempt() -> T:
+        def attempt() -> tuple[T, bool]:
             settled = self.settle(name)
 
             def batch(conn: Connection) -> tuple[T, str]:
@@ -248,11 +288,23 @@ class Home:
 
             told, text = self.handle.run(batch, patience=0.0)
             if text != settled.text or not settled.is_shown:
-                self.show({name: text}, {name: settled.stamp})
-            return told
+                is_left = bool(self.show({name: text}, {name: settled.shown}))
+            else:
+                is_left = False
+            return told, is_left
 
         with self.locked():
-            return again_if_changed(attempt)
+            told, is_left = again_if_changed(attempt)
+            if is_left:
+                self._catch_up_later(name)
+            return told
+
+
+def _check_real(root: Path) -> None:
+    if root.is_symlink():
+        raise FolderError(
+            f"{root} is a link, and pages are not written through one", recovery="Give the folder itself."
+        )
 
 
 def open_home(
@@ -261,9 +313,16 @@ def open_home(
     """Stand on the log of a project; nothing is read or made before it is asked."""
     handle = open_handle(PagesHandle, place, scope=scope, shared=scope == Scope(), clock=clock, **options)
     project = Path(handle.project.project_root).resolve()
-    # The folder itself may be reached through a link; what is in it never is.
-    root = (project / ("memory" if folder is None else folder)).resolve()
-    if root == project or FOLDER in root.parts:
+    # The way to the folder may lead through links; the folder itself is none, nor is what is in it.
+    place = project / ("memory" if folder is None else folder)
+    try:
+        _check_real(place)
+        root = place.resolve()
+        if root == project or FOLDER in root.parts:
+            raise FolderError(
+                f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own."
+            )
+    except BaseException:
         handle.close()
-        raise FolderError(f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own.")
-    return Home(handle, Folder(root), folder_digits(project, root), clock)
+        raise
+    return Home(handle, Folder(root, is_real=True), folder_digits(project, root), clock)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator
 
 from chronomemory.face.batch import Connection
-from chronomemory.pages.ids import PREFIXES, page_key
+from chronomemory.pages.ids import PREFIXES, SUFFIX, page_key
 from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine
@@ -48,9 +49,12 @@ class Look:
         return [record.data["name"] for record in self._found("pages.flagged", self.folder, True)]
 
     def called(self, call: str) -> list[str]:
-        """Return the names of the pages that a link may mean; one of that very name comes first."""
-        names = [record.data["name"] for record in self._found("pages.by_call", self.folder, call)]
-        return sorted(names, key=lambda name: (name.casefold() != call, name))
+        """Return the names of the pages that a link may mean.
+
+        One of that very name comes first, then one of a note whose file was called so.
+        """
+        found = self._found("pages.by_call", self.folder, call)
+        return [record.data["name"] for record in sorted(found, key=lambda record: _nearness(record, call))]
 
     def entries(self, page: PageState) -> list[EntryState]:
         """Return the entries of a page, in their order."""
@@ -95,3 +99,10 @@ class Look:
             if len(found) < _AT_ONCE:
                 return
             after = (found[-1].data[then], found[-1].id)
+
+
+def _nearness(record: ChronoRecord, call: str) -> tuple[int, str]:
+    name, (way, *_) = record.data["name"], record.data.get("source") or ("",)
+    whole = unicodedata.normalize("NFC", way.removesuffix(SUFFIX)).casefold()
+    likely = (name.casefold(), whole, whole.rpartition("/")[2])
+    return likely.index(call) if call in likely else len(likely), name

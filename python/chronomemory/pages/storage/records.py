@@ -14,7 +14,7 @@ from typing import Any
 
 from chronomemory.pages.ids import ENTRY, PAGE, entry_key, page_key, prefix_of
 from chronomemory.pages.text.entries import EntryText, spell_entry
-from chronomemory.pages.text.frontmatter import Meta, frontmatter_end
+from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
 from chronomemory.pages.text.headings import moment_of, wall_time
 from chronomemory.pages.text.links import calls_in
 from chronomemory.pages.text.page import Stretch, title_of, tokens_of
@@ -89,6 +89,8 @@ class EntryState:
     order: int
     stretch: Stretch
     record: ChronoRecord
+    #: What the frontmatter said once it was there; None of an entry as old as its page, or as this mark.
+    came: Mark | None = None
 
 
 def digest_of(content: bytes) -> str:
@@ -97,7 +99,13 @@ def digest_of(content: bytes) -> str:
 
 
 def entry_record(
-    folder: str, name: str, stretch: Stretch, order: int, eol: str, origin: Origin = BY_US
+    folder: str,
+    name: str,
+    stretch: Stretch,
+    order: int,
+    eol: str,
+    origin: Origin = BY_US,
+    came: Mark | None = None,
 ) -> ChronoRecord:
     """Return the record of an entry."""
     entry = stretch.entry
@@ -119,6 +127,8 @@ def entry_record(
         data["superseded_by"] = entry.superseded_by
     if entry.reason is not None:
         data["reason"] = entry.reason
+    if came is not None:
+        data["came"] = list(came)
     if stretch.raw != spell_entry(entry, eol):
         data["raw"] = stretch.raw
     return ChronoRecord(
@@ -151,7 +161,13 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
         reason=data.get("reason"),
     )
     raw = data.get("raw")
-    return EntryState(data["order"], Stretch.of(entry, eol) if raw is None else Stretch(entry, raw), record)
+    came = data.get("came")
+    return EntryState(
+        data["order"],
+        Stretch.of(entry, eol) if raw is None else Stretch(entry, raw),
+        record,
+        None if came is None else (came[0], came[1]),
+    )
 
 
 def entry_of(record: ChronoRecord) -> Entry:

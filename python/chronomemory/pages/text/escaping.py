@@ -10,15 +10,16 @@ import re
 
 __all__ = ["escape", "escape_reason", "unescape", "unescape_reason"]
 
-#: Two tildes strike; one at either end would become part of the two around a struck body.
-_TILDES = re.compile(r"(?:\\*~){2,}|\A\\*~|\\*~\Z")
+#: Two tildes strike; one at either end would become part of the two around a struck body. A run of
+#: backslashes is looked at from its first one alone, so that the work grows with the text and no faster.
+_TILDES = re.compile(r"(?<!\\)(?:(?:\\*~){2,}|\A\\*~|\\*~\Z)")
 _TILDE = re.compile(r"(\\*)~")
-_COMMENT = re.compile(r"(\\*)(<!--|-->)")
+_COMMENT = re.compile(r"(?<!\\)(\\*)(<!--|-->)")
 #: Where some program may begin a line. Our own pages know line feeds only.
 _LINE = "(?:\\A|(?<=[\\n\\r\\x0b\\x0c\\x1c\\x1d\\x1e\\x85\\u2028\\u2029]))"
 _HEADING = re.compile(_LINE + r"([ \t]*)(\\*)(?=##[ \t]*\[)")
 _FENCE = re.compile(_LINE + r"([ \t]*)(\\*)(?=```)")
-_FENCE_LINE = re.compile(r"^[ \t]{0,3}(`{3,})([^\r\n]*)(?=\r?$)", re.MULTILINE)
+_FENCE_LINE = re.compile(r"^[ \t]{0,3}(`{3,})(?!`)([^\r\n]*)(?=\r?$)", re.MULTILINE)
 #: A first or last line that is empty would be lost: line ends around a body are not part of it.
 _FIRST = re.compile(r"\A(\\*)(?=[\r\n])")
 _LAST = re.compile(r"(?:(?<=[\r\n])|\A)(\\*)\Z")

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 from chronomemory.pages.errors import NotAPage
@@ -21,23 +21,32 @@ except ImportError as error:  # pragma: no cover (the tests have it)
 
 __all__ = [
     "STATES",
+    "Mark",
     "Meta",
     "edit",
     "frontmatter_end",
     "is_plain",
+    "mark_after",
+    "mark_of",
     "new_frontmatter",
     "read_meta",
     "read_values",
     "utc_text",
 ]
 
+#: By what the texts of a page are told apart by age: ``updated`` in UTC, and ``entry_count``.
+Mark = tuple[str, int]
+
 STATES = ("active", "dormant", "archived")
+#: A clock that is set back by less than this still gives updates that follow each other.
+_AHEAD = timedelta(hours=2)
 #: Longer than any line: YAML breaks longer ones.
 _NO_WIDTH = 1 << 30
 #: How long a frontmatter may be, and how deep its brackets may go.
 _MOST_LETTERS = 1 << 16
 _DEEPEST = 50
 
+_COUNT = re.compile(r"^entry_count[ \t]*:[ \t]*(\d{1,9})[ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE | re.ASCII)
 _END = r"---[ \t]*(?=\r?\n|\r?\Z)"
 _BLOCK = re.compile(rf"\A\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!{_END})[^\n]*\n)*){_END}")
 _OPENED = re.compile(r"\A\ufeff?---[ \t]*(?:\r?\n|\Z)")
@@ -65,6 +74,15 @@ class Meta:
     aliases: tuple[str, ...] = ()
 
     @property
+    def last_update(self) -> str:
+        """When it was updated, in UTC, as text that can be ordered; nothing if unsaid."""
+        moment = moment_of(self.updated)
+        try:
+            return "" if moment is None else utc_text(moment)
+        except (OverflowError, ValueError):  # beyond the calendar in UTC
+            return ""
+
+    @property
     def written(self) -> str:
         """When the page was written last, in UTC, as text that can be ordered; nothing if unsaid."""
         for said in (self.updated, self.created):
@@ -80,6 +98,24 @@ class Meta:
 def utc_text(moment: datetime) -> str:
     """Return a moment in UTC, in a form that can be ordered."""
     return f"{moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def mark_of(head: str, meta: Meta) -> Mark | None:
+    """Return how old a text is by what its frontmatter says; None if that says too little."""
+    count = _COUNT.search(head, 0, frontmatter_end(head))
+    return (meta.last_update, int(count[1])) if count is not None and meta.last_update else None
+
+
+def mark_after(before: Mark | None, now: datetime, count: int) -> datetime:
+    """Return the moment of an update that comes after another: a second later if one second had both."""
+    if before is None or before < (utc_text(now), count):
+        return now
+    moment = moment_of(before[0])
+    if (
+        moment is None or moment - now.astimezone() > _AHEAD
+    ):  # not by us: somebody wrote a day that is still to come
+        return now
+    return moment + timedelta(seconds=1)
 
 
 def frontmatter_end(text: str) -> int:

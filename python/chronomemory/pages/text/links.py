@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -11,9 +12,12 @@ __all__ = ["LinkText", "call_of", "calls_in", "links_in"]
 
 _WIKI = re.compile(r"!?\[\[([^\[\]|\r\n]+)(?:\|([^\[\]\r\n]*))?\]\]")
 _MARKDOWN = re.compile(
-    r"!?\[([^\[\]\r\n]*)\]\((?:<([^<>\r\n]+)>|([^\s()]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+[^()\r\n]*)?\)"
+    r"!?\[([^\[\]\r\n]*)\]\((?:<([^<>\r\n]+)>|([^\s()]+(?:\([^\s()]*\)[^\s()]*)*))"
+    r"(?:\s+(?:[^\s()][^()\r\n]*)?)?\)"
 )
-_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s<>\[\]\"'`]+")
+#: An address from behind its scheme on: so a long word is not tried as a scheme at each of its letters.
+_ADDRESS = re.compile(r"://[^\s<>\[\]\"'`]+")
+_IN_SCHEME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
@@ -40,11 +44,30 @@ def links_in(text: str) -> list[LinkText]:
     for link in _MARKDOWN.finditer(text):
         found.append((link.start(), LinkText("markdown", link[2] or link[3], link[1])))
         covered.append(link.span())
-    for address in _ADDRESS.finditer(text):
-        if not any(start <= address.start() < end for start, end in covered):
-            target = address[0].rstrip(".,;:!?)*_~")
-            found.append((address.start(), LinkText("address", target)))
+    covered.sort(reverse=True)
+    end = 0
+    for start, address in _addresses(text):
+        while covered and covered[-1][0] <= start:
+            end = max(end, covered.pop()[1])
+        if start >= end:
+            found.append((start, LinkText("address", address.rstrip(".,;:!?)*_~"))))
     return list(dict.fromkeys(link for _, link in sorted(found, key=lambda one: one[0])))
+
+
+def _addresses(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the bare addresses of a text, and where they begin."""
+    here = 0
+    while rest := _ADDRESS.search(text, here):
+        start = rest.start()
+        while start > here and text[start - 1] in _IN_SCHEME:
+            start -= 1
+        while start < rest.start() and not text[start].isalpha():
+            start += 1
+        if start == rest.start():  # there is no scheme before it
+            here = start + len("://")
+            continue
+        yield start, text[start : rest.end()]
+        here = rest.end()
 
 
 def call_of(target: str) -> str | None:
