@@ -66,6 +66,8 @@ class World:
     def __post_init__(self) -> None:
         self.store = ChronoStore(self.project, durability="off")
         self.memories = [self._memory(number) for number in range(len(SCOPES))]
+        # An embedding that all see: spaces and their models belong to the store.
+        self.memories[0].remember("a seed", ["seed"])
 
     def _memory(self, number: int) -> Memory:
         return Memory(self.store, seconds=lambda: self.seconds[number], **SCOPES[number])  # type: ignore[arg-type]
@@ -172,6 +174,13 @@ def without_moments(row: dict[str, Any]) -> dict[str, Any]:
 
 def is_seen(step: tuple[Any, ...], names: Names) -> bool:
     return step[0] == "compact" or seen(SCOPES[step[1]], names) is not None
+
+
+def test_the_first_record_of_somebody_else_lets_a_kept_frame_be(tmp_path: Path) -> None:
+    with World(tmp_path) as world:
+        assert world.take(("look", 0)) == (([], (), [], ()), False)
+        world.take(("remember", 1, "green", "self/value"))
+        assert world.take(("look", 0)) == (([], (), [], ()), True)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
