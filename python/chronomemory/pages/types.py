@@ -207,6 +207,7 @@ class Compaction(Result):
     missing_ids: tuple[str, ...] = ()
     missing_links: tuple[str, ...] = ()
     reason: str = ""
+    missing_tags: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -219,6 +220,7 @@ class Compaction(Result):
             ("CJK text", self.missing_cjk),
             ("ids", self.missing_ids),
             ("links", self.missing_links),
+            ("tags", self.missing_tags),
         )
         named = [f"{what} {', '.join(missing[:10])}" for what, missing in lost if missing]
         return f"{self.page}: rejected: {self.reason or 'missing ' + '; '.join(named)}"

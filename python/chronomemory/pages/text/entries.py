@@ -15,7 +15,7 @@ from chronomemory.pages.text.headings import (
     spell_heading,
 )
 
-__all__ = ["EntryText", "read_entry", "spell_entry", "stretches"]
+__all__ = ["EntryText", "body_of", "read_entry", "spell_entry", "stretches"]
 
 _LINE_ENDS = "\r\n"
 #: All of a body struck, and what may stand behind it.
@@ -78,6 +78,12 @@ def read_entry(stretch: str, eol: str) -> EntryText:
         superseded_by=by,
         reason=reason,
     )
+
+
+def body_of(stretch: str) -> str:
+    """Return what stands below the heading of an entry, as it is spelled on the page."""
+    found = HEADING.search(stretch)
+    return stretch if found is None else stretch[found.end() :].lstrip(_LINE_ENDS)
 
 
 def stretches(text: str, start: int) -> tuple[str, list[str], str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-__all__ = ["LinkText", "call_of", "calls_in", "links_in"]
+__all__ = ["LinkText", "call_of", "calls_in", "links_in", "without_links"]
 
 _WIKI = re.compile(r"!?\[\[([^\[\]|\r\n]+)(?:\|([^\[\]\r\n]*))?\]\]")
 _MARKDOWN = re.compile(
@@ -52,6 +52,11 @@ def links_in(text: str) -> list[LinkText]:
         if start >= end:
             found.append((start, LinkText("address", address.rstrip(".,;:!?)*_~"))))
     return list(dict.fromkeys(link for _, link in sorted(found, key=lambda one: one[0])))
+
+
+def without_links(text: str) -> str:
+    """Return a text without where its links lead to."""
+    return _MARKDOWN.sub(r"\1", _WIKI.sub(" ", text))
 
 
 def _addresses(text: str) -> Iterator[tuple[int, str]]:
