@@ -29,7 +29,16 @@ from chronomemory.pages.text.frontmatter import (
     utc_text,
 )
 from chronomemory.pages.text.headings import check_tag, local_text, moment_of, wall_time
-from chronomemory.pages.text.page import PageText, Stretch, decoded, eol_of, read_page, title_of
+from chronomemory.pages.text.page import (
+    PageText,
+    Stretch,
+    decoded,
+    eol_of,
+    read_page,
+    title_of,
+    without_title,
+)
+from chronomemory.pages.text.suspects import suspects_in
 from chronomemory.pages.types import Imported, Problem
 
 __all__ = ["import_folder"]
@@ -40,6 +49,7 @@ _MOST_TAGS = 3
 #: How names of notes end; what is not spelled as ours is told, not passed over.
 _MARKDOWN = (SUFFIX, ".markdown", ".mdown", ".mkd")
 _HASHTAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*)")
+_CHANGED = "it was changed since it was imported; its page is left as it is"
 _DATES = ("date", "created", "created_at", "timestamp")
 
 
@@ -66,17 +76,17 @@ def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
                 unchanged.append(way)
                 continue
             if way in known:
-                told = "it was changed since it was imported; its page is left as it is"
-                problems.append(Problem("conflict", way, told))
+                problems.append(Problem("conflict", way, _CHANGED))
                 continue
             try:
-                page = _page_of(home, root / way, decoded(content))
+                page, told = _page_of(home, root / way, decoded(content))
                 name = _name(way, taken)
                 origin = Origin("observed", (f"imported from {way}",))
                 # It is written now, however old it says it is: it does not sleep at once.
                 written = utc_text(home.clock())
                 change = change_to(home.digits, name, page, origin, source=(way, digest), written=written)
                 changes.append(change)
+                problems += [Problem("heading", way, one) for one in told]
             except (NotAPage, InvalidArgument) as error:
                 problems.append(Problem("conflict", way, str(error)))
                 continue
@@ -114,11 +124,18 @@ def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
                 problems.append(Problem("strange", way, f"it cannot be read: {error.strerror}"))
 
 
-def _page_of(home: Home, place: Path, text: str) -> PageText:
-    """Return a note as a page: one that has entries is one; else all it says becomes its entry."""
+def _page_of(home: Home, place: Path, text: str) -> tuple[PageText, list[str]]:
+    """Return a note as a page, and what to tell of it.
+
+    One that has entries is a page; else all it says becomes its entry.
+    """
     page = read_page(text)
+    told: list[str] = []
+    if page.stretches and not _is_by_chance(page):
+        return page, suspects_in(text)
     if page.stretches:
-        return page
+        line = text[: len(page.head)].count("\n") + page.stretches[0].raw.partition("##")[0].count("\n") + 1
+        told = [f"line {line} looks like the heading of an entry in a note of other text; all is one entry"]
     end = frontmatter_end(text)
     values = read_values(text[:end])
     body = text[end:].strip("\r\n")
@@ -144,7 +161,14 @@ def _page_of(home: Home, place: Path, text: str) -> PageText:
     if body.strip():
         entry = EntryText(draw_id(when.astimezone()), wall_time(when), _tags(page.meta, body), body)
         stretches = (Stretch.of(entry, page.eol),)
-    return replace(page, head=head, meta=meta, stretches=stretches, tail=page.eol, eol=eol_of(head))
+    return replace(page, head=head, meta=meta, stretches=stretches, tail=page.eol, eol=eol_of(head)), told
+
+
+def _is_by_chance(page: PageText) -> bool:
+    """Say whether the one heading of a note looks like that of an entry and is not: text stands above it."""
+    if len(page.stretches) != 1 or not without_title(page.preamble).strip():
+        return False
+    return "entry_count" not in read_values(page.head)
 
 
 def _tags(meta: Meta, body: str) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class _Found:
         self.changed += len(change.changed)
         self.deleted += len(change.gone)
         self.kept += change.kept
+        self.problems += _suspects(change)
         if is_new:
             self.new[name] = ({record.data["id"] for record in change.added}, change.page.digest)
 
@@ -74,6 +75,10 @@ class _Found:
             tuple(self.kept),
             tuple(self.problems),
         )
+
+
+def _suspects(change: PageChange) -> list[Problem]:
+    return [Problem("heading", file_of(change.page.name), told) for told in change.suspects]
 
 
 def sync(
@@ -285,6 +290,7 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
         for number, name in enumerate(names):
             try:
                 changes.append(_indexed(home, name, known.get(name)))
+                problems += _suspects(changes[-1])
             except (PageConflict, InvalidArgument) as error:
                 problems.append(Problem("conflict", file_of(name), str(error)))
             if progress is not None:

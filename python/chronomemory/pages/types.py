@@ -92,7 +92,7 @@ class PageHit(Result):
 class Problem(Result):
     """Something about a file that a person should know."""
 
-    #: ``conflict``, ``missing``, ``renamed``, ``strange``.
+    #: ``conflict``, ``heading``, ``missing``, ``renamed``, ``strange``.
     kind: str
     file: str
     message: str

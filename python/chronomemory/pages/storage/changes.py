@@ -37,6 +37,8 @@ class PageChange:
     gone: list[ChronoRecord] = field(default_factory=list)
     #: The ids of entries that an edit by hand did not know, and that were put back on the page.
     kept: tuple[str, ...] = ()
+    #: Which lines of an edit look like the heading of an entry and are none, and why.
+    suspects: tuple[str, ...] = ()
 
     @property
     def corrections(self) -> int:

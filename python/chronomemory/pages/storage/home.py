@@ -30,6 +30,7 @@ from chronomemory.pages.storage.merging import merged
 from chronomemory.pages.storage.records import BY_HAND, PageState, digest_of
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
 from chronomemory.pages.text.page import PageText, decoded, read_page
+from chronomemory.pages.text.suspects import suspects_in
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
@@ -190,6 +191,8 @@ class Home:
     def _take_in(self, name: str, page: PageState | None, content: bytes) -> Settled:
         change = self.edit_by_hand(name, page, content)
         self.commit([change], show=False)
+        for told in change.suspects:
+            warnings.warn(f"{file_of(name)}: {told}", RuntimeWarning, stacklevel=5)
         return Settled(change.page, change.text, digest_of(content))
 
     def catch_up(self, name: str) -> None:
@@ -211,6 +214,11 @@ class Home:
             raise PageConflict(f"{file_of(name)}{line}: {error}") from error
         entries = [] if page is None else self.look.entries(page)
         kept: tuple[str, ...] = ()
+        suspects = suspects_in(new.text)
+        if suspects and page is not None:
+            # What stood there before, in a content that quotes a heading, is no slip of this edit.
+            before = "".join((page.head, *(entry.stretch.raw for entry in entries)))
+            suspects = suspects_in(new.text, {line.removesuffix("\r") for line in before.split("\n")})
         if page is not None:
             self._check_whole(name, page, new)
             new, kept = merged(page, entries, new, self.clock())
@@ -225,6 +233,7 @@ class Home:
             written=utc_text(self.clock()),
         )
         change.kept = kept
+        change.suspects = tuple(suspects)
         if kept:
             # Until the file is written it has the text of the person, which is a part of what the log says.
             change.page = replace(change.page, earlier=(digest_of(content),))

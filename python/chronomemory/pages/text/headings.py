@@ -14,6 +14,7 @@ __all__ = [
     "ENTRY_ID",
     "HEADING",
     "MARKER",
+    "MOMENT",
     "Heading",
     "check_tag",
     "check_tags",
@@ -25,11 +26,11 @@ __all__ = [
 ]
 
 #: Seconds and a time zone may be left out.
-_MOMENT = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?"
+MOMENT = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?"
 ENTRY_ID = r"[A-Za-z0-9-]+"
 #: A line that begins an entry.
 HEADING = re.compile(
-    rf"^##[ \t]+\[(?P<moment>{_MOMENT})\][ \t]+\{{id:[ \t]*(?P<id>{ENTRY_ID})[ \t]*\}}"
+    rf"^##[ \t]+\[(?P<moment>{MOMENT})\][ \t]+\{{id:[ \t]*(?P<id>{ENTRY_ID})[ \t]*\}}"
     r"(?P<rest>[^\r\n]*)(?=\r?$)",
     re.MULTILINE | re.ASCII,
 )
