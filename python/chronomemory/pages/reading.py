@@ -27,8 +27,10 @@ __all__ = ["chain", "info", "links", "list_pages", "read", "recent", "search", "
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
-#: Of more than so many that are alike, the order of the log decides who is looked at.
-_MOST_ALIKE = 200
+#: So many times more are asked for where all of them are alike.
+_WIDER = 8
+#: The engine chooses by a score of half the digits: one that is less by this is less there too.
+_SURELY_LESS = 1 - 1e-5
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -101,10 +103,11 @@ def recent(
 ) -> list[Entry]:
     """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
     first = _bound("since", since, ends=False)
-    walks = home.look.recent(_prefixes(prefixes))
+    wanted = count("limit", limit)
+    walks = home.look.recent(wanted, _prefixes(prefixes))
     merged = heapq.merge(*walks, key=lambda record: (record.data["at"], record.data["id"]), reverse=True)
     found = []
-    for record in islice(merged, count("limit", limit)):
+    for record in islice(merged, wanted):
         if first is not None and record.data["at"] < first:
             break
         found.append(entry_of(record))
@@ -114,7 +117,8 @@ def recent(
 def tagged(home: Home, tag: str, *, limit: int = 20) -> list[Entry]:
     """Return the latest entries of all pages that have a tag."""
     (wanted,) = check_tags([tag], "tag", least=1, most=1)
-    return [entry_of(record) for record in islice(home.look.tagged(wanted), count("limit", limit))]
+    most = count("limit", limit)
+    return [entry_of(record) for record in islice(home.look.tagged(wanted, most), most)]
 
 
 def search(
@@ -165,14 +169,12 @@ def search(
             context=False,
         )
         fitting = _of_state(home.look, hits, state)
-        # Those that are alike are ordered among themselves, so the last of them must be there too.
-        is_all = len(hits) < asked
-        is_enough = len(fitting) > wanted and (
-            fitting[wanted].score < fitting[wanted - 1].score or asked >= wanted + _MOST_ALIKE
-        )
-        if is_all or is_enough:
+        # Those that are alike are ordered among themselves, so all that are like the last one must be there.
+        if len(hits) < asked or (
+            len(fitting) >= wanted and hits[-1].score < fitting[wanted - 1].score * _SURELY_LESS
+        ):
             break
-        asked = max(2 * asked, wanted + _MOST_ALIKE)
+        asked *= _WIDER
     fitting.sort(key=lambda hit: hit.record.data["id"])
     fitting.sort(key=lambda hit: hit.record.data["at"], reverse=True)
     fitting.sort(key=lambda hit: hit.score, reverse=True)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from chronomemory.pages.errors import EntryError
 
@@ -50,6 +51,7 @@ class Heading:
     superseded_by: str | None = None
 
 
+@lru_cache(maxsize=4096)
 def moment_of(timestamp: str) -> datetime | None:
     """Return the moment that a heading names, with a time zone only if it has one; None if there is none.
 

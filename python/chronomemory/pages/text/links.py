@@ -36,6 +36,8 @@ def links_in(text: str) -> list[LinkText]:
     >>> [link.target for link in links_in("[[person-alice|Al]], [x](topic-a.md) and https://example.org/a.")]
     ['person-alice', 'topic-a.md', 'https://example.org/a']
     """
+    if "](" not in text and "[[" not in text and "://" not in text:
+        return []
     found: list[tuple[int, LinkText]] = []
     covered: list[tuple[int, int]] = []
     for wiki in _WIKI.finditer(text):

@@ -13,6 +13,12 @@ _LIKE = re.compile(
     r"(?P<indent>[ \t\u00a0\ufeff>]*)(?P<marks>[#\uff03]*)(?P<gap>[ \t\u00a0]*)"
     r"(?P<moment>[\[(]?[ \t]*\d{4}-\d[^\]\r\n{]*\]?)?(?P<rest>[^\r\n]*)"
 )
+#: Every such line begins so, and every heading: where there are no more of them than of these, there is none.
+_MAYBE = re.compile(
+    r"^[ \t\u00a0\ufeff>]*(?:[#\uff03]+[ \t\u00a0]*\[[ \t]*\d{4}-\d"
+    r"|(?:[#\uff03]|[\[(]?[ \t]*\d{4}-\d)[^\r\n]*\{[ \t]*id\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _ID = re.compile(r"\{[ \t]*id\b[^}\r\n]*\}?", re.IGNORECASE)
 _RIGHT_ID = re.compile(rf"\{{id:[ \t]*{ENTRY_ID}[ \t]*\}}", re.ASCII)
 _RIGHT_MOMENT = re.compile(rf"\[{MOMENT}\]", re.ASCII)
@@ -25,6 +31,9 @@ def suspects_in(text: str, known: Collection[str] = ()) -> list[str]:
     >>> suspects_in("## [2026-04-20 14:02] {id: a} #x\\nTea.\\n### [2026-04-21 09:00] {id: b}\\nCake.")
     ['line 3 looks like the heading of an entry, but has 3 number signs instead of 2; it is text of a']
     """
+    headings = sum(moment_of(found["moment"]) is not None for found in HEADING.finditer(text))
+    if sum(1 for _ in _MAYBE.finditer(text)) == headings:
+        return []
     told = []
     above = "what stands above the entries"
     for number, line in _lines(text):
