@@ -132,7 +132,7 @@ def entry_lines(entries: Iterable[Entry], *, page: bool) -> Iterator[Text]:
     """Show entries as a person reads them."""
     for entry in entries:
         style = "dim" if entry.superseded else "bold"
-        said = [(entry.timestamp, style), ("  ", ""), (entry.id, "cyan")]
+        said = [(entry.timestamp, style), ("  ", ""), (entry.id or "above the entries", "cyan")]
         if page:
             said += [("  ", ""), (clean(entry.page), "bold")]
         said += [("".join(f"  #{clean(tag)}" for tag in entry.tags), "green")]

@@ -28,7 +28,8 @@ from chronomemory.pages.text.frontmatter import (
     read_values,
     utc_text,
 )
-from chronomemory.pages.text.headings import check_tag, local_text, moment_of, wall_time
+from chronomemory.pages.text.hashtags import hashtags_in
+from chronomemory.pages.text.headings import check_tag, fitting_tag, local_text, moment_of, wall_time
 from chronomemory.pages.text.page import (
     PageText,
     Stretch,
@@ -48,7 +49,6 @@ _MOST_BYTES = 8 << 20
 _MOST_TAGS = 3
 #: How names of notes end; what is not spelled as ours is told, not passed over.
 _MARKDOWN = (SUFFIX, ".markdown", ".mdown", ".mkd")
-_HASHTAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*)")
 _CHANGED = "it was changed since it was imported; its page is left as it is"
 _DATES = ("date", "created", "created_at", "timestamp")
 
@@ -172,15 +172,22 @@ def _is_by_chance(page: PageText) -> bool:
 
 
 def _tags(meta: Meta, body: str) -> tuple[str, ...]:
-    """Return the first tags of a note, of its frontmatter and its text; all of them stay where they are."""
-    found = []
-    for tag in (*meta.tags, *_HASHTAG.findall(body), "note"):
-        try:
-            found.append(check_tag(tag))
-        except EntryError:
-            continue
-    once = tuple(dict.fromkeys(found))
-    return once[:_MOST_TAGS] if len(once) == 1 else tuple(tag for tag in once if tag != "note")[:_MOST_TAGS]
+    """Return the tags of a note: all of its frontmatter, which nothing else on an entry is found by.
+
+    Of those in its text, by which it is found anyway, it has the first.
+    """
+    own = list(dict.fromkeys(tag for given in meta.tags if (tag := _as_tag(given))))
+    found = [tag for tag in map(_as_tag, hashtags_in(body)) if tag and tag not in own]
+    return (*own, *found[: max(0, _MOST_TAGS - len(own))]) or ("note",)
+
+
+def _as_tag(given: str) -> str:
+    """Return a tag as one of ours: blanks become dashes, and what no tag may have is left out."""
+    tag = fitting_tag("-".join(given.split()))
+    try:
+        return check_tag(tag)
+    except EntryError:
+        return ""
 
 
 def _moment(home: Home, place: Path, values: dict[str, Any]) -> datetime:

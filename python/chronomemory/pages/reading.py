@@ -11,7 +11,7 @@ from typing import Any
 
 from chronomemory.face.arguments import count, flag, must, string, string_list, word
 from chronomemory.pages.errors import UnknownEntry, UnknownPage
-from chronomemory.pages.ids import PREFIXES, page_key, page_name
+from chronomemory.pages.ids import ENTRY, PREAMBLE, PREFIXES, page_key, page_name
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
@@ -136,7 +136,8 @@ def search(
 ) -> list[PageHit]:
     """Return the entries that fit a text best, by the words of their contents and tags.
 
-    ``path`` is the name of a page, in which ``*`` and ``?`` stand for any letters and for one.
+    What stands above the entries of a page is found as one that has no id. ``path`` is the name of a page,
+    in which ``*`` and ``?`` stand for any letters and for one.
     """
     text = string("query", query)
     wanted = count("limit", limit)
@@ -161,7 +162,7 @@ def search(
         hits = search_records(
             home.handle.store,
             text,
-            kind="entry",
+            kind=(ENTRY, PREAMBLE),
             status=None if any_status else "active",
             tags=marked,
             where=where,

@@ -10,7 +10,7 @@ from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
 from chronomemory.pages.errors import PageConflict, PageError
-from chronomemory.pages.ids import INDEX_FILE, SUFFIX, file_of, is_page_file, page_key
+from chronomemory.pages.ids import INDEX_FILE, SUFFIX, entry_key, file_of, is_page_file, page_key
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
@@ -189,6 +189,8 @@ def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: obj
         for name, records in gone:
             for record in records:
                 _put_away(conn, record.id, evidence)
+            if conn.record(above := entry_key(home.digits, name, "")) is not None:
+                _put_away(conn, above, evidence)
             _put_away(conn, page_key(home.digits, name), evidence)
         if said:
             home.note(conn, **said)

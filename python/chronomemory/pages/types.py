@@ -28,6 +28,7 @@ __all__ = [
 class Entry(Result):
     """One entry of a page, its content as it was given."""
 
+    #: Nothing for what stands above the entries, which a search finds too.
     id: str
     page: str
     timestamp: str
@@ -45,7 +46,7 @@ class Entry(Result):
     @property
     def summary(self) -> str:
         """The entry in one line."""
-        return f"[{self.timestamp}] {self.id} {' '.join(self.content.split())}"
+        return f"[{self.timestamp}] {self.id or 'above'} {' '.join(self.content.split())}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from chronomemory.face.batch import Connection
-from chronomemory.pages.ids import page_key
+from chronomemory.pages.ids import entry_key, page_key
 from chronomemory.pages.storage.records import (
     BY_US,
     NO_FILE,
@@ -17,6 +17,9 @@ from chronomemory.pages.storage.records import (
     entry_record,
     following,
     page_record,
+    page_state,
+    preamble_of,
+    preamble_record,
 )
 from chronomemory.pages.text.frontmatter import is_plain, mark_of
 from chronomemory.pages.text.page import PageText
@@ -61,6 +64,7 @@ class PageChange:
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
     """Write what is new about a page."""
     known = conn.record(page_key(folder, page.name))
+    _put_preamble(conn, folder, page, None if known is None else page_state(known), origin)
     new = page_record(folder, page, origin)
     if known is None:
         conn.put(new)
@@ -75,6 +79,20 @@ def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY
         if getattr(new, name) != getattr(known, name)
     }
     conn.patch(new.id, {**patch, "data": data})
+
+
+def _put_preamble(
+    conn: Connection, folder: str, page: PageState, before: PageState | None, origin: Origin
+) -> None:
+    new = preamble_record(folder, page, origin)
+    if new is None and (before is None or not preamble_of(before)):
+        return
+    known = conn.record(entry_key(folder, page.name, ""))
+    if new is None:
+        if known is not None:
+            conn.delete(known.id)
+    elif known is None or not _says_the_same(known, new):
+        conn.put(new)
 
 
 def change_to(

@@ -12,12 +12,13 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chronomemory.pages.ids import ENTRY, PAGE, entry_key, page_key, prefix_of
+from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, entry_key, page_key, prefix_of
 from chronomemory.pages.text.entries import EntryText, spell_entry
 from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
+from chronomemory.pages.text.hashtags import hashtags_in
 from chronomemory.pages.text.headings import moment_of, wall_time
 from chronomemory.pages.text.links import calls_in
-from chronomemory.pages.text.page import Stretch, title_of, tokens_of
+from chronomemory.pages.text.page import Stretch, title_of, tokens_of, without_title
 from chronomemory.pages.types import Entry, PageInfo
 from chronomemory.record import ChronoRecord
 
@@ -37,6 +38,8 @@ __all__ = [
     "info_of",
     "page_record",
     "page_state",
+    "preamble_of",
+    "preamble_record",
 ]
 
 SUPERSEDED = "superseded"
@@ -118,9 +121,11 @@ def entry_record(
         "order": order,
         "timestamp": entry.timestamp,
         "at": "" if moment is None else wall_time(moment),
-        "tags": list(entry.tags),
+        "tags": (tags := _all_tags(entry.tags, entry.content)),
         "content": entry.content,
     }
+    if len(tags) > len(entry.tags):
+        data["headed"] = len(entry.tags)
     if mentions := calls_in(entry.content):
         data["mentions"] = mentions
     if entry.superseded_by is not None:
@@ -143,6 +148,51 @@ def entry_record(
     )
 
 
+def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
+    """Return the tags that an entry is found by: of its heading, of its text, and ``a`` of ``a/b``."""
+    tags = [*first, *hashtags_in(text)]
+    above = ["/".join(tag.split("/")[:end]) for tag in tags for end in range(1, tag.count("/") + 1)]
+    return list(dict.fromkeys(tag for tag in (*tags, *above) if tag))
+
+
+def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord | None:
+    """Return the record that what stands above the entries of a page is found by; None if nothing does.
+
+    It has the id of an entry without one, and is no entry.
+    """
+    content = preamble_of(page)
+    if not content:
+        return None
+    moment = moment_of(page.meta.created) or moment_of(page.meta.updated)
+    at = "" if moment is None else wall_time(moment)
+    data: dict[str, Any] = {
+        "folder": folder,
+        "page": page_key(folder, page.name),
+        "prefix": prefix_of(page.name),
+        "id": "",
+        "timestamp": at,
+        "at": at,
+        "tags": _all_tags(page.meta.tags, content),
+        "headed": len(page.meta.tags),
+        "content": content,
+    }
+    return ChronoRecord(
+        id=entry_key(folder, page.name, ""),
+        kind=PREAMBLE,
+        label=_line(content),
+        confidence=1.0,
+        source_type=origin.source_type,
+        evidence=list(origin.evidence),
+        data=data,
+    )
+
+
+def preamble_of(page: PageState) -> str:
+    """Return what stands above the entries of a page besides its title."""
+    above = without_title(page.head[frontmatter_end(page.head) :])
+    return above.replace(page.eol, "\n").strip()
+
+
 def _line(content: str) -> str:
     line = content.strip().partition("\n")[0].strip()
     return line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…"
@@ -154,7 +204,7 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
     entry = EntryText(
         entry_id=data["id"],
         timestamp=data["timestamp"],
-        tags=tuple(data["tags"]),
+        tags=tuple(data["tags"][: data.get("headed")]),
         content=data["content"],
         superseded=record.status == SUPERSEDED,
         superseded_by=data.get("superseded_by"),
@@ -177,7 +227,7 @@ def entry_of(record: ChronoRecord) -> Entry:
         id=data["id"],
         page=data["page"].split(":", 2)[2],
         timestamp=data["timestamp"],
-        tags=tuple(data["tags"]),
+        tags=tuple(data["tags"][: data.get("headed")]),
         content=data["content"],
         superseded=record.status == SUPERSEDED,
         superseded_by=data.get("superseded_by"),

@@ -179,7 +179,7 @@ def read_meta(head: str) -> Meta:
     state = values.get("status")
     return Meta(
         description=_text(values.get("description")),
-        tags=_texts(values.get("tags")),
+        tags=_texts(values.get("tags")) or _texts(values.get("tag")),
         state=state if state in STATES else "active",
         created=_moment(values.get("created")),
         updated=_moment(values.get("updated")),

@@ -11,7 +11,8 @@ __all__ = ["hashtags_in"]
 
 #: Letters of all scripts with their marks, digits, and ``_ - /``; digits alone are a number.
 _HASHTAG = re.compile(
-    r"(?<![^\s(\[{\"'“‘«,;:>*~|])#(?P<tag>[^\s#!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff01-\uff0f]+)"
+    r"(?<![^\s(\[{\u201c\u2018\u00ab,;:>*~|])#"
+    r"(?P<tag>[^\s#!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff01-\uff0f]+)"
 )
 
 
@@ -21,5 +22,7 @@ def hashtags_in(text: str) -> list[str]:
     >>> hashtags_in("Green #tea/green, not #42 nor `#code` nor [[Note#Part]] (#日本)")
     ['tea/green', '日本']
     """
+    if "#" not in text:
+        return []
     found = (tag["tag"].strip("/-") for tag in _HASHTAG.finditer(without_links(without_code(text))))
     return list(dict.fromkeys(tag for tag in found if tag and not tag.isdigit()))
