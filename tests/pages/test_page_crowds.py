@@ -178,6 +178,22 @@ def test_a_file_that_cannot_be_written_is_told_and_made_good(
         assert shown_ids(tmp_path) == [one, two]
 
 
+def test_a_file_that_could_not_be_written_for_long_is_behind_and_not_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Pages(tmp_path) as pages:
+
+        def full(*_: object, **__: object) -> list[str]:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as broken, pytest.warns(RuntimeWarning, match="this is in the log"):
+            broken.setattr(Folder, "write_all", full)
+            ids = [pages.append("user-profile", f"fact {number}", ["a"]) for number in range(20)]
+        told = pages.sync()
+        assert (told.caught_up, told.edited, told.kept) == (("user-profile",), (), ())
+        assert shown_ids(tmp_path) == ids
+
+
 def test_a_log_that_lost_its_last_second_takes_the_entry_from_the_page(tmp_path: Path) -> None:
     with Pages(tmp_path / "a") as pages:
         pages.append("user-profile", "fact one", ["a"])

@@ -57,12 +57,20 @@ class Folder:
             os.close(here)
 
     def make(self, *names: str) -> None:
-        """Make the folder and some in it, unless they are there."""
+        """Make the folder and some in it, unless they are there; a crash does not take it away again."""
+        missing = [place for place in (self.root, *self.root.parents) if not place.exists()]
         self.root.mkdir(parents=True, exist_ok=True)
+        for place in missing:
+            _sync_folder(place.parent)
         for name in names:
             (self.root / name).mkdir(exist_ok=True)
             with self._entered(name):
                 pass
+
+    def sync(self) -> None:
+        """Wait until every name in the folder leads on disk where it leads now."""
+        with self._entered("") as here:
+            os.fsync(here)
 
     def names(self, within: str) -> list[str]:
         """Return the names in a folder, sorted; none if it is not there."""
@@ -159,6 +167,14 @@ class Folder:
             yield here
         finally:
             os.close(here)
+
+
+def _sync_folder(place: Path) -> None:
+    here = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(here)
+    finally:
+        os.close(here)
 
 
 def _lock(folder: int) -> bool:

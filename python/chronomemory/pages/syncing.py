@@ -234,7 +234,7 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
                     texts[page.name], shown[page.name] = text, digest
                 if progress is not None:
                     progress(number, len(pages))
-            left = home.show(texts, shown)
+            left = home.show(texts, shown, lasting=True)
             problems += [Problem("conflict", file_of(name), _EDITED) for name in left]
             written += [name for name in texts if name not in left]
         if not write_index(home):

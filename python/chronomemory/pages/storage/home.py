@@ -27,7 +27,7 @@ from chronomemory.pages.ids import FOLDER_KIND, file_of, folder_digits, folder_k
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
-from chronomemory.pages.storage.records import BY_HAND, PageState, digest_of
+from chronomemory.pages.storage.records import BY_HAND, MOST_EARLIER, PageState, digest_of
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
 from chronomemory.pages.text.page import PageText, decoded, read_page
 from chronomemory.pages.text.suspects import suspects_in
@@ -143,10 +143,13 @@ class Home:
                 f"{file_of(name)} cannot be read as a file of this folder: {error.strerror or error}"
             ) from error
 
-    def show(self, texts: Mapping[str, str], shown: Mapping[str, str | None]) -> list[str]:
+    def show(
+        self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
+    ) -> list[str]:
         """Write the files of some pages, each whole, in place of what they are known to show.
 
-        A file that shows something else was edited meanwhile: it is left, and the page is named.
+        A file that shows something else was edited meanwhile: it is left, and the page is named. Unless they
+        are to be ``lasting``, one may come back after a crash as it was before: then it is behind.
         """
         known = {file_of(name): digest for name, digest in shown.items()}
 
@@ -154,9 +157,8 @@ class Home:
             return known[file] == (None if content is None else digest_of(content))
 
         try:
-            # The log is the truth: a file that comes back as it was before is behind, and written anew.
             files = {file_of(name): text.encode() for name, text in texts.items()}
-            left = set(self.folder.write_all(files, lasting=False, is_known=is_known))
+            left = set(self.folder.write_all(files, lasting=lasting, is_known=is_known))
             return [name for name in texts if file_of(name) in left]
         except OSError as error:
             # It is written all the same: whoever took this for a refusal would do it again.
@@ -269,7 +271,8 @@ class Home:
         self.handle.run(work)
         if show:
             texts = {change.page.name: change.text for change in listed}
-            for name in self.show(texts, dict.fromkeys(texts)):
+            # One that is new would be gone after a crash, as if somebody had taken it away.
+            for name in self.show(texts, dict.fromkeys(texts), lasting=True):
                 self._catch_up_later(name)
 
     def _catch_up_later(self, name: str) -> None:
@@ -283,11 +286,18 @@ class Home:
                 stacklevel=5,
             )
 
+    def _lasting(self, settled: Settled) -> Settled:
+        """Let a file last that shows its page, before there are more texts than a page remembers."""
+        if not settled.is_shown or len(settled.page.earlier) < MOST_EARLIER:
+            return settled
+        self.folder.sync()
+        return replace(settled, page=replace(settled.page, earlier=()))
+
     def change(self, name: str, work: Callable[[Connection, Settled], tuple[T, str]]) -> T:
         """Let something change one page: it puts records and returns the new text of the page."""
 
         def attempt() -> tuple[T, bool]:
-            settled = self.settle(name)
+            settled = self._lasting(self.settle(name))
 
             def batch(conn: Connection) -> tuple[T, str]:
                 now = self.look.page(name, conn)

@@ -25,6 +25,7 @@ from chronomemory.record import ChronoRecord
 __all__ = [
     "BY_HAND",
     "BY_US",
+    "MOST_EARLIER",
     "NO_FILE",
     "SUPERSEDED",
     "EntryState",
@@ -46,8 +47,9 @@ SUPERSEDED = "superseded"
 #: Stands among the digests of earlier texts for a page that had no file yet.
 NO_FILE = ""
 _TITLE_LETTERS = 80
-#: So many texts a file may be behind: after a loss of power not every rename has reached the disk.
-_EARLIER = 8
+#: So many texts a file may be behind: after a loss of power not every rename has reached the disk. Before
+#: there are more, the folder is synced.
+MOST_EARLIER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,4 +339,7 @@ def following(page: PageState, shown: str | None, text: str, **changed: Any) -> 
     digest = digest_of(text.encode())
     if page.digest == digest:
         earlier = page.earlier
-    return replace(page, digest=digest, earlier=earlier[-_EARLIER:], letters=len(text), **changed)
+    # A file that could not be written for long is behind all the same.
+    first = (shown,) if shown in earlier[:-MOST_EARLIER] else ()
+    earlier = (*first, *earlier[-MOST_EARLIER + len(first) :])
+    return replace(page, digest=digest, earlier=earlier, letters=len(text), **changed)
