@@ -5,13 +5,12 @@ from __future__ import annotations
 from chronomemory.pages.ids import INDEX_FILE, file_of
 from chronomemory.pages.reading import list_pages, recent
 from chronomemory.pages.storage.home import Home
+from chronomemory.pages.storage.owners import OUR_MARK, owner_line
 from chronomemory.pages.text.escaping import escape
 from chronomemory.pages.types import PageInfo
 
 __all__ = ["index_text", "write_index"]
 
-#: By this line the file is known as ours: what a person wrote under its name is left alone.
-_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"
 _RECENT = 20
 _LETTERS = 120
 _SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archived"))
@@ -20,7 +19,7 @@ _SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archive
 def index_text(home: Home) -> str:
     """Spell the list of all pages; it depends on what the log says and on nothing else."""
     pages = list_pages(home, include_dormant=True, include_archived=True)
-    lines = ["# Memory", "", _MARK]
+    lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
     for title, state in _SECTIONS:
         listed = [page for page in pages if page.status == state]
         lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
@@ -39,7 +38,7 @@ def write_index(home: Home) -> bool:
         there = None
     except OSError:
         return False
-    if there is not None and _MARK.encode() not in there:
+    if there is not None and OUR_MARK.encode() not in there:
         return False
     text = index_text(home).encode()
     if there != text:

@@ -23,10 +23,11 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
 from chronomemory.pages.declaration import PagesHandle
 from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
-from chronomemory.pages.ids import FOLDER_KIND, file_of, folder_digits, folder_key
+from chronomemory.pages.ids import FOLDER_KIND, INDEX_FILE, file_of, folder_digits, folder_key
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
+from chronomemory.pages.storage.owners import owner_in
 from chronomemory.pages.storage.records import BY_HAND, MOST_EARLIER, PageState, digest_of
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
 from chronomemory.pages.text.page import PageText, decoded, read_page
@@ -103,6 +104,7 @@ class Home:
         with self.locked():
             if self.books() is not None:
                 return False
+            self._moved_here()
             try:
                 self.handle.run(lambda conn: conn.put(self._books({})))
             except InvalidArgument as error:
@@ -111,9 +113,21 @@ class Home:
             return True
 
     def check(self) -> None:
-        """Refuse to go on if there is no folder of pages."""
+        """Refuse to go on if there is no folder of pages; one that was moved here with its pages is one."""
         if self.books() is None:
-            raise UnknownFolder(f"there are no pages in {self.folder.root}")
+            if not self._moved_here():
+                raise UnknownFolder(f"there are no pages in {self.folder.root}")
+            self.create()
+
+    def _moved_here(self) -> bool:
+        """Say whether there are pages that were written elsewhere; those of other names stay theirs."""
+        try:
+            is_ours = owner_in(self.folder.read(INDEX_FILE), self.handle.scope)
+        except OSError:
+            return False
+        if is_ours is False:
+            raise self._of_others()
+        return bool(is_ours)
 
     def note(self, conn: Connection, **said: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""
