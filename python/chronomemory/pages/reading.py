@@ -11,13 +11,13 @@ from typing import Any
 
 from chronomemory.face.arguments import count, flag, must, string, string_list, word
 from chronomemory.pages.errors import UnknownEntry, UnknownPage
-from chronomemory.pages.ids import ENTRY, PREAMBLE, PREFIXES, page_key, page_name
+from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, page_name
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
 from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
 from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
-from chronomemory.pages.text.links import LinkText, call_of, links_in
+from chronomemory.pages.text.links import LinkText, calls_of, links_in
 from chronomemory.pages.types import Entry, Link, Links, PageHit, PageInfo
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
@@ -237,35 +237,35 @@ def links(home: Home, path: str) -> Links:
     records = look.entry_records(page.name, superseded=False)
     texts = [(None, preamble), *((record.data["id"], record.data["content"]) for record in records)]
     for entry_id, text in texts:
-        out += [_link(look, link, entry_id) for link in links_in(text)]
+        for link in links_in(text):
+            leads_to = _page_called(look, link, page.within)
+            out.append(Link(link.kind, link.target, link.label, leads_to, entry_id))
     backlinks: dict[tuple[str, str | None, str], Link] = {}
     record = home.handle.store.engine.get(page_key(look.folder, page.name))
     for call in [] if record is None else record.data["calls"]:
         for other in look.mentioning(call):
-            for link in _leading_here(look, other, call, page.name):
-                backlinks[link.page or "", link.entry, link.target] = link
+            for back in _leading_here(look, other, page.name):
+                backlinks[back.page or "", back.entry, back.target] = back
     ordered = sorted(backlinks.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
     return Links(page.name, tuple(out), tuple(link for _, link in ordered))
 
 
-def _link(look: Look, link: LinkText, entry_id: str | None) -> Link:
-    call = call_of(link.target)
-    names = [] if call is None else look.called(call)
-    return Link(link.kind, link.target, link.label, names[0] if names else None, entry_id)
+def _page_called(look: Look, link: LinkText, within: str) -> str | None:
+    """Return the page that a link leads to: the first that is there of what it may mean."""
+    return next((names[0] for call in calls_of(link, within) if (names := look.called(call))), None)
 
 
-def _leading_here(look: Look, other: ChronoRecord, call: str, name: str) -> list[Link]:
+def _leading_here(look: Look, other: ChronoRecord, name: str) -> list[Link]:
     """Return the links of another record that lead to a page; ``page`` is whose they are."""
-    if look.called(call)[:1] != [name]:
-        return []
-    is_page = other.kind == "page"
+    is_page = other.kind == PAGE
     text = other.data["head"] if is_page else other.data["content"]
     source = other.data["name"] if is_page else other.data["page"].split(":", 2)[2]
-    entry_id = None if is_page else other.data["id"]
+    page = look.page(source)
+    within = "" if page is None else page.within
     return [
-        Link(link.kind, link.target, link.label, source, entry_id)
+        Link(link.kind, link.target, link.label, source, None if is_page else other.data["id"])
         for link in links_in(text)
-        if call_of(link.target) == call
+        if _page_called(look, link, within) == name
     ]
 
 

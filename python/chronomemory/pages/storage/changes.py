@@ -152,7 +152,7 @@ def change_to(
     for stretch, order in zip(new.stretches, orders, strict=True):
         before = known.get(stretch.entry.entry_id)
         came = mark if before is None else before.came
-        record = entry_record(folder, name, stretch, order, new.eol, origin, came)
+        record = entry_record(folder, name, stretch, order, new.eol, origin, came, within=state.within)
         if before is None:
             change.added.append(record)
         elif not _says_the_same(before.record, record):

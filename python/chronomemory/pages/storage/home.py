@@ -114,10 +114,15 @@ class Home:
 
     def check(self) -> None:
         """Refuse to go on if there is no folder of pages; one that was moved here with its pages is one."""
-        if self.books() is None:
-            if not self._moved_here():
-                raise UnknownFolder(f"there are no pages in {self.folder.root}")
-            self.create()
+        if self.books() is not None:
+            return
+        try:
+            is_moved = self._moved_here()
+        except FolderError as error:
+            raise UnknownFolder(f"there are no pages for these names: {error}") from None
+        if not is_moved:
+            raise UnknownFolder(f"there are no pages in {self.folder.root}")
+        self.create()
 
     def _moved_here(self) -> bool:
         """Say whether there are pages that were written elsewhere; those of other names stay theirs."""

@@ -86,6 +86,11 @@ class PageState:
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None
 
+    @property
+    def within(self) -> str:
+        """The folder of that note, seen from where the import began: ways in links begin there."""
+        return "" if self.source is None else self.source[0].rpartition("/")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
@@ -111,8 +116,10 @@ def entry_record(
     eol: str,
     origin: Origin = BY_US,
     came: Mark | None = None,
+    *,
+    within: str = "",
 ) -> ChronoRecord:
-    """Return the record of an entry."""
+    """Return the record of an entry; ``within`` is the folder of the note that its page was imported from."""
     entry = stretch.entry
     moment = moment_of(entry.timestamp)
     data: dict[str, Any] = {
@@ -128,7 +135,7 @@ def entry_record(
     }
     if len(tags) > len(entry.tags):
         data["headed"] = len(entry.tags)
-    if mentions := calls_in(entry.content):
+    if mentions := calls_in(entry.content, within):
         data["mentions"] = mentions
     if entry.superseded_by is not None:
         data["superseded_by"] = entry.superseded_by
@@ -269,7 +276,7 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
         "earlier": list(page.earlier),
         "next_order": page.next_order,
         "calls": list(dict.fromkeys(unicodedata.normalize("NFC", call).casefold() for call in calls)),
-        "mentions": calls_in(preamble),
+        "mentions": calls_in(preamble, page.within),
     }
     if page.source is not None:
         data["source"] = list(page.source)

@@ -24,6 +24,8 @@ _STRUCK = re.compile(
     r"(?:\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*)?",
     re.DOTALL | re.ASCII,
 )
+#: The reason that stays on a page where somebody takes a strike away by hand: it is no part of the content.
+_REASON = re.compile(r"\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def read_entry(stretch: str, eol: str) -> EntryText:
     if struck is not None:
         body, by = struck["inner"], by or struck["by"]
         reason = None if struck["reason"] is None else unescape_reason(struck["reason"])
+    elif (left := _REASON.search(body)) is not None:
+        body, reason = body[: left.start()], None if by is None else unescape_reason(left["reason"])
     return EntryText(
         entry_id=heading.entry_id,
         timestamp=heading.timestamp,
