@@ -178,6 +178,44 @@ def test_a_file_that_cannot_be_written_is_told_and_made_good(
         assert shown_ids(tmp_path) == [one, two]
 
 
+def test_a_folder_that_cannot_be_written_is_told_by_every_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Pages(tmp_path) as pages:
+
+        def refused(*_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        with monkeypatch.context() as broken, pytest.warns(RuntimeWarning, match="this is in the log"):
+            broken.setattr(Folder, "write_all", refused)
+            broken.setattr(Folder, "remove", refused)
+            one = pages.append("user-profile", "fact one", ["a"])
+            told = pages.sync()
+            assert told.caught_up == ()
+            assert {problem.file for problem in told.problems} == {"user-profile.md", "index.md"}
+            rebuilt = pages.rebuild()
+            assert rebuilt.written == () and len(rebuilt.problems) == 2
+            assert [problem.file for problem in pages.rebuild_index().problems] == ["index.md"]
+            with pytest.raises(PermissionError):
+                pages.clean()
+            assert [entry.id for entry in pages.read("user-profile")] == [one], "nothing was cleaned"
+            with pytest.warns(RuntimeWarning, match="index.md: it cannot be written"):
+                pages.close()
+    with Pages(tmp_path) as pages:
+        assert pages.sync().caught_up == ("user-profile",)
+        assert shown_ids(tmp_path) == [one]
+
+
+def test_a_page_stays_as_private_as_somebody_made_it(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        page = pages.folder / "user-profile.md"
+        for mode in (0o600, 0o640, 0o400):
+            page.chmod(mode)
+            pages.append("user-profile", f"said under {mode:o}", ["a"])
+            assert page.stat().st_mode & 0o777 == mode
+        assert len(pages.read("user-profile")) == 3
+
+
 def test_a_file_that_could_not_be_written_for_long_is_behind_and_not_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,10 +58,11 @@ class Folder:
 
     def make(self, *names: str) -> None:
         """Make the folder and some in it, unless they are there; a crash does not take it away again."""
-        missing = [place for place in (self.root, *self.root.parents) if not place.exists()]
-        self.root.mkdir(parents=True, exist_ok=True)
-        for place in missing:
-            _sync_folder(place.parent)
+        if not self.root.is_dir():
+            missing = [place for place in (self.root, *self.root.parents) if not place.exists()]
+            self.root.mkdir(parents=True, exist_ok=True)
+            for place in missing:
+                _sync_folder(place.parent)
         for name in names:
             (self.root / name).mkdir(exist_ok=True)
             with self._entered(name):
@@ -119,7 +120,7 @@ class Folder:
             parts = {}
             try:
                 for name, content in files.items():
-                    parts[name] = _draft(here, content, synced=not together)
+                    parts[name] = _draft(here, content, _mode(here, name), synced=not together)
                 if together:
                     os.sync()
                 for name in files:
@@ -238,11 +239,23 @@ def _exchange(folder: int, one: str, other: str) -> bool:
     return bool(_EXCHANGE(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
 
 
-def _draft(folder: int, content: bytes, *, synced: bool) -> str:
+def _mode(folder: int, name: str) -> int | None:
+    """Return who may read and write a file; None if there is none."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None
+
+
+def _draft(folder: int, content: bytes, mode: int | None, *, synced: bool) -> str:
+    """Write a file under another name; one that takes the place of another is as private as that."""
     name = f".{secrets.token_hex(8)}{PART}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    handle = os.open(name, flags, 0o666, dir_fd=folder)
+    handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600, dir_fd=folder)
     try:
+        if mode is not None:
+            os.fchmod(handle, mode)
         view = memoryview(content)
         while view:
             view = view[os.write(handle, view) :]

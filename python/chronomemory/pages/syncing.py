@@ -31,6 +31,7 @@ CLEANED = ("memory", "all")
 #: How names of files begin and end that editors write beside the one they edit.
 _BESIDE = ((".", "#", "~"), ("~", "#", ".swp", ".tmp", ".bak"))
 _EDITED = "it was edited by hand, so it is left alone; sync takes it in"
+_UNWRITTEN = "it is behind the log, and cannot be written now"
 _GONE_BY_HAND = ["deleted by hand"]
 
 
@@ -61,6 +62,13 @@ class _Found:
         self.problems += _suspects(change)
         if is_new:
             self.new[name] = ({record.data["id"] for record in change.added}, change.page.digest)
+
+    def caught(self, home: Home, name: str) -> None:
+        """Bring the file of a page up to date."""
+        if home.catch_up(name):
+            self.caught_up.append(name)
+        else:
+            self.problems.append(Problem("conflict", file_of(name), _UNWRITTEN))
 
     def told(self) -> Synced:
         return Synced(
@@ -114,10 +122,15 @@ def sync(
         told = found.told()
         if told.edited or told.created or told.caught_up or told.forgotten:
             home.handle.run(lambda conn: home.note(conn, synced=utc_text(home.clock())))
-        if names is None and not write_index(home):
-            problem = Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone")
-            told = replace(told, problems=(*told.problems, problem))
+        if names is None:
+            told = replace(told, problems=(*told.problems, *_index_problems(home)))
         return told
+
+
+def _index_problems(home: Home) -> list[Problem]:
+    """Write ``index.md``, and say what is wrong with it."""
+    why = write_index(home)
+    return [] if why is None else [Problem("strange", INDEX_FILE, why)]
 
 
 def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
@@ -135,8 +148,7 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found
         if page is not None and shown == page.digest:
             return
         if page is not None and shown in page.earlier:
-            home.catch_up(name)
-            found.caught_up.append(name)
+            found.caught(home, name)
             return
         change = home.edit_by_hand(name, page, content)
         home.commit([change], show=False)
@@ -161,8 +173,7 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
     for page in missing:
         if NO_FILE in page.earlier:
             # Its file was never written: whoever made it was killed before.
-            home.catch_up(page.name)
-            found.caught_up.append(page.name)
+            found.caught(home, page.name)
             continue
         if forget:
             _forget(home, [page], _GONE_BY_HAND)
@@ -235,10 +246,11 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
                 if progress is not None:
                     progress(number, len(pages))
             left = home.show(texts, shown, lasting=True)
-            problems += [Problem("conflict", file_of(name), _EDITED) for name in left]
-            written += [name for name in texts if name not in left]
-        if not write_index(home):
-            problems.append(Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone"))
+            why = _UNWRITTEN if left is None else _EDITED
+            kept = set(texts if left is None else left)
+            problems += [Problem("conflict", file_of(name), why) for name in texts if name in kept]
+            written += [name for name in texts if name not in kept]
+        problems += _index_problems(home)
         return Rebuilt(len(pages), tuple(written), tuple(problems))
 
 
@@ -301,7 +313,7 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
         for change in changes:
             if change.kept:
                 home.catch_up(change.page.name)
-        write_index(home)
+        problems += _index_problems(home)
         entries = sum(change.page.count for change in changes)
         corrected = sum(change.corrections for change in changes)
         return Indexed(len(changes), entries, corrected, tuple(problems))
@@ -342,8 +354,9 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
         said: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
         if what == "all":
             said["synced"] = None
-        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
         files = [file for file in home.folder.names("") if is_page_file(file) and file not in left]
+        # The files first: of one that is left, the next sync would make a page again.
         home.folder.remove(files, "")
+        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
         write_index(home)
         return Cleaned(what, len(pages), entries, tuple(sorted(left)))

@@ -7,6 +7,7 @@ in first.
 
 from __future__ import annotations
 
+import errno
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -158,17 +159,17 @@ class Home:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise PageConflict(
-                f"{file_of(name)} cannot be read as a file of this folder: {error.strerror or error}"
-            ) from error
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
+            raise PageConflict(f"{file_of(name)} cannot be read as a file of this folder: {why}") from error
 
     def show(
         self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
-    ) -> list[str]:
+    ) -> list[str] | None:
         """Write the files of some pages, each whole, in place of what they are known to show.
 
         A file that shows something else was edited meanwhile: it is left, and the page is named. Unless they
-        are to be ``lasting``, one may come back after a crash as it was before: then it is behind.
+        are to be ``lasting``, one may come back after a crash as it was before: then it is behind. Where the
+        disk refuses, it is told in a warning, and None is returned.
         """
         known = {file_of(name): digest for name, digest in shown.items()}
 
@@ -187,7 +188,7 @@ class Home:
                 RuntimeWarning,
                 stacklevel=4,
             )
-            return []
+            return None
 
     # One page.
 
@@ -216,15 +217,20 @@ class Home:
             warnings.warn(f"{file_of(name)}: {told}", RuntimeWarning, stacklevel=5)
         return Settled(change.page, change.text, digest_of(content))
 
-    def catch_up(self, name: str) -> None:
-        """Let the file of a page show what the log says; what is edited meanwhile is taken in first."""
+    def catch_up(self, name: str) -> bool:
+        """Let the file of a page show what the log says, and say whether it does.
+
+        What is edited meanwhile is taken in first.
+        """
         for _ in range(_MOST_EDITS):
             settled = self.settle(name)
-            if settled.is_shown or not self.show({name: settled.text}, {name: settled.shown}):
-                return
+            left = [] if settled.is_shown else self.show({name: settled.text}, {name: settled.shown})
+            if not left:
+                return left is not None
         warnings.warn(
             f"{file_of(name)} is edited all the time; sync takes it in", RuntimeWarning, stacklevel=3
         )
+        return False
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
         """Return what a file says that was edited by hand."""
@@ -291,7 +297,7 @@ class Home:
         if show:
             texts = {change.page.name: change.text for change in listed}
             # One that is new would be gone after a crash, as if somebody had taken it away.
-            for name in self.show(texts, dict.fromkeys(texts), lasting=True):
+            for name in self.show(texts, dict.fromkeys(texts), lasting=True) or ():
                 self._catch_up_later(name)
 
     def _catch_up_later(self, name: str) -> None:
