@@ -129,6 +129,8 @@ def _page_of(home: Home, place: Path, text: str) -> tuple[PageText, list[str]]:
 
     One that has entries is a page; else all it says becomes its entry.
     """
+    if not frontmatter_end(text):
+        text = text.removeprefix("\ufeff")
     page = read_page(text)
     told: list[str] = []
     if page.stretches and not _is_by_chance(page):
