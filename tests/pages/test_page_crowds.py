@@ -145,6 +145,59 @@ def test_a_crash_between_log_and_file_is_made_good(
         assert pages.sync().summary == "pages and log agree"
 
 
+def test_what_a_killed_writer_left_is_taken_away_unless_it_may_be_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed behind the swap: the page has our text, the draft what was there."""
+    with Pages(tmp_path) as pages:
+        page = pages.folder / "user-profile.md"
+        swap = swapping._exchange
+
+        def killed(*given: object) -> bool:
+            swap(*given)  # type: ignore[arg-type]
+            raise CrashError
+
+        def left() -> list[Path]:
+            return [place for place in pages.folder.iterdir() if place.name.endswith(swapping.PART)]
+
+        def crash(text: str, *, is_edited: bool) -> Path:
+            unlink = os.unlink
+            with monkeypatch.context() as dying:
+                dying.setattr(swapping, "_exchange", killed)
+                dying.setattr(os, "unlink", lambda *given, **more: None)
+                if is_edited:
+                    dying.setattr(swapping, "_exchange", lambda *given: edited(*given))
+                with pytest.raises(CrashError):
+                    pages.append("user-profile", text, ["a"])
+            assert os.unlink is unlink
+            (draft,) = left()
+            return draft
+
+        def edited(*given: object) -> bool:
+            page.write_text(page.read_text() + "\n## [2026-05-01 10:00] {id: mine}\nSaved in that moment.\n")
+            return killed(*given)
+
+        draft = crash("The user likes tea.", is_edited=False)
+        assert pages.sync().problems == () and left() == [draft], "it may be in use"
+        os.utime(draft, (0, 0))
+        assert pages.sync().problems == () and left() == []
+        draft = crash("The user likes cake.", is_edited=True)
+        os.utime(draft, (0, 0))
+        (problem,) = pages.sync().problems
+        assert (problem.kind, problem.file) == (
+            "strange",
+            draft.name,
+        ) and "user-profile.md" in problem.message
+        assert "Saved in that moment." in draft.read_text()
+        draft.write_bytes(page.read_bytes()[:50] + bytes(20))  # torn
+        os.utime(draft, (0, 0))
+        assert pages.sync().summary == "pages and log agree" and left() == []
+        assert [entry.content for entry in pages.read("user-profile")] == [
+            "The user likes tea.",
+            "The user likes cake.",
+        ]
+
+
 def test_a_page_that_is_behind_is_brought_up_to_date_by_an_append(tmp_path: Path) -> None:
     with Pages(tmp_path) as pages:
         page = pages.folder / "user-profile.md"

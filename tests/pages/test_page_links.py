@@ -180,6 +180,15 @@ def test_a_link_means_the_note_that_is_called_exactly_so(pages: Pages, tmp_path:
     assert pages.links(made["!!!.md"]).backlinks == ()
 
 
+def test_a_byte_order_mark_is_no_text(pages: Pages, tmp_path: Path) -> None:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    (vault / "bom.md").write_bytes("\ufeff# Marked\n\nText.\n".encode())
+    name = pages.import_(vault).pages["bom.md"]
+    assert pages.info(name).title == "Marked"
+    assert pages.read(name)[0].content == "# Marked\n\nText."
+
+
 def test_notes_under_other_endings_are_told(pages: Pages, tmp_path: Path) -> None:
     vault = tmp_path / "notes"
     vault.mkdir()

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import secrets
 import stat
 import sys
@@ -23,6 +24,9 @@ Stamp = tuple[int, int, int] | None
 
 #: How the name of a file ends that is not whole yet.
 PART = ".part"
+_DRAFT = re.compile(rf"\.[0-9a-f]{{16}}\.(.+){re.escape(PART)}")
+#: A draft that is older than this is nobody's any more.
+_DRAFT_SECONDS = 60
 #: Of more files than these, one sync of the system is quicker than one of each.
 _MANY_FILES = 256
 #: How long another writer of the folder is waited for, and how often is looked, in seconds.
@@ -67,6 +71,16 @@ class Folder:
             (self.root / name).mkdir(exist_ok=True)
             with self._entered(name):
                 pass
+
+    def drafts(self) -> list[tuple[str, str]]:
+        """Return drafts that a killed writer left, and of which file each is; young ones may be in use."""
+        found = []
+        for name in self.names(""):
+            told = _DRAFT.fullmatch(name)
+            stamp = None if told is None else self.stamp(name)
+            if told is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
+                found.append((name, told[1]))
+        return found
 
     def sync(self) -> None:
         """Wait until every name in the folder leads on disk where it leads now."""
@@ -120,7 +134,8 @@ class Folder:
             parts = {}
             try:
                 for name, content in files.items():
-                    parts[name] = _draft(here, content, _mode(here, name), synced=not together)
+                    of = "" if is_known is None else name
+                    parts[name] = _draft(here, content, _mode(here, name), of, synced=not together)
                 if together:
                     os.sync()
                 for name in files:
@@ -248,9 +263,12 @@ def _mode(folder: int, name: str) -> int | None:
     return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None
 
 
-def _draft(folder: int, content: bytes, mode: int | None, *, synced: bool) -> str:
-    """Write a file under another name; one that takes the place of another is as private as that."""
-    name = f".{secrets.token_hex(8)}{PART}"
+def _draft(folder: int, content: bytes, mode: int | None, of: str, *, synced: bool) -> str:
+    """Write a file under another name; one that takes the place of another is as private as that.
+
+    The name says ``of`` which file it is the draft, if it may change places with it.
+    """
+    name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600, dir_fd=folder)
     try:

@@ -15,6 +15,7 @@ from chronomemory.pages.listing import write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
+from chronomemory.pages.storage.leftovers import clear_drafts
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
 from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.text.page import read_page
@@ -118,6 +119,7 @@ def sync(
         missing = [page for name, page in known.items() if file_of(name) not in there]
         _sync_missing(home, missing, found, forget=forget_missing)
         if names is None:
+            found.problems += clear_drafts(home, known)
             _let_sleep(home, settings, found)
         told = found.told()
         if told.edited or told.created or told.caught_up or told.forgotten:
