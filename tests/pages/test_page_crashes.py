@@ -48,7 +48,8 @@ def crashes(
             acknowledged += 1
         elif not disk.play(call):
             continue
-        for seed in range(-2, seeds):
+        # At each call what is durable alone, and in turns all there is, as after a kill, or what chance leaves.
+        for seed in (-1, *(range(seeds) if number % 2 else (-2,))):
             chance = random.Random(f"{number} {seed}") if seed >= 0 else None
             left = disk.left(chance, all_of_it=seed == -2)
             state = (acknowledged, *sorted(left.items()))
@@ -104,7 +105,7 @@ def test_after_a_crash_at_any_call_pages_and_log_are_what_was_promised(
 ) -> None:
     judgements = list(judged(played, seeds=1))
     assert list(filter(None, judgements)) == []
-    assert len(judgements) > 200
+    assert len(judgements) > 150
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
