@@ -48,7 +48,7 @@ def crashes(
             acknowledged += 1
         elif not disk.play(call):
             continue
-        # At each call what is durable alone, and in turns all there is, as after a kill, or what chance leaves.
+        # At each call what is durable alone, and in turns all, as after a kill, or what chance leaves.
         for seed in (-1, *(range(seeds) if number % 2 else (-2,))):
             chance = random.Random(f"{number} {seed}") if seed >= 0 else None
             left = disk.left(chance, all_of_it=seed == -2)
