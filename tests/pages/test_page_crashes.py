@@ -29,10 +29,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Call], 
     for name in ("one", "two"):
         (notes / f"{name}.md").write_text(f"Note {name}. #note\n")
     project, told = root / "project", root / "told"
-    Pages(project, durability="full").close()
-    shutil.copytree(project, root / "before")
     command = [sys.executable, str(PROGRAM), str(project), str(notes), str(told)]
-    calls = traced(command, root / "trace")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_STATE_HOME", str(root / "state"))
+        Pages(project, durability="full").close()
+        shutil.copytree(project, root / "before")
+        calls = traced(command, root / "trace")
     return root, calls, [json.loads(line) for line in told.read_text().splitlines()]
 
 

@@ -252,3 +252,9 @@ def test_a_page_that_changes_while_it_is_rewritten_is_left(pages: Pages) -> None
     told = pages.compact("user-profile", rewrite)
     assert (told.accepted, told.reason) == (False, "the page was changed while it was rewritten")
     assert len(pages.read("user-profile")) == 2
+
+
+@pytest.mark.parametrize("piece", ["<del>", "` ", "~~a", "%%a", "<!--", "<a ", "[a]: b\n", "1e", "-", "#a "])
+def test_the_work_grows_with_a_page_and_no_faster(piece: str) -> None:
+    """This would take minutes if it did."""
+    assert not lost(piece * 20_000, piece * 20_000).are_too_many

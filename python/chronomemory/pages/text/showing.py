@@ -12,7 +12,7 @@ _HIDING = re.compile(
     rf"\\(?P<sign>[^\w\s])|(?P<code>{_CODE})"
     # A comment that does not end hides all that follows. Obsidian has comments of its own.
     r"|<!--(?P<comment>.*?)(?:-->|\Z)|%%(?P<aside>.*?)%%"
-    r"|~~(?P<struck>(?:\\.|(?!~~).)+)~~|<(?P<tag>del|s|strike)>(?P<marked>.{0,9999}?)</(?P=tag)>"
+    r"|~~(?P<struck>(?:\\.|(?!~~).)+)~~|<(?P<tag>del|s|strike)>(?P<marked>(?:(?!<(?:del|s|strike)>).)*?)</(?P=tag)>"
     # What stands inside a tag, and where a reference leads to; a bare address is shown, a footnote too.
     r"|</?(?P<inside>[A-Za-z][\w-]*(?:\s[^<>]*)?/?)>"
     r"|^[ ]{0,3}\[(?!\^)(?P<reference>[^\[\]\r\n]+\]:[^\r\n]*)$",
