@@ -10,11 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chronomemory.blocks import Blocks
 from chronomemory.complaints import complaints
-from chronomemory.embedders import Embedder, LexicalEmbedder
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
-from chronomemory.face.handle import open_handle
 from chronomemory.mcp.quoting import Budget
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
@@ -67,7 +64,6 @@ class Desk:
     scope: Scope
     #: Refuse every write.
     read_only: bool = False
-    embedder: Embedder | None = None
 
     @cached_property
     def door(self) -> Records:
@@ -102,14 +98,6 @@ class Desk:
         if nothing_found and not self.door.engine.is_known():
             told.append(f"nothing was ever written for {self.scope}")
         return told
-
-    def blocks(self) -> Blocks:
-        """Return the blocks of the scope; it costs next to nothing, so each call has its own."""
-        return open_handle(Blocks, self.store, scope=self.scope)
-
-    def embedding(self) -> Embedder:
-        """Return what makes vectors of texts."""
-        return self.embedder or LexicalEmbedder()
 
     def warm_up(self) -> None:
         """Open the store and its text index, while the interpreter is busy with something else."""

@@ -19,15 +19,14 @@ from chronomemory.blocks.ids import CONFIG, config_key
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
+from chronomemory.mcp.shapes import OPERATION_LETTERS
 from chronomemory.record import OPERATION_KIND, ChronoRecord
 from chronomemory.records import Records
 from chronomemory.scope import Scope, carrying
 from chronomemory.updates import Look
 
-__all__ = ["MOST_LETTERS", "Operation", "RepeatedError"]
+__all__ = ["Operation", "RepeatedError"]
 
-#: How long an operation id may be.
-MOST_LETTERS = 200
 _DIGITS = 32
 
 
@@ -52,8 +51,8 @@ class Operation:
     @classmethod
     def of(cls, operation_id: str, scope: Scope, tool: str, asked: Mapping[str, Any]) -> Operation:
         """Take an operation id as a caller gives it; an empty one is none."""
-        if len(operation_id) > MOST_LETTERS:
-            raise must("operation_id", f"have at most {MOST_LETTERS} characters", operation_id)
+        if len(operation_id) > OPERATION_LETTERS:
+            raise must("operation_id", f"have at most {OPERATION_LETTERS} characters", operation_id)
         call = hashlib.sha256(canonical_json({"tool": tool, "asked": dict(asked)})).hexdigest()
         return cls(operation_id, scope, tool, call[:_DIGITS])
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from pydantic import Field
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp import reading, tracing
+from chronomemory.mcp import reading
 from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.later import Later
 from chronomemory.mcp.page_tools import read_memory
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI, failure
+
+if TYPE_CHECKING:
+    from chronomemory.mcp import tracing
+else:
+    tracing = Later("tracing")
 
 __all__ = ["add_prompts", "add_resources"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from mcp.server import MCPServer
@@ -52,6 +54,23 @@ class _OneToken(TokenVerifier):
         return AccessToken(token=token, client_id="chronomemory", scopes=[])
 
 
+@contextmanager
+def _logging_plainly() -> Iterator[None]:
+    """Let the SDK log in plain lines, as it does where there is no ``rich``.
+
+    What it logs goes into a file of the client, where colours are noise, and every start would wait for them.
+    """
+    name = "rich.console"
+    known = sys.modules.get(name)
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+        if known is not None:
+            sys.modules[name] = known
+
+
 def make_server(desk: Desk, profile: str = "memories", *, token: str | None = None) -> MCPServer[object]:
     """Return a server for both eras of the protocol; with a token, HTTP asks for it."""
     rows = PROFILES[word("profile", profile, tuple(PROFILES))]
@@ -59,16 +78,17 @@ def make_server(desk: Desk, profile: str = "memories", *, token: str | None = No
     auth = (
         AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
     )
-    server: MCPServer[object] = MCPServer(
-        name="chronomemory",
-        title="chronomemory",
-        instructions=INSTRUCTIONS,
-        version=__version__,
-        tools=tools_of(desk, rows),
-        auth=auth,
-        token_verifier=_OneToken(token) if token else None,
-        log_level="WARNING",
-    )
+    with _logging_plainly():
+        server: MCPServer[object] = MCPServer(
+            name="chronomemory",
+            title="chronomemory",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            tools=tools_of(desk, rows),
+            auth=auth,
+            token_verifier=_OneToken(token) if token else None,
+            log_level="WARNING",
+        )
     add_resources(server, desk)
     add_prompts(server)
     return server

@@ -6,7 +6,19 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-__all__ = ["EventList", "Explanation", "MemoryList", "OneMemory", "Verdict", "Written", "slim"]
+__all__ = [
+    "OPERATION_LETTERS",
+    "EventList",
+    "Explanation",
+    "MemoryList",
+    "OneMemory",
+    "Verdict",
+    "Written",
+    "slim",
+]
+
+#: How long an operation id may be.
+OPERATION_LETTERS = 200
 
 
 class Named(TypedDict):

@@ -13,7 +13,7 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
@@ -109,20 +109,10 @@ class StrictTool(Tool):
 def _tool(desk: Desk, row: Row) -> Tool:
     work = functools.partial(row.work, desk)
     vars(work)["__name__"] = row.name  # by which the SDK calls what holds the arguments
-    tool = StrictTool.from_function(
-        work,
-        name=row.name,
-        title=row.title,
-        description=inspect.getdoc(row.work),
-        annotations=row.annotations,
-        structured_output=False,
-    )
-    model = tool.fn_metadata.arg_model
+    model = func_metadata(work, structured_output=False).arg_model
     # What the SDK does not know it would drop without a word: a misspelled limit would be no limit.
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
-    metadata = FuncMetadata(arg_model=model, output_model=row.output)
-    metadata.output_schema = slim(metadata.output_schema, *_UNSHOWN_OF_ANSWERS)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
         told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
@@ -134,10 +124,26 @@ def _tool(desk: Desk, row: Row) -> Tool:
             content=[TextContent(type="text", text=told.text)], structured_content=told.structured
         )
 
-    changed = {"fn": call, "is_async": True, "context_kwarg": "ctx", "fn_metadata": metadata}
-    return tool.model_copy(
-        update={**changed, "parameters": slim(model.model_json_schema(by_alias=True), *_UNSHOWN)}
+    return StrictTool(
+        fn=call,
+        is_async=True,
+        context_kwarg="ctx",
+        name=row.name,
+        title=row.title,
+        description=inspect.getdoc(row.work) or "",
+        annotations=row.annotations,
+        parameters=slim(model.model_json_schema(by_alias=True), *_UNSHOWN),
+        fn_metadata=FuncMetadata(
+            arg_model=model, output_model=row.output, output_schema=_shown_schema(row.output)
+        ),
     )
+
+
+@functools.cache
+def _shown_schema(output: Any) -> dict[str, Any]:
+    """Return the schema of an answer, as a client lists it; several tools may answer alike."""
+    made = FuncMetadata(arg_model=ArgModelBase, output_model=output)
+    return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
 
 
 def _answer(work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
