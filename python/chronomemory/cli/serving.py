@@ -77,6 +77,12 @@ def serve(
     agent: AgentName = None,
     in_session: SessionName = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write.")] = False,
+    must_exist: Annotated[
+        bool,
+        typer.Option(
+            "--must-exist", help="Refuse every call while nothing was ever written for these names."
+        ),
+    ] = False,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")
     ] = False,
@@ -97,7 +103,7 @@ def serve(
     with session(project, False) as here:
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
         checked_project(project)
-        desk = Desk(here.store, scope, read_only=read_only)
+        desk = Desk(here.store, scope, read_only=read_only, must_exist=must_exist)
         with _beside(desk.warm_up):
             module = server_module()
             if profile not in module.PROFILES:

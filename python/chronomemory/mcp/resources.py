@@ -38,7 +38,7 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
     )
     def memory(memory_id: str) -> str:
         return _read(
-            lambda: reading.get(desk, memory_id, as_of_spelled="", offset=0, max_tokens=_TOKENS).text
+            desk, lambda: reading.get(desk, memory_id, as_of_spelled="", offset=0, max_tokens=_TOKENS).text
         )
 
     @server.resource(
@@ -49,7 +49,7 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         mime_type="text/plain",
     )
     def past(memory_id: str) -> str:
-        return _read(lambda: tracing.history(desk, memory_id, max_tokens=_TOKENS).text)
+        return _read(desk, lambda: tracing.history(desk, memory_id, max_tokens=_TOKENS).text)
 
     @server.resource(
         f"{PAGE_URI}{{+page}}",
@@ -59,11 +59,12 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         mime_type="text/plain",
     )
     def page(page: str) -> str:
-        return _read(lambda: read_memory(desk, page, max_tokens=_TOKENS).text)
+        return _read(desk, lambda: read_memory(desk, page, max_tokens=_TOKENS).text)
 
 
-def _read(work: Any) -> str:
+def _read(desk: Desk, work: Any) -> str:
     try:
+        desk.check_scope()
         return str(work())
     except (ChronoError, OSError) as error:
         kind = ResourceNotFoundError if isinstance(error, LookupError) else ResourceError

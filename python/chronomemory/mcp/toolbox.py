@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ RETRACTS = ToolAnnotations(
 #: which all fields are there that say something. Whoever lists the tools pays for every word.
 _UNSHOWN = ("title", "maxLength", "minLength", "maxItems", "maximum", "minimum")
 _UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
+
+#: By these names models ask for the memories of others, and what they are told then.
+_WHOSE = re.compile(r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE)
+_CHOSEN = "whose memories are asked was chosen when the server was started, and no call changes it"
 
 #: How much of a refused argument is shown, and how many of them.
 _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
@@ -101,6 +106,8 @@ class StrictTool(Tool):
                 told.append(f"{path}: it is required")
             else:
                 told.append(f"{path}: {found['msg']}, got {shown}")
+            if found["type"] == "extra_forbidden" and _WHOSE.fullmatch(path):
+                told.append(_CHOSEN)
         known = ", ".join(self.parameters.get("properties", {}))
         then = f"call again with these arguments: {known}" if known else "call again without arguments"
         return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
@@ -115,7 +122,7 @@ def _tool(desk: Desk, row: Row) -> Tool:
     model.model_rebuild(force=True)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
-        told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
+        told = await anyio.to_thread.run_sync(functools.partial(_answer, desk, work, arguments))
         for memory_id in told.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
         for page in told.changed_pages:
@@ -146,9 +153,10 @@ def _shown_schema(output: Any) -> dict[str, Any]:
     return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
 
 
-def _answer(work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
+def _answer(desk: Desk, work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
     # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
     try:
+        desk.check_scope()
         return work(**arguments)
     except (ChronoError, OSError, Warning) as error:
         raise ToolError(failure(error)) from error
