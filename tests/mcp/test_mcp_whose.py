@@ -23,8 +23,7 @@ ASKED = (
 )
 
 
-@pytest.mark.parametrize("mode", ERAS)
-def test_names_that_nobody_wrote_for_are_refused_on_the_wire(tmp_path: Path, mode: str) -> None:
+def test_names_that_nobody_wrote_for_are_refused_on_the_wire(tmp_path: Path) -> None:
     """Started with --must-exist, for a name is misspelled: every call says so, and none begins the scope."""
     with Memory(tmp_path, user="ann") as memory:
         memory.remember("Tea at four")
@@ -45,7 +44,7 @@ def test_names_that_nobody_wrote_for_are_refused_on_the_wire(tmp_path: Path, mod
         with pytest.raises(Exception, match="nothing was ever written for user=anm"):
             await talk.client.read_resource("memory://record/x")
 
-    talk(process(tmp_path, "--user", "anm", "--must-exist"), work, mode)
+    talk(process(tmp_path, "--user", "anm", "--must-exist"), work, "legacy")
     with ChronoStore(tmp_path) as store:
         assert not store.scoped(user="anm").known
         reader = Desk(store, Scope(user="ann"), must_exist=True)
@@ -88,8 +87,7 @@ def test_no_call_chooses_a_scope(desk: Desk, mode: str) -> None:
     assert desk.store.wal_seq() == 0
 
 
-@pytest.mark.parametrize("mode", ERAS)
-def test_an_id_of_another_user_is_answered_as_one_that_was_never_there(tmp_path: Path, mode: str) -> None:
+def test_an_id_of_another_user_is_answered_as_one_that_was_never_there(tmp_path: Path) -> None:
     """Word for word: whether somebody else knows something is nobody's business."""
     with ChronoStore(tmp_path) as store:
         theirs = Memory(store, user="ann").remember("Ann's secret tea").block_id
@@ -123,4 +121,30 @@ def test_an_id_of_another_user_is_answered_as_one_that_was_never_there(tmp_path:
             found = await talk.call("search_memories", query=query, status="any", limit=100)
             assert (found["memories"], found["left_out"], found["left_out_is_exact"]) == ([], 0, True)
 
-    talk(process(tmp_path, "--user", "bob"), work, mode)
+    talk(process(tmp_path, "--user", "bob"), work)
+
+
+def test_a_cursor_leads_nowhere_else(desk: Desk) -> None:
+    """One of another scope, of another question, or one that somebody made up."""
+    for user in ("ann", "bob"):
+        memory = Memory(desk.store, user=user)
+        for number in range(5):
+            memory.remember(f"{user} says {number} about tea")
+
+    async def first(talk: Talk) -> str:
+        return str((await talk.call("search_memories", query="tea", limit=2))["next_cursor"])
+
+    of_ann = with_desk(desk, first)
+    bob = Desk(desk.store, Scope(user="bob"))
+
+    async def work(talk: Talk) -> None:
+        own = await first(talk)
+        for cursor in (of_ann, own[:-3] + "AAA", own[::-1], "A" * 900, "../..", "\0"):
+            told = await talk.refusal("search_memories", query="tea", limit=2, cursor=cursor)
+            assert "cursor" in told
+            assert "ann" not in told
+        assert "cursor" in await talk.refusal("search_memories", query="coffee", limit=2, cursor=own)
+        found = await talk.call("search_memories", query="tea", limit=2, cursor=own)
+        assert all(each["text"].startswith("bob") for each in found["memories"])
+
+    with_desk(bob, work)

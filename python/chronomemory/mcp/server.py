@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.settings import AuthSettings
@@ -19,6 +20,7 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
 from chronomemory.mcp import chatgpt, files, memories, page_tools, reference
 from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.frames import run_frames
 from chronomemory.mcp.resources import add_prompts, add_resources
 from chronomemory.mcp.toolbox import tools_of
 
@@ -97,7 +99,7 @@ def make_server(desk: Desk, profile: str = "memories", *, token: str | None = No
 def serve_stdio(desk: Desk, profile: str) -> None:
     """Serve until the client hangs up; stdout carries frames and nothing else."""
     sys.stdout.flush()
-    make_server(desk, profile).run("stdio")
+    anyio.run(run_frames, make_server(desk, profile))
 
 
 def checked_host(host: str) -> str:
