@@ -21,6 +21,7 @@ from chronomemory.face.arguments import word
 from chronomemory.mcp import chatgpt, files, memories, page_tools, reference
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.frames import run_frames
+from chronomemory.mcp.notices import Notices, add_subscriptions
 from chronomemory.mcp.resources import add_prompts, add_resources
 from chronomemory.mcp.toolbox import tools_of
 
@@ -80,6 +81,7 @@ def make_server(desk: Desk, profile: str = "memories", *, token: str | None = No
     auth = (
         AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
     )
+    notices = Notices(desk)
     with _logging_plainly():
         server: MCPServer[object] = MCPServer(
             name="chronomemory",
@@ -87,12 +89,14 @@ def make_server(desk: Desk, profile: str = "memories", *, token: str | None = No
             instructions=INSTRUCTIONS,
             version=__version__,
             tools=tools_of(desk, rows),
+            subscriptions=notices,
             auth=auth,
             token_verifier=_OneToken(token) if token else None,
             log_level="WARNING",
         )
     add_resources(server, desk)
     add_prompts(server)
+    add_subscriptions(server, notices)
     return server
 
 
