@@ -38,6 +38,20 @@ class TestWhatAModelReadsFirst:
             assert len(f"mcp__chronomemory__{tool['name']}") <= 128
         assert len(INSTRUCTIONS.encode()) <= 2_000
 
+    def test_it_shows_the_bounds_of_what_a_model_may_ask_for(self, desk: Desk) -> None:
+        async def arguments(talk: Talk) -> list[tuple[str, dict[str, object]]]:
+            tools = (await talk.client.list_tools()).tools
+            return [each for tool in tools for each in tool.input_schema["properties"].items()]
+
+        shown = [each for profile in PROFILES for each in with_desk(desk, arguments, profile=profile)]
+        bounds = {"limit": (1, 100), "max_tokens": (300, 20_000), "depth": (1, 20), "confidence": (None, 1)}
+        for name, (least, most) in bounds.items():
+            found = [schema for known, schema in shown if known == name]
+            assert found
+            assert all((each.get("minimum"), each["maximum"]) == (least, most) for each in found)
+        # A bound that no one reaches is a word too many.
+        assert not any(schema.get("maximum", 0) >= 10**6 for _, schema in shown)
+
     def test_it_is_the_same_whatever_is_stored(self, desk: Desk) -> None:
         async def everything(talk: Talk) -> str:
             tools = await talk.client.list_tools()

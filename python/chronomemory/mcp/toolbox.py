@@ -41,9 +41,9 @@ RETRACTS = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
 
-#: What a model need not know of an argument, for it is told when it oversteps a bound; and of an answer, in
+#: What a model need not know of an argument, for it is told when it oversteps a length; and of an answer, in
 #: which all fields are there that say something. Whoever lists the tools pays for every word.
-_UNSHOWN = ("title", "maxLength", "minLength", "maxItems", "maximum", "minimum")
+_UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
 _UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
 
 #: By these names models ask for the memories of others, and what they are told then.
