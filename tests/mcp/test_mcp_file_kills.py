@@ -30,7 +30,7 @@ DIES = """
 import json, os, sys
 from chronomemory import ChronoStore, Scope
 from chronomemory.face.files import Folder
-from chronomemory.mcp import file_editing, files
+from chronomemory.mcp import file_editing
 from chronomemory.mcp.desk import Desk
 from chronomemory.pages.declaration import PagesHandle
 from chronomemory.pages.storage.home import Home
@@ -38,7 +38,7 @@ project, tool, asked, place = sys.argv[1:]
 homes = {"remove": Folder, "run": PagesHandle, "show": Home, "write_index": file_editing}
 setattr(homes[place], place, lambda *_, **__: os._exit(9))
 with ChronoStore(project) as store:
-    getattr(files, tool)(Desk(store, Scope()), **json.loads(asked), operation_id="a")
+    getattr(file_editing, tool)(Desk(store, Scope()), **json.loads(asked), operation_id="a")
 """
 
 
