@@ -6,22 +6,25 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from assistants import ERAS, Talk, process, with_desk
 from chronomemory import ChronoStore, Scope
+from chronomemory.mcp import file_editing
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.file_operations import KEPT_OPERATIONS
+from chronomemory.mcp.server import make_server
 from mcp import Client
 
 OLD, NEW = "/memories/topic-tea.md", "/memories/topic-teas.md"
 TEXT = "# Tea\n\nGreen at 70 degrees\n"
-CALLS: dict[str, dict[str, str]] = {
+CALLS: dict[str, dict[str, Any]] = {
     "create": {"path": NEW, "file_text": TEXT},
     "str_replace": {"path": OLD, "old_str": "Green", "new_str": "Green and black"},
-    "insert": {"path": OLD, "insert_line": 3, "insert_text": "Black at 100"},  # type: ignore[dict-item]
+    "insert": {"path": OLD, "insert_line": 3, "insert_text": "Black at 100"},
     "delete": {"path": OLD},
     "rename": {"old_path": OLD, "new_path": NEW},
 }
@@ -77,6 +80,37 @@ def test_an_edit_that_is_repeated_is_done_once(desk: Desk, mode: str) -> None:
         )
 
     with_desk(desk, work, mode, "files")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_an_edit_that_was_given_up_and_repeated_is_done_once(desk: Desk, mode: str) -> None:
+    """The thread of a cancelled call finishes: the line is in the file although nobody heard of it."""
+    entered, go_on = threading.Event(), threading.Event()
+    usual = file_editing.insert
+
+    def slow(*args: Any, **named: Any) -> Any:
+        entered.set()
+        go_on.wait(10)
+        return usual(*args, **named)
+
+    async def run() -> tuple[dict[str, Any], str]:
+        call = {**CALLS["insert"], "operation_id": "a"}
+        async with Client(make_server(desk, "files"), mode=mode) as client:
+            await Talk(client).call("create", path=OLD, file_text=TEXT)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(file_editing, "insert", slow)
+                given_up = asyncio.ensure_future(client.call_tool("insert", call))
+                assert await asyncio.to_thread(entered.wait, 10)
+                given_up.cancel()
+                go_on.set()
+                with pytest.raises(asyncio.CancelledError):
+                    await given_up
+            again = await Talk(client).call("insert", **call)
+            return again, (await Talk(client).call("view", path=OLD))["result"]
+
+    again, shown = asyncio.run(run())
+    assert again["result"] == f"The file {OLD} has been edited."
+    assert shown.count("Black at 100") == 1
 
 
 def test_the_latest_operations_are_kept(desk: Desk) -> None:

@@ -66,7 +66,8 @@ class Notices(InMemorySubscriptionBus):
                     if self._told.pop(uri, 0) <= seen:
                         await super().publish(ResourceUpdated(uri=uri))
                 self._told = {uri: seq for uri, seq in self._told.items() if seq > now}
-            seen = max(seen, now)
+            # It is smaller after a restore, and nothing where the store could not be asked.
+            seen = now or seen
 
     def _last(self) -> int:
         # What is wrong with the store is told by the next call, which meets it as well.
