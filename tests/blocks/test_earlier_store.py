@@ -78,7 +78,7 @@ def test_what_was_seen_twice_needs_one_more_session(earlier: Memory) -> None:
     twice = next(data for data in sessions.values() if len(data["sessions"]) == 2)
     pair = [twice["from_id"], twice["to_id"]]
     with earlier.session():
-        earlier._write(lambda conn: earlier._reinforce(conn, pair))
+        earlier._write(lambda conn: earlier._reinforce(conn, [pair]))
     with earlier.blocks.connect() as conn:
         assert pair[1] in sync.get_neighbours(conn, [pair[0]])
 

@@ -85,8 +85,7 @@ def search(
             explain=explain or not as_json,
             where=where_of(where),
         )
-        if not hits:
-            here.tell_of_nobody()
+        here.tell_of_nobody()
         if as_json:
             here.out.lines(canonical_json(_told(hit, explain)) for hit in hits)
         elif not hits:

@@ -18,7 +18,7 @@ from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
 from chronomemory.blocks.storage.acts import note_shown
-from chronomemory.blocks.storage.blocks import own_of
+from chronomemory.blocks.storage.blocks import own_by_scope
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys
 from chronomemory.blocks.storage.frames import checked_budget, frame_keys
 from chronomemory.blocks.types import FrameResult, ScoredBlock
@@ -173,7 +173,7 @@ class Finding(Settled):
                 dates=dates,
             )
             result = frame_of(conn, asked, question)
-            shown = own_of(conn, [block.id for block in result.blocks])
+            shown = own_by_scope(conn, [block.id for block in result.blocks])
         written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None
         after = self._seen_after(seen, written)
         if after is not None:
@@ -197,7 +197,7 @@ class Finding(Settled):
             return result
         return replace(result, explanation=explained(result.blocks, result.weights))
 
-    def _reinforce(self, conn: Connection, shown: list[str], frame: str = "") -> Connection:
+    def _reinforce(self, conn: Connection, shown: list[list[str]], frame: str = "") -> Connection:
         """Take note of what was shown; to say that is to look at nothing that others could change."""
         passed = self._clock.passing(self.blocks.look())
         note_shown(conn, shown, frame=frame, session_id=self._session, passed=passed)

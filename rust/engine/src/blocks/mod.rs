@@ -20,6 +20,7 @@
 //! The score is float64 throughout; cosines and what words say come as float32. Ties are broken by id, everywhere.
 
 mod ask;
+mod census;
 mod choose;
 mod clocks;
 mod columns;
@@ -39,6 +40,7 @@ mod shape;
 mod wording;
 
 pub use ask::{Answer, Ask, Dropped, Found};
+pub use census::Census;
 pub use choose::fit;
 pub use columns::{Columns, block_in};
 pub use meaning::Reach;
