@@ -208,8 +208,14 @@ mod tests {
             (r#"{"data":{"@scope":{"user":"ann"}}}"#, Some(r#"{"user":"ann"}"#)),
             (r#"{"data":{"a":{"@scope":{"user":"ann"}}}}"#, None),
             // What is escaped is written with a letter that comes behind that of a scope.
-            (r#"{"confidence":0.7,"data":{"\n":1,"\"":1,"1\t":1,"@\"":1,"@scope":7,"\\":1}}"#, Some("7")),
-            (r#"{"confidence":0.7,"data":{"\u0001":1,"@scope":7,"@\u007f":1}}"#, Some("7")),
+            (
+                r#"{"confidence":0.7,"data":{"\n":1,"\"":1,"1\t":1,"@\"":1,"@scope":7,"\\":1}}"#,
+                Some("7"),
+            ),
+            (
+                r#"{"confidence":0.7,"data":{"\u0001":1,"@scope":7,"@\u007f":1}}"#,
+                Some("7"),
+            ),
             (r#"{"confidence":0.7,"data":{"\"":1,"\\":1}}"#, None),
             (r#"{"confidence":0.7,"data":{"a":1},"id":"a"}"#, None),
             (r#"{"confidence":0.7,"data":{},"id":"a"}"#, None),
@@ -236,7 +242,10 @@ mod tests {
             (r#"{"1":1}"#, format!(r#"{{"1":1,{OWN}}}"#)),
             (r#"{"1":1,"a":{}}"#, format!(r#"{{"1":1,{OWN},"a":{{}}}}"#)),
             (r#"{"\"":1}"#, format!(r#"{{"\"":1,{OWN}}}"#)),
-            (r#"{"\u0001":1,"\n":1,"\"":1,"\\":1}"#, format!(r#"{{"\u0001":1,"\n":1,"\"":1,{OWN},"\\":1}}"#)),
+            (
+                r#"{"\u0001":1,"\n":1,"\"":1,"\\":1}"#,
+                format!(r#"{{"\u0001":1,"\n":1,"\"":1,{OWN},"\\":1}}"#),
+            ),
             (r#"{"@\"":1,"@t":1}"#, format!(r#"{{"@\"":1,{OWN},"@t":1}}"#)),
             (r#"{"@scope":{"user":"ann"},"a":1}"#, format!(r#"{{{OWN},"a":1}}"#)),
         ] {

@@ -185,6 +185,11 @@ impl Store {
         self.log.tell_known_head();
     }
 
+    /// Whether that is to be done.
+    pub(super) fn owes_head(&self) -> bool {
+        self.log.head.is_owed()
+    }
+
     /// The same for someone who only looked at the files, without opening them.
     ///
     /// # Errors
