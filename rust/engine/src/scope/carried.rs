@@ -58,16 +58,13 @@ pub fn given(data: &[u8]) -> Option<&[u8]> {
 /// that is not the order of how they are written where something is escaped.
 #[inline]
 fn order_of(key: &[u8]) -> Ordering {
-    let text = key.contains(&b'\\').then(|| Quoted {
-        inner: key,
-        is_escaped: true,
-    });
-    match text.map(|text| text.text()) {
-        None => key.cmp(KEY.as_bytes()),
-        Some(Some(said)) => said.as_bytes().cmp(KEY.as_bytes()),
-        // It says nothing that could be compared, so whoever looks for a scope goes on.
-        Some(None) => Ordering::Less,
+    let is_escaped = key.contains(&b'\\');
+    if !is_escaped {
+        return key.cmp(KEY.as_bytes());
     }
+    let said = Quoted { inner: key, is_escaped }.text();
+    // If it says nothing that could be compared, whoever looks for a scope goes on.
+    said.map_or(Ordering::Less, |said| said.as_bytes().cmp(KEY.as_bytes()))
 }
 
 #[inline]

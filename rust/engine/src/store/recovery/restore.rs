@@ -148,10 +148,12 @@ pub fn restore(
     let report = Store::verify(&*disk, source, threads, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
-        0 if has_past(&*disk, source)? => match damaged {
-            true => disk.status(source.log()).at(source.log())?.length,
-            false => return Err(only_its_past(source)),
-        },
+        0 if has_past(&*disk, source)? => {
+            if !damaged {
+                return Err(only_its_past(source));
+            }
+            disk.status(source.log()).at(source.log())?.length
+        }
         0 => return Err(nothing_in(&*disk, source)),
         _ => report.committed_end,
     };
