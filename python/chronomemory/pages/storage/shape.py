@@ -1,4 +1,4 @@
-"""Which records of pages and entries are as this face writes them?
+"""The records of pages and entries that are as this face writes them.
 
 Another tool, or an import, may have put anything under an id of this face. What would lead out of the folder,
 or lacks what a page is made of, is left out of every answer, and no file is read or written for it.
