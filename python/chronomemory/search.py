@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,8 +55,9 @@ class Hit:
     record: ChronoRecord
     score: float
     #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, the share of each in the best of the
-    #: question (``text_share``, ``vector_share``), ``alone`` (the score before neighbours), ``linked`` and
-    #: ``grouped`` (what they add, and ``linked_by`` and ``grouped_by`` which record does), ``score``.
+    #: question (``text_share``, ``vector_share``), ``alone`` (the score before what surrounds it counts), what
+    #: is added and by which record: ``linked``, ``second`` (two steps away) and ``grouped``, each with ``_by``;
+    #: ``timed`` (it happened when the text says), ``spoken`` (by whom the text names), ``score``.
     why: dict[str, Any] | None = None
 
     @property
@@ -123,6 +125,7 @@ def search(
     where: Where | None = None,
     after: str | None = None,
     min_score: float | None = None,
+    now: datetime | None = None,
 ) -> Hits:
     """Return the best records of all faces for a text, a vector or both, best first.
 
@@ -131,8 +134,9 @@ def search(
     ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
     written; ``where`` says of any field what it must be, as in ``query``. A filter changes who may be found,
     never what a word is worth. Records that keep the books are found only if their kind is named. With
-    ``context`` linked records and those of the same group lift each other. What is scored below ``min_score``
-    is left out; scores of words, of vectors and of both are of different sizes.
+    ``context`` linked records and those of the same group lift each other, what happened when the text says
+    is lifted (``now`` is what "yesterday" is counted from), and what is said by whom it names. What is scored
+    below ``min_score`` is left out; scores of words, of vectors and of both are of different sizes.
 
     The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page goes with the one
     before only while nothing has changed that is seen here: else a ``StaleCursor`` tells.
@@ -159,6 +163,7 @@ def search(
         # To the engine no kinds are all of them. The rest of the question is looked at all the same.
         "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
+        "now_us": None if now is None else micros("now", now),
         "condition": where_json(where),
     }
     for name in ("since", "until"):
@@ -170,6 +175,8 @@ def search(
     least = None if min_score is None else number("min_score", min_score)
     question = _digest(wanted if least is None else {**wanted, "min_score": least}, asked)
     start = 0 if after is None else _position(string("after", after), question, version)
+    if now is None:
+        wanted["now_us"] = time.time_ns() // 1000
     # One more than is wanted tells whether there is more.
     wanted["limit"] = start + wanted["limit"] + 1 if wanted["limit"] else 0
     with timed("a search"):
@@ -226,6 +233,7 @@ def choose_search_fields(
     links: Iterable[str] | None = None,
     groups: Iterable[str] | None = None,
     times: Iterable[str] | None = None,
+    speakers: Iterable[str] | None = None,
 ) -> None:
     """Choose which fields of the records are searched, for all who use this store.
 
@@ -242,7 +250,8 @@ def choose_search_fields(
                     f"the weight of {path!r} is a whole number from 1 to 100, not {weight!r}", "text"
                 )
         data["text"] = dict(zip(_paths("text", text), text.values(), strict=True))
-    for name, paths in (("tags", tags), ("links", links), ("groups", groups), ("times", times)):
+    named = {"tags": tags, "links": links, "groups": groups, "times": times, "speakers": speakers}
+    for name, paths in named.items():
         if paths is not None:
             data[name] = _paths(name, paths)
     choice = ChronoRecord(id=_CHOICE_ID, kind="search_fields", label="", confidence=1.0, data=data)

@@ -40,7 +40,14 @@ _ID_COLUMNS = 26
 _GAP = 3
 _LEAST_LABEL = 12
 #: What a score is made of, how it is called and how it looks.
-_PARTS = (("alone", "alone", "green"), ("linked", "linked", "cyan"), ("grouped", "group", "blue"))
+_PARTS = (
+    ("alone", "alone", "green"),
+    ("linked", "linked", "cyan"),
+    ("second", "second", "cyan"),
+    ("grouped", "group", "blue"),
+    ("timed", "time", "magenta"),
+    ("spoken", "speaker", "yellow"),
+)
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
