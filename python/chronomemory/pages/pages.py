@@ -17,8 +17,8 @@ from chronomemory.face.moments import Now
 from chronomemory.pages import compaction, importing, reading, syncing, watching, writing
 from chronomemory.pages.compaction import Rewrite
 from chronomemory.pages.errors import PageConflict
-from chronomemory.pages.ids import page_name
-from chronomemory.pages.listing import write_index
+from chronomemory.pages.ids import INDEX_FILE, page_name
+from chronomemory.pages.listing import OF_OTHERS, write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
 from chronomemory.pages.storage.records import digest_of
@@ -103,7 +103,12 @@ class Pages:
         for name, (description, tags) in _SEEDED.items():
             if self._home.content(name) is None and self._home.look.page(name) is None:
                 writing.create(self._home, name, description, tags)
-        write_index(self._home)
+        self._write_index()
+
+    def _write_index(self) -> None:
+        why = write_index(self._home)
+        if why not in (None, OF_OTHERS):
+            warnings.warn(f"{self.folder / INDEX_FILE}: {why}", RuntimeWarning, stacklevel=4)
 
     @property
     def folder(self) -> Path:
@@ -126,7 +131,7 @@ class Pages:
             if self._is_index_due:
                 self._is_index_due = False
                 with self._home.locked():
-                    write_index(self._home)
+                    self._write_index()
         finally:
             self._home.handle.close()
 
