@@ -183,6 +183,22 @@ def test_the_first_record_of_somebody_else_lets_a_kept_frame_be(tmp_path: Path) 
         assert world.take(("look", 0)) == (([], (), [], ()), True)
 
 
+def test_a_link_of_two_other_sessions_is_nothing_to_curate(tmp_path: Path) -> None:
+    with (
+        Memory(tmp_path, user="ann") as ann,
+        Memory(tmp_path, user="ann", session="s1") as one,
+        Memory(tmp_path, user="ann", session="s2") as other,
+        Memory(tmp_path, user="ann", session="s3") as third,
+    ):
+        one.remember("green tea in the morning")
+        other.remember("black tea at night")
+        with ann.session("x"):
+            ann.frame("attention", "tea")
+        assert ann.status().forming == 1
+        assert third.curate().forming_pruned == 0
+        assert ann.status().forming == 1
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_a_memory_without_the_others_answers_alike(

@@ -21,7 +21,6 @@ from chronomemory.pages.ids import INDEX_FILE, page_name
 from chronomemory.pages.listing import OF_OTHERS, write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
-from chronomemory.pages.storage.records import digest_of
 from chronomemory.pages.text.rewriting import merge_superseded
 from chronomemory.pages.types import (
     Cleaned,
@@ -340,8 +339,7 @@ class Pages:
         """Take in what was edited by hand on one page; where that cannot be, what was known stays."""
         home = self._home
         try:
-            page, content = home.look.page(name), home.content(name)
-            if content is None or (page is not None and digest_of(content) in (page.digest, *page.earlier)):
+            if not home.is_edited(name):
                 return
             with home.locked():
                 home.catch_up(name)

@@ -192,6 +192,13 @@ class Home:
 
     # One page.
 
+    def is_edited(self, name: str) -> bool:
+        """Say whether the file of a page shows what the log never said."""
+        page, content = self.look.page(name), self.content(name)
+        return content is not None and (
+            page is None or digest_of(content) not in (page.digest, *page.earlier)
+        )
+
     def settle(self, name: str) -> Settled:
         """Bring log and file of a page together: what was edited by hand becomes events first.
 
