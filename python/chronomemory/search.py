@@ -44,7 +44,7 @@ __all__ = ["Hit", "Hits", "choose_search_fields", "search"]
 _CHOICE_ID = "search:fields"
 _FACE = "search"
 #: How a cursor is packed, and how much of a digest tells questions apart.
-_PACKING = "s1"
+_PACKING = "s2"
 _DIGEST_LETTERS = 16
 
 
@@ -55,9 +55,9 @@ class Hit:
     record: ChronoRecord
     score: float
     #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, the share of each in the best of the
-    #: question (``text_share``, ``vector_share``), ``alone`` (the score before what surrounds it counts), what
-    #: is added and by which record: ``linked``, ``second`` (two steps away) and ``grouped``, each with ``_by``;
-    #: ``timed`` (it happened when the text says), ``spoken`` (by whom the text names), ``score``.
+    #: question (``text_share``, ``vector_share``), ``alone`` (the score before what surrounds it counts),
+    #: what is added and by which record: ``linked``, ``second`` (two steps away) and ``grouped``, each with
+    #: ``_by``; ``timed`` (it happened when the text says), ``spoken`` (by whom the text names), ``score``.
     why: dict[str, Any] | None = None
 
     @property
@@ -174,9 +174,12 @@ def search(
     version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0)
     least = None if min_score is None else number("min_score", min_score)
     question = _digest(wanted if least is None else {**wanted, "min_score": least}, asked)
-    start = 0 if after is None else _position(string("after", after), question, version)
-    if now is None:
-        wanted["now_us"] = time.time_ns() // 1000
+    if after is not None:
+        start, wanted["now_us"] = _position(string("after", after), question, version)
+    else:
+        start = 0
+        if now is None:
+            wanted["now_us"] = time.time_ns() // 1000
     # One more than is wanted tells whether there is more.
     wanted["limit"] = start + wanted["limit"] + 1 if wanted["limit"] else 0
     with timed("a search"):
@@ -185,7 +188,7 @@ def search(
         found = [hit for hit in found if hit[1] >= least]
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
-    cursor = _cursor(question, version, start + limit) if has_more else None
+    cursor = _cursor(question, version, start + limit, wanted["now_us"]) if has_more else None
     names = asked.scope_names()
     scope = None if names is None else Scope(*names)
     return Hits(hits, cursor, scope=scope, known=asked.is_known())
@@ -204,24 +207,27 @@ def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:
     return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
 
 
-def _cursor(question: str, version: tuple[int, int], start: int) -> str:
-    packed = canonical_json([_PACKING, question, list(version), start])
+def _cursor(question: str, version: tuple[int, int], start: int, now_us: int) -> str:
+    packed = canonical_json([_PACKING, question, list(version), start, now_us])
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
-def _position(cursor: str, question: str, version: tuple[int, int]) -> int:
+def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int, int]:
+    """Return where the next page begins, and when the first one was asked for: yesterday stays the same."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        packing, asked, seen, start = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        unpacked = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packing, asked, seen, start, now_us = unpacked
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a search", cursor) from None
-    if packing != _PACKING or type(start) is not int or not 0 <= start <= LAST_SEQ:
+    is_number = type(start) is int and type(now_us) is int and -LAST_SEQ <= now_us <= LAST_SEQ
+    if packing != _PACKING or not is_number or not 0 <= start <= LAST_SEQ:
         raise must("after", "be the cursor of a search", cursor)
     if asked != question:
         raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
     if seen != list(version):
         raise StaleCursor("after: what is seen here has changed since that page; search again", field="after")
-    return start
+    return start, now_us
 
 
 @contents

@@ -63,8 +63,9 @@ def search(
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
     context: Annotated[
-        bool, typer.Option("--context/--no-context", help="Let neighbours lift a hit.")
+        bool, typer.Option("--context/--no-context", help="Let what surrounds a hit lift it.")
     ] = True,
+    now: Annotated[str | None, typer.Option(metavar="TIME", help='What "yesterday" is counted from.')] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     where: WhereJson = None,
     as_of: AsOf = None,
@@ -88,6 +89,7 @@ def search(
             until=time_of(until, "--until"),
             limit=limit,
             context=context,
+            now=time_of(now, "--now"),
             as_of=None if as_of is None else moment(as_of),
             explain=explain or not as_json,
             where=where_of(where),

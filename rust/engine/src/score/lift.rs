@@ -116,7 +116,7 @@ fn by_groups(scores: &[f64], groups: &[(usize, u32)], lifts: &mut [Lift]) {
         members.sort_unstable_by(|&one, &other| better(scores, one, other));
         for &at in &members {
             let others = members.iter().copied().filter(|&other| other != at).take(BEST_OTHERS);
-            let sum: f64 = others.clone().map(|other| scores[other]).sum();
+            let sum: f64 = others.clone().map(|other| scores[other].max(0.0)).sum();
             if sum > 0.0 && weight > 0.0 {
                 lifts[at].grouped = weight * sum / BEST_OTHERS as f64;
                 lifts[at].by_group = others.take(1).next();

@@ -51,7 +51,7 @@ pub use fields::{CHOICE_ID, Fields, Found, is_searched};
 pub use filter::{Edge, Filter};
 pub use index::Index;
 pub use open::{link_key, tag_key};
-pub use question::{asked, says_any};
+pub use question::{asked, one_named, says_any};
 pub use sealed::Sealed;
 pub use when::NamedDays;
 pub use words::Words;

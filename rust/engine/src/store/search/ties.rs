@@ -1,12 +1,12 @@
 //! What surrounds the records that a question put forward?
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::event::faces::{call_by, call_of};
 use crate::scope::Viewer;
 use crate::score::Ties;
 use crate::state::{Row, Sight, State, unspelled};
-use crate::text::{Found, Index, NamedDays, Question, Words, link_key};
+use crate::text::{Found, Index, NamedDays, Question, link_key, one_named};
 
 /// A record may be named by thousands; so many of them count as its neighbours.
 const MOST_NEIGHBOURS: usize = 32;
@@ -115,17 +115,6 @@ pub(super) fn add_own(ties: &mut Ties, index: &Index, state: &State, docs: &[u32
             ties.times.extend((closeness > 0.0).then_some((at, closeness)));
         }
     }
-    ties.speakers = meant(speakers, asked);
-}
-
-/// The places of the one speaker whom a question names; where it names several, or none, it means nobody.
-fn meant(speakers: HashMap<String, Vec<usize>>, asked: &[String]) -> Vec<usize> {
-    let asked: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
-    let mut words = Words::default();
-    let mut is_named = |name: &str| words.stems(name).iter().any(|stem| asked.contains(&**stem));
-    let mut named = speakers.into_iter().filter(|(name, _)| is_named(name));
-    match (named.next(), named.next()) {
-        (Some((_, places)), None) => places,
-        _ => Vec::new(),
-    }
+    let named = speakers.iter().map(|(name, places)| (&**name, places));
+    ties.speakers = one_named(named, asked).cloned().unwrap_or_default();
 }
