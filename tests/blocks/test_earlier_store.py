@@ -1,7 +1,8 @@
 """Does a memory that an earlier version wrote answer as it did then?
 
 The store in ``data/earlier`` was written before links that are forming had an hour and a bound, and before
-blocks knew when they were learned; ``expected.json`` is what that version answered.
+blocks knew when they were learned; ``expected.json`` is what that version answered, but for
+recalls: what surrounds a block counts in them since.
 """
 
 from __future__ import annotations
