@@ -23,7 +23,7 @@ from chronomemory.blocks.storage.blocks import own_by_scope
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys
 from chronomemory.blocks.storage.frames import checked_budget, frame_keys
 from chronomemory.blocks.types import FrameResult, ScoredBlock
-from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
+from chronomemory.embedders import Embedder, LexicalEmbedder, Vector, check_embedder
 from chronomemory.face.arguments import (
     count,
     finite,
@@ -70,7 +70,7 @@ class Finding(Settled):
             inbox_threshold=inbox_threshold,
             prune_threshold=prune_threshold,
         )
-        self.embedder: Embedder = embedder if embedder is not None else LexicalEmbedder()
+        self.embedder: Embedder = LexicalEmbedder() if embedder is None else check_embedder(embedder)
         self._counter = token_counter
         self._kept = KeptFrames(seconds)
 
