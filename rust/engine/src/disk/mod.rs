@@ -241,12 +241,25 @@ fn make_room(buffer: &mut Vec<u8>, more: usize) -> io::Result<()> {
     buffer.try_reserve(more).map_err(|_| io::ErrorKind::OutOfMemory.into())
 }
 
+/// From this size on, clearing memory that nothing will be read into costs more than to ask how long a file is.
+const LARGE_BYTES: usize = 64 * 1024;
+
+/// How many of `length` bytes there are behind an offset; of few of them nobody asks.
+fn within(file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<usize> {
+    if length < LARGE_BYTES {
+        return Ok(length);
+    }
+    let left = file.length()?.saturating_sub(offset);
+    Ok(usize::try_from(left).map_or(length, |left| left.min(length)))
+}
+
 /// Reads exactly `length` bytes, or as many as there are before the end of the file, behind what `buffer` holds.
 ///
 /// # Errors
 /// What the system says.
 pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
     let start = buffer.len();
+    let length = within(file, offset, length)?;
     make_room(buffer, length)?;
     buffer.resize(start + length, 0);
     let filled = fill(file, &mut buffer[start..], offset);
@@ -259,6 +272,7 @@ pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
 /// # Errors
 /// What the system says.
 pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
+    let length = within(file, offset, length)?;
     make_room(buffer, length.saturating_sub(buffer.len()))?;
     buffer.resize(length, 0);
     let filled = fill(file, buffer, offset);
@@ -305,13 +319,32 @@ mod tests {
 
     #[test]
     fn memory_that_cannot_be_had_is_an_error() {
+        let mut kept = b"kept".to_vec();
+        let fault = make_room(&mut kept, isize::MAX as usize).expect_err("no machine has so much");
+        assert_eq!(fault.kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(kept, b"kept");
+    }
+
+    #[test]
+    fn only_what_is_there_is_asked_for() {
         let disk = CrashDisk::default();
         disk.create_dir(Path::new("/d")).expect("a folder");
         let file = disk.create(Path::new("/d/f")).expect("a file");
-        let mut kept = b"kept".to_vec();
-        let fault = read_upto(&*file, &mut kept, 0, isize::MAX as usize).expect_err("no machine has so much");
-        assert_eq!(fault.kind(), io::ErrorKind::OutOfMemory);
-        assert_eq!(kept, b"kept");
-        assert!(read_over(&*file, &mut kept, 0, isize::MAX as usize).is_err());
+        file.write_at(b"there", 0).expect("a few bytes");
+        let mut bytes = b"kept ".to_vec();
+        assert_eq!(
+            read_upto(&*file, &mut bytes, 0, isize::MAX as usize).expect("what is there"),
+            5
+        );
+        assert_eq!(bytes, b"kept there");
+        assert_eq!(
+            read_over(&*file, &mut bytes, 2, isize::MAX as usize).expect("the end of it"),
+            3
+        );
+        assert_eq!(bytes, b"ere");
+        assert_eq!(
+            read_upto(&*file, &mut bytes, 9, isize::MAX as usize).expect("nothing"),
+            0
+        );
     }
 }
