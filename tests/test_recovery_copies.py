@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.errors import ChronoError, LogCorrupted
@@ -237,3 +238,24 @@ def test_a_copy_whose_only_line_is_damaged_comes_back_as_it_is(tmp_path: Path, k
         store.repair()
         assert sorted(record.id for record in store.query()) == before
         assert store.verify().valid
+
+
+@pytest.mark.parametrize("how", GAPS)
+def test_a_whole_copy_with_embeddings_comes_back_whatever_the_log_has_lost(
+    tmp_path: Path, home: Path, how: str
+) -> None:
+    old, new = np.array([[1.0, 2.0]] * 3, dtype=np.float32), np.array([[3.0, 1.0]] * 3, dtype=np.float32)
+    ids = ["R0", "R1", "R2"]
+    with ChronoStore(tmp_path) as store:
+        put(store, range(3))
+        store.attach_many(ids, old, space="s", model="m")
+        copy = store.backup()
+        put(store, range(3, 8))
+        store.attach_many(ids, new, space="s")
+        put(store, range(8, 13))
+    (home / "events.wal").write_bytes(GAPS[how](lines_of(home)))
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.restore(copy)
+        assert [found.score for found in store.nearest(old[0], space="s")] == pytest.approx([1.0] * 3)
+        assert store.verify().valid
+    assert labels(tmp_path) == dict.fromkeys(ids, "true")

@@ -286,16 +286,24 @@ fn fetch_rows(
     now: &dyn Fn() -> i64,
 ) -> Result<()> {
     let (from, to) = (source.vectors(), here.vectors());
-    let mut names = Vec::new();
-    let present = turns.turn(|store| {
-        store.refresh()?;
-        Ok(store.vectors.named_rows(&store.state))
-    })?;
     let there = if is_folder(&**disk, &from) {
         disk.list(&from).at(&from)?
     } else {
         Vec::new()
     };
+    let is_cut = turns.turn(|store| {
+        store.refresh()?;
+        Ok(store.log.check_end_is_known().is_err())
+    })?;
+    if is_cut && !there.is_empty() {
+        // That rows move out of the way is written down, and nothing is written behind an end that is lost.
+        repair_in_turn(turns, now)?;
+    }
+    let mut names = Vec::new();
+    let present = turns.turn(|store| {
+        store.refresh()?;
+        Ok(store.vectors.named_rows(&store.state))
+    })?;
     for name in there.into_iter().filter(|name| is_rows_file(name)) {
         let Ok(status) = disk.status(&from.join(&name)) else {
             // Something else than a file: these rows are missing there, and will be here.
