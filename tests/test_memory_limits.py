@@ -18,7 +18,7 @@ from scarce import KNOWN, VERBS, record
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 
 #: How many mebibytes beyond what it uses a child may have: far too few, and enough for a part of the work.
-ROOMS = (3, 19, 45, 110)
+ROOMS = (3, 19, 27, 45)
 #: Enough for everything.
 PLENTY = 4_000
 #: These need much at once.

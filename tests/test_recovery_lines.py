@@ -60,7 +60,7 @@ def test_any_single_byte_of_a_foreign_log_comes_back(tmp_path: Path, payload: tu
     truth = labels(tmp_path / "whole")
     assert len(truth) == 3
     project = tmp_path / "broken"
-    for what, damaged in damages(whole, 31):
+    for what, damaged in damages(whole, 47):
         shutil.rmtree(project, ignore_errors=True)
         (project / ".chronomemory").mkdir(parents=True)
         (project / ".chronomemory" / "events.wal").write_bytes(damaged)

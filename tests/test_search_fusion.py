@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,15 @@ def fused(texts: dict[str, float], cosines: Cosines) -> dict[str, float]:
     return made
 
 
+@cache
+def text_scores() -> dict[str, float]:
+    return scores(RECORDS, TEXT)
+
+
 def passing(passes: Callable[[ChronoRecord], bool]) -> tuple[dict[str, float], Cosines]:
     """Return texts and cosines of the records that pass."""
     names = {one.id for one in RECORDS if passes(one)}
-    texts = {name: score for name, score in scores(RECORDS, TEXT).items() if name in names}
+    texts = {name: score for name, score in text_scores().items() if name in names}
     return texts, {name: cosine for name, cosine in cosines_with(VECTOR).items() if name in names}
 
 

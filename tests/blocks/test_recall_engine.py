@@ -160,7 +160,7 @@ class Dice:
 @pytest.mark.parametrize("part", range(4))
 def test_it_agrees_on_many_stores(part: int) -> None:
     """Ask for thousands of stores with CHRONOMEMORY_STORES=5000; a failure names its seed."""
-    stores = int(os.environ.get("CHRONOMEMORY_STORES", "100"))
+    stores = int(os.environ.get("CHRONOMEMORY_STORES", "60"))
     for seed in range(part, stores, 4):
         dice = Dice(seed)
         memory = dice.memory()
@@ -171,7 +171,7 @@ def test_it_agrees_on_many_stores(part: int) -> None:
                 assert_agrees(blocks, memory, question, f"seed {seed}, question {number}: {question}")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_it_agrees_on_larger_stores(seed: int) -> None:
     """Random floats and hundreds of blocks: no ties, long lists, many links."""
     chance = np.random.default_rng(seed)
