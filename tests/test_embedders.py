@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import InvalidArgument, Memory
+from chronomemory import InvalidArgument, InvalidRecord, Memory
 from chronomemory.embedders import (
     CallableEmbedder,
+    CallableTokenEmbedder,
     Embedder,
     EndpointEmbedder,
     EndpointError,
     LexicalEmbedder,
+    TokenEmbedder,
 )
 
 
@@ -109,6 +111,33 @@ class TestEndpoint:
         assert EndpointEmbedder("m", dimensions=256).model_name == "m-256"
 
 
+class TestTokens:
+    def test_any_function_will_do(self) -> None:
+        def sizes(texts: list[str]) -> list[list[list[int]]]:
+            return [[[len(word)] for word in text.split()] for text in texts]
+
+        embedder = CallableTokenEmbedder("sizes", sizes, lambda texts: [[[0.5]] for _ in texts])
+        assert isinstance(embedder, TokenEmbedder)
+        assert [one.tolist() for one in embedder.embed_tokens(["ab c", "d"])] == [[[2.0], [1.0]], [[1.0]]]
+        assert embedder.embed_query_tokens("ab c").tolist() == [[0.5]]
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            (None, "0 arrays for 1 texts"),
+            ([[[1.0]], [[2.0]]], "2 arrays for 1 texts"),
+            ([[[1.0], [1.0, 2.0]]], "no matrix"),
+            ([[1.0, 2.0]], "shape"),
+            ([[[float("nan")]]], "not finite"),
+        ],
+    )
+    def test_what_is_no_matrix_for_each_text_is_refused(self, given: object, said: str) -> None:
+        with pytest.raises(InvalidRecord, match=said):
+            CallableTokenEmbedder("odd", lambda texts: given).embed_tokens(["one"])
+        with pytest.raises(InvalidArgument, match="model_name"):
+            CallableTokenEmbedder("", lambda texts: given)
+
+
 class TestAdapters:
     """The packages behind the extras are large; what they promise is imitated here."""
 
@@ -132,6 +161,63 @@ class TestAdapters:
         ).SentenceTransformerEmbedder("mini")
         assert (embedder.model_name, embedder.embed("abc").tolist()) == ("mini", [3.0, 1.0])
         assert isinstance(embedder, Embedder)
+
+    def test_tokens_of_sentence_transformers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Tensor:
+            def __init__(self, rows: list[list[float]]) -> None:
+                self.rows = rows
+
+            def cpu(self) -> Tensor:
+                return self
+
+            def numpy(self) -> np.ndarray:
+                return np.array(self.rows)
+
+        class SentenceTransformer:
+            def __init__(self, name: str) -> None:
+                self.model_name = name
+
+            def encode(
+                self, texts: list[str], *, output_value: str, convert_to_numpy: bool, show_progress_bar: bool
+            ) -> list[Tensor]:
+                assert (output_value, convert_to_numpy, show_progress_bar) == (
+                    "token_embeddings",
+                    False,
+                    False,
+                )
+                return [Tensor([[len(word), 1.0] for word in text.split()]) for text in texts]
+
+        embedder = self.adapter(
+            monkeypatch,
+            "sentence_transformers",
+            "sentence_transformer",
+            SentenceTransformer=SentenceTransformer,
+        ).SentenceTransformerEmbedder("mini")
+        assert [one.tolist() for one in embedder.embed_tokens(["ab c", "d"])] == [[[2, 1], [1, 1]], [[1, 1]]]
+        assert embedder.embed_query_tokens("abc").tolist() == [[3.0, 1.0]]
+        assert isinstance(embedder, TokenEmbedder)
+
+    def test_tokens_of_fastembed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class LateInteractionTextEmbedding:
+            def __init__(self, model_name: str) -> None:
+                self.name = model_name
+
+            def embed(self, texts: list[str]) -> Iterator[np.ndarray]:
+                yield from (np.array([[len(word), 1.0] for word in text.split()]) for text in texts)
+
+            def query_embed(self, text: str) -> Iterator[np.ndarray]:
+                yield np.array([[len(text), 2.0]])
+
+        adapter = self.adapter(
+            monkeypatch,
+            "fastembed",
+            "fast_tokens",
+            LateInteractionTextEmbedding=LateInteractionTextEmbedding,
+        )
+        embedder = adapter.FastTokenEmbedder("colbert")
+        assert [one.tolist() for one in embedder.embed_tokens(["ab c"])] == [[[2.0, 1.0], [1.0, 1.0]]]
+        assert embedder.embed_query_tokens("abc").tolist() == [[3.0, 2.0]]
+        assert (embedder.model_name, isinstance(embedder, TokenEmbedder)) == ("colbert", True)
 
     def test_fastembed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class TextEmbedding:

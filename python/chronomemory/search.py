@@ -20,6 +20,7 @@ from chronomemory.face.arguments import (
     contents,
     count,
     flag,
+    floats,
     must,
     number,
     refuse,
@@ -54,8 +55,9 @@ class Hit:
 
     record: ChronoRecord
     score: float
-    #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, the share of each in the best of the
-    #: question (``text_share``, ``vector_share``), ``alone`` (the score before what surrounds it counts),
+    #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, ``tokens`` (how much of the question's
+    #: tokens it says), the share of each in the best (``text_share``, ``vector_share``, ``token_share``),
+    #: ``alone`` (the score before what surrounds it counts),
     #: what is added and by which record: ``linked``, ``second`` (two steps away) and ``grouped``, each with
     #: ``_by``; ``timed`` (it happened when the text says), ``spoken`` (by whom the text names), ``score``.
     why: dict[str, Any] | None = None
@@ -126,8 +128,10 @@ def search(
     after: str | None = None,
     min_score: float | None = None,
     now: datetime | None = None,
+    query_tokens: npt.ArrayLike | None = None,
+    token_space: str | None = None,
 ) -> Hits:
-    """Return the best records of all faces for a text, a vector or both, best first.
+    """Return the best records of all faces for a text, a vector, tokens or several of these, best first.
 
     Every write before the call is seen, those of other processes too. ``kind`` may be any of several, so
     that an empty list finds nothing; ``tags`` must all be there, so that an empty list asks for none;
@@ -142,10 +146,13 @@ def search(
     before only while nothing has changed that is seen here: else a ``StaleCursor`` tells.
 
     A vector is compared, exactly, with the embeddings of a ``space`` (the default one unless named) whose
-    records pass all filters. Embeddings are those of now: ``as_of`` with a vector is refused.
+    records pass all filters. ``query_tokens`` has a vector for each token of the question, and is compared
+    with those of a ``token_space`` (``"tokens"`` unless named): of all records that may be found where these
+    are few, or else of those that words and vectors put forward. Embeddings are those of now: ``as_of`` with
+    a vector or tokens is refused.
     """
-    if text is None and vector is None:
-        raise refuse("a search needs a text or a vector", "text")
+    if text is None and vector is None and query_tokens is None:
+        raise refuse("a search needs a text or a vector, or tokens", "text")
     limit = count("limit", limit)
     any_kind = kind is None or (isinstance(kind, str) and not kind)
     kinds = [] if any_kind else strings("kind", kind)
@@ -153,6 +160,8 @@ def search(
         "text": string_or_none("text", text),
         "vector": None if vector is None else float_rows(vector, (1,))[0],
         "space": string_or_none("space", space),
+        "query_tokens": None if query_tokens is None else floats("query_tokens", query_tokens, (2,)),
+        "token_space": string_or_none("token_space", token_space),
         "kinds": kinds,
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
         "status": string_or_none("status", status),
@@ -196,10 +205,11 @@ def search(
 
 def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:
     """Tell a question from others, however long its pages are."""
-    vector, condition = wanted["vector"], wanted["condition"]
+    vector, tokens, condition = wanted["vector"], wanted["query_tokens"], wanted["condition"]
     told = {
         **wanted,
         "vector": None if vector is None else vector.tobytes().hex(),
+        "query_tokens": None if tokens is None else tokens.tobytes().hex(),
         "condition": None if condition is None else condition.decode(),
         "asker": [asked.sees_wider(), list(asked.scope_names() or ["everyone"])],
         "limit": None,

@@ -74,6 +74,8 @@ class Space:
     model: str
     dim: int
     generation: int
+    #: How many numbers the token vectors had whose codes its rows are; 0 if a row is an embedding.
+    tokens: int
     #: How many rows the log names, and how many of them are the embedding of a record.
     rows: int
     living: int

@@ -7,18 +7,20 @@ package behind it is installed.
 
 from __future__ import annotations
 
-from chronomemory.embedders.calling import CallableEmbedder
+from chronomemory.embedders.calling import CallableEmbedder, CallableTokenEmbedder
 from chronomemory.embedders.endpoint import EndpointEmbedder, EndpointError
 from chronomemory.embedders.lexical import LexicalEmbedder
-from chronomemory.embedders.protocol import Embedder, Matrix, Vector, check_embedder
+from chronomemory.embedders.protocol import Embedder, Matrix, TokenEmbedder, Vector, check_embedder
 
 __all__ = [
     "CallableEmbedder",
+    "CallableTokenEmbedder",
     "Embedder",
     "EndpointEmbedder",
     "EndpointError",
     "LexicalEmbedder",
     "Matrix",
+    "TokenEmbedder",
     "Vector",
     "check_embedder",
 ]

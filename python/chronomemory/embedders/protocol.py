@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["Embedder", "Matrix", "Vector", "as_matrix", "check_embedder"]
+__all__ = ["Embedder", "Matrix", "TokenEmbedder", "Vector", "as_matrix", "as_tokens", "check_embedder"]
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 Matrix: TypeAlias = "npt.NDArray[np.float32]"
@@ -29,6 +29,21 @@ class Embedder(Protocol):
     def embed(self, text: str) -> Vector: ...
 
     def embed_batch(self, texts: Sequence[str]) -> Matrix: ...
+
+
+@runtime_checkable
+class TokenEmbedder(Protocol):
+    """Turns texts into a vector for each of their tokens, for ``store.attach_tokens_many``.
+
+    Another model has another name. What asks may be read otherwise than what is asked.
+    """
+
+    @property
+    def model_name(self) -> str: ...
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]: ...
+
+    def embed_query_tokens(self, text: str) -> Matrix: ...
 
 
 def check_embedder(given: Embedder) -> Embedder:
@@ -58,6 +73,14 @@ def as_matrix(rows: object, texts: int) -> Matrix:
     if not np.isfinite(matrix).all():
         raise _refused("a vector with a component that is not finite")
     return matrix
+
+
+def as_tokens(arrays: object, texts: int) -> list[Matrix]:
+    """Return what an embedder gave as a matrix for each text, with a row for each of its tokens."""
+    given = list(arrays) if isinstance(arrays, Iterable) else []
+    if len(given) != texts:
+        raise _refused(f"{len(given)} arrays for {texts} texts")
+    return [as_matrix(rows, len(rows)) for rows in given]
 
 
 def _refused(given: str) -> InvalidRecord:

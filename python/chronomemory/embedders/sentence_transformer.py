@@ -7,7 +7,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
+from chronomemory.embedders.protocol import Matrix, Vector, as_matrix, as_tokens
 
 __all__ = ["SentenceTransformerEmbedder"]
 
@@ -35,3 +35,14 @@ class SentenceTransformerEmbedder:
         """Return the vectors of texts, one a row."""
         rows = self._model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
         return as_matrix(rows, len(texts))
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]:
+        """Return the vectors of the tokens of texts."""
+        rows = self._model.encode(
+            list(texts), output_value="token_embeddings", convert_to_numpy=False, show_progress_bar=False
+        )
+        return as_tokens([one.cpu().numpy() for one in rows], len(texts))
+
+    def embed_query_tokens(self, text: str) -> Matrix:
+        """Return the vectors of the tokens of a question."""
+        return self.embed_tokens([text])[0]

@@ -88,7 +88,8 @@ pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tall
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Intake, Kept, Matrix, Moment,
     Neighbour, Page, Progress, Question, Repaired, RowRefusal, RowSource, Search, SpaceReport, Standing, Store,
-    Verified, View, WHY_NOT_RESTORABLE, Written, layout_of,
+    TokenQuestion, Verified, View, WHY_NOT_RESTORABLE, Written, layout_of,
 };
 pub use text::{Filter, Words, asked};
+pub use vector::tokens::token_rows;
 pub use verify::{Report, ScopeFault, ScopeFinding};

@@ -38,6 +38,7 @@ fn attach(store: &mut Store, space: &str, n: u32) -> Result<()> {
         space: Some(space),
         model: Some("a model"),
         dim: DIM,
+        tokens: 0,
         ids: &["R1"].into_iter().collect(),
         rows: &vector(n),
     };

@@ -60,6 +60,8 @@ mod _core {
     #[pymodule_export]
     use crate::told::Told;
     #[pymodule_export]
+    use crate::vectors::token_rows;
+    #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]
     use crate::words::{canonical_json, event_hash, indented_json, parse_json, store_folder, verify_path};

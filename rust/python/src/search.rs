@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Dated, Filter, Hit, Search, Viewer, Words, asked};
-use numpy::PyReadonlyArray1;
+use chronomemory::{Dated, Filter, Hit, Search, TokenQuestion, Viewer, Words, asked};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::select::condition_of;
 use crate::told::Single;
+use crate::vectors::floats;
 
 /// A record, its score and, if asked for, what the score is made of.
 pub type Found<'py> = (Bound<'py, PyAny>, f64, Option<Bound<'py, PyDict>>);
@@ -20,6 +21,8 @@ pub struct Wanted<'py> {
     text: Option<String>,
     vector: Option<PyReadonlyArray1<'py, f32>>,
     space: Option<String>,
+    query_tokens: Option<PyReadonlyArray2<'py, f32>>,
+    token_space: Option<String>,
     kinds: Vec<String>,
     without_kinds: Vec<String>,
     status: Option<String>,
@@ -37,7 +40,14 @@ impl Wanted<'_> {
     /// The search that somebody asks for.
     pub fn search(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<Search> {
         let wanted = self;
+        let tokens = wanted.query_tokens.as_ref().map(|tokens| floats(py, tokens));
+        let tokens = tokens.transpose()?.map(|(vectors, dim)| TokenQuestion {
+            space: wanted.token_space,
+            vectors: vectors.to_vec(),
+            dim,
+        });
         Ok(Search {
+            tokens,
             viewer: Arc::clone(viewer),
             text: wanted.text,
             vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
@@ -83,8 +93,10 @@ fn explained<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     why.set_item("text", hit.text)?;
     why.set_item("words", words)?;
     why.set_item("cosine", hit.cosine)?;
-    why.set_item("text_share", hit.shares.map(|shares| shares.0))?;
-    why.set_item("vector_share", hit.shares.map(|shares| shares.1))?;
+    why.set_item("tokens", hit.tokens)?;
+    why.set_item("text_share", hit.shares.text)?;
+    why.set_item("vector_share", hit.shares.vector)?;
+    why.set_item("token_share", hit.shares.tokens)?;
     why.set_item("alone", hit.alone)?;
     why.set_item("linked", hit.lift.linked)?;
     why.set_item("linked_by", &hit.linked_by)?;

@@ -59,6 +59,7 @@ impl Engine {
                 space: space.as_deref(),
                 model: model.as_deref(),
                 dim,
+                tokens: 0,
                 ids,
                 rows,
             });

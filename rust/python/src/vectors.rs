@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chronomemory::{Attachment, Bookmark, Ids, Query, Question};
-use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -20,6 +20,22 @@ pub fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyRe
     }
 }
 
+/// Rows of codes for the token vectors of records: all of them end to end, how many each has, and how many codes a row has.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+pub fn token_rows<'py>(
+    py: Python<'py>,
+    vectors: PyReadonlyArray2<'py, f32>,
+    counts: Vec<usize>,
+    most: usize,
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let (given, dim) = floats(py, &vectors)?;
+    let rows = py.detach(|| chronomemory::token_rows(given, dim, &counts, most));
+    let rows = rows.map_err(|fault| invalid(py, "tokens", &fault.to_string()))?;
+    let codes = rows.len() / counts.len().max(1);
+    rows.into_pyarray(py).reshape([counts.len(), codes])
+}
+
 /// The ids in a list, without a string of its own for each.
 pub fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
     let mut ids = Ids::with_capacity(list.len());
@@ -33,7 +49,7 @@ pub fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
 impl Engine {
     /// Gives records embeddings, all or none: the first seq and the one after the last. With a bookmark nothing is written if a
     /// record has changed since, or has an embedding there by now.
-    #[pyo3(signature = (ids, matrix, *, space=None, model=None, since=None))]
+    #[pyo3(signature = (ids, matrix, *, space=None, model=None, since=None, tokens=0))]
     #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what is extracted is owned
     fn attach(
         &self,
@@ -43,12 +59,14 @@ impl Engine {
         space: Option<&str>,
         model: Option<&str>,
         since: Option<(String, u64)>,
+        tokens: usize,
     ) -> PyResult<Option<(u64, u64)>> {
         let (rows, dim) = floats(py, &matrix)?;
         let attachment = Attachment {
             space,
             model,
             dim,
+            tokens,
             ids: &ids_in(ids)?,
             rows,
         };
@@ -92,6 +110,7 @@ impl Engine {
             dict.set_item("model", space.model)?;
             dict.set_item("dim", space.dim)?;
             dict.set_item("generation", space.generation)?;
+            dict.set_item("tokens", space.tokens)?;
             dict.set_item("rows", space.rows)?;
             dict.set_item("living", space.living)?;
             dict.set_item("bytes", space.bytes)?;

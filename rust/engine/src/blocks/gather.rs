@@ -53,6 +53,7 @@ pub fn gather(
         text_max: best_words.first().map_or(0.0, |best| best.1),
         cosine_max: nearest.first().map_or(0.0, |best| best.1),
         cosine_floor: nearest.iter().take(POOL_RECORDS).next_back().map_or(0.0, |last| last.1),
+        ..Scale::default()
     };
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);

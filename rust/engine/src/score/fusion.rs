@@ -1,4 +1,4 @@
-//! How do a text score and a cosine become one score?
+//! How do a text score, a cosine and what a record says of a question's tokens become one score?
 //!
 //! Each is first brought to a share of what the question can reach: a text score has a natural zero, a cosine has not, so
 //! that one begins at the worst of its pool. Nothing changes if all cosines are shifted or stretched, as they are from one
@@ -9,6 +9,10 @@ pub const POOL_RECORDS: usize = 100;
 /// Text weighs a third more than the vector.
 const TEXT_WEIGHT: f64 = 2.0;
 const VECTOR_WEIGHT: f64 = 1.5;
+/// What the three weigh where tokens are asked too: they tell more apart than both others.
+const TEXT_BESIDE: f64 = 1.5;
+const VECTOR_BESIDE: f64 = 0.5;
+const TOKEN_WEIGHT: f64 = 3.0;
 
 /// What scores mean for one question.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,6 +23,39 @@ pub struct Scale {
     pub cosine_max: f64,
     /// The lowest cosine among the best [`POOL_RECORDS`].
     pub cosine_floor: f64,
+    /// The highest score of tokens, and the lowest among the best [`POOL_RECORDS`].
+    pub token_max: f64,
+    /// See `token_max`.
+    pub token_floor: f64,
+}
+
+/// The share of each score of a record in what the question can reach; none of what was not asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// Of the text score.
+    pub text: Option<f64>,
+    /// Of the cosine.
+    pub vector: Option<f64>,
+    /// Of the score of tokens.
+    pub tokens: Option<f64>,
+}
+
+impl Shares {
+    /// One score from those that were asked, 0 to 1.
+    pub fn fused(&self) -> f64 {
+        let weights = match self.tokens {
+            None => [TEXT_WEIGHT, VECTOR_WEIGHT, 0.0],
+            Some(_) => [TEXT_BESIDE, VECTOR_BESIDE, TOKEN_WEIGHT],
+        };
+        let (mut sum, mut all) = (0.0, 0.0);
+        for (share, weight) in [self.text, self.vector, self.tokens].into_iter().zip(weights) {
+            if let Some(share) = share {
+                sum += weight * share;
+                all += weight;
+            }
+        }
+        sum / all
+    }
 }
 
 impl Scale {
@@ -33,22 +70,35 @@ impl Scale {
 
     /// The share of a cosine, 0 to 1; what points away from the question has none.
     pub fn vector_share(&self, cosine: Option<f64>) -> f64 {
-        let Some(cosine) = cosine.filter(|&cosine| cosine > 0.0) else {
-            return 0.0;
-        };
-        let room = self.cosine_max - self.cosine_floor;
-        if room > 0.0 {
-            ((cosine - self.cosine_floor) / room).clamp(0.0, 1.0)
-        } else {
-            f64::from(u8::from(cosine >= self.cosine_max))
-        }
+        share_above(cosine, self.cosine_floor, self.cosine_max)
+    }
+
+    /// The share of a score of tokens likewise.
+    pub fn token_share(&self, score: Option<f64>) -> f64 {
+        share_above(score, self.token_floor, self.token_max)
     }
 }
 
-/// One score from both, 0 to 1.
+fn share_above(score: Option<f64>, floor: f64, top: f64) -> f64 {
+    let Some(score) = score.filter(|&score| score > 0.0) else {
+        return 0.0;
+    };
+    let room = top - floor;
+    if room > 0.0 {
+        ((score - floor) / room).clamp(0.0, 1.0)
+    } else {
+        f64::from(u8::from(score >= top))
+    }
+}
+
+/// One score from a text score and a cosine, 0 to 1.
 pub fn fused(text: f64, cosine: Option<f64>, scale: &Scale) -> f64 {
-    let sum = TEXT_WEIGHT * scale.text_share(text) + VECTOR_WEIGHT * scale.vector_share(cosine);
-    sum / (TEXT_WEIGHT + VECTOR_WEIGHT)
+    let shares = Shares {
+        text: Some(scale.text_share(text)),
+        vector: Some(scale.vector_share(cosine)),
+        tokens: None,
+    };
+    shares.fused()
 }
 
 #[cfg(test)]
@@ -59,7 +109,22 @@ mod tests {
         text_max: 8.0,
         cosine_max: 0.9,
         cosine_floor: 0.4,
+        token_max: 0.8,
+        token_floor: 0.6,
     };
+
+    #[test]
+    fn tokens_weigh_more_than_both_others() {
+        let all = Shares {
+            text: Some(1.0),
+            vector: Some(1.0),
+            tokens: Some(SCALE.token_share(Some(0.7))),
+        };
+        assert!((all.fused() - 0.7).abs() < 1e-12);
+        let no_vector = Shares { vector: None, ..all };
+        assert!((no_vector.fused() - 3.0 / 4.5).abs() < 1e-12);
+        assert_eq!(SCALE.token_share(None), 0.0);
+    }
 
     #[test]
     fn the_best_of_both_scores_one() {

@@ -3,5 +3,5 @@
 mod fusion;
 mod lift;
 
-pub use fusion::{POOL_RECORDS, Scale, fused};
+pub use fusion::{POOL_RECORDS, Scale, Shares, fused};
 pub use lift::{Lift, Ties, lifted};

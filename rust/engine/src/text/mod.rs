@@ -53,5 +53,6 @@ pub use index::Index;
 pub use open::{link_key, tag_key};
 pub use question::{asked, one_named, says_any};
 pub use sealed::Sealed;
+pub use sweep::weight_of;
 pub use when::NamedDays;
 pub use words::Words;

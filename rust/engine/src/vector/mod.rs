@@ -20,6 +20,8 @@
 //! Whoever keeps the rows may hold some of them back: a [`gate`] is asked before a row is scored, and [`mask`]s of a filter can
 //! be made once for many searches. Codes lie in a [`room`] with large pages, for a sweep is nothing but reading.
 //!
+//! Beside all this, [`tokens`] says how alike a question and a record are that have a vector for each of their tokens.
+//!
 //! [`cpu`] is the only place that knows processors. Nothing here touches a disk.
 
 mod codes;
@@ -33,9 +35,11 @@ pub mod rows;
 pub mod score;
 pub mod search;
 pub(crate) mod team;
+pub mod tokens;
 
 mod exact;
 mod pieces;
+mod planes;
 mod query;
 mod shortlist;
 mod sweep;

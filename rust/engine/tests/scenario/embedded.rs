@@ -42,6 +42,7 @@ pub fn attach_to(store: &mut Store, ids: &[String], n: u32, now: i64) -> Result<
         space: None,
         model: Some("a model"),
         dim: DIM,
+        tokens: 0,
         ids: &ids.iter().collect(),
         rows: &rows,
     };
@@ -61,6 +62,7 @@ pub fn bear(store: &mut Store, n: u32, now: i64) -> Result<()> {
         space: None,
         model: Some("a model"),
         dim: DIM,
+        tokens: 0,
         ids: &ids.iter().collect(),
         rows: &rows,
     }];

@@ -32,7 +32,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, life, seen, nearby, prepared) = shared.read(|store| {
+        let (filter, life, seen, (nearby, coded), prepared) = shared.read(|store| {
             let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
             let changes = store.state.changes();
@@ -46,13 +46,21 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
                 }
                 None => None,
             };
+            let coded = match &search.tokens {
+                Some(tokens) => {
+                    let coded = store.vectors.start_nearby(store.live(), Some(tokens.space()), &[])?;
+                    let recent = live.narrowed.recent(&coded, &filter, changes);
+                    Some((coded, recent, tokens))
+                }
+                None => None,
+            };
             let condition = search.condition.as_ref();
             let prepared = condition.map(|condition| prepare(&store.state, &store.field_indexes, condition));
             Ok((
                 filter,
                 changes.life().same(),
                 changes.count(),
-                nearby,
+                (nearby, coded),
                 prepared.transpose()?,
             ))
         })?;
@@ -74,6 +82,17 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             },
             None => None,
         };
+        let sayings = coded.map(|(coded, recent, tokens)| {
+            let narrowed = live.narrow(coded, &recent, &filter, &life);
+            narrowed.map(|coded| coded.only(only).ask_tokens(tokens)).transpose()
+        });
+        let sayings = match sayings {
+            Some(found) => match found? {
+                Some(sayings) if shared.still_has(sayings.nearby())? => Some(sayings),
+                _ => continue,
+            },
+            None => None,
+        };
         let kept = live.kept();
         let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
             continue;
@@ -85,7 +104,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             known_changes: kept.changes.min(seen),
             begins_anew: tries < MOST_TRIES,
         };
-        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), &asker) {
+        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), sayings.as_ref(), &asker) {
             if let Some(verdicts) = &verdicts {
                 verdicts.check()?;
             }
@@ -95,8 +114,8 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
 }
 
 fn check(search: &Search) -> Result<()> {
-    if search.text.is_none() && search.vector.is_none() {
-        return Err(Error::argument("text", "a search needs a text or a vector"));
+    if search.asked() == 0 {
+        return Err(Error::argument("text", "a search needs a text or a vector, or tokens"));
     }
     Ok(())
 }
@@ -124,7 +143,7 @@ impl View {
     /// `Argument` if there is nothing to look for or a vector is, `Io`.
     pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
         check(search)?;
-        if search.vector.is_some() {
+        if search.vector.is_some() || search.tokens.is_some() {
             return Err(no_past());
         }
         if self.text.get().is_none() {
@@ -149,7 +168,7 @@ impl View {
             known_changes: self.state.changes().count(),
             begins_anew: false,
         };
-        let hits = rank(index, search, &filter, None, &asker).unwrap_or_default();
+        let hits = rank(index, search, &filter, None, None, &asker).unwrap_or_default();
         if let Some(verdicts) = &verdicts {
             verdicts.check()?;
         }

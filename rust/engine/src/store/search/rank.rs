@@ -1,20 +1,24 @@
 //! Which records matter for this question, and why?
 //!
-//! Words and cosines each put a pool of candidates forward; both numbers are known exactly for every candidate. They become
-//! one score, what surrounds a candidate lifts it, and what the state still holds is handed out.
+//! Words, cosines and tokens each put a pool of candidates forward; all numbers are known exactly for every candidate. They
+//! become one score, what surrounds a candidate lifts it, and what the state still holds is handed out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::select::{Ask, Verdicts};
 use super::ties::{add_own, neighbours};
+use super::tokens::TokenScores;
 use crate::condition::Condition;
 use crate::scope::Viewer;
-use crate::score::{Lift, POOL_RECORDS, Scale, Ties, fused, lifted};
+use crate::score::{Lift, POOL_RECORDS, Scale, Shares, Ties, lifted};
 use crate::snapshot::Moments;
 use crate::state::{Row, unspelled};
-use crate::store::vectors::Near;
+use crate::store::vectors::{Near, Sayings, TokenQuestion};
 use crate::text::{Filter, Found, Index, NamedDays, Question, asked, says_any};
+
+/// The tokens of so many records are looked at, whatever words and vectors say of them.
+const SMALL_RECORDS: usize = 1024;
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +31,8 @@ pub struct Search {
     pub vector: Option<Vec<f32>>,
     /// That space, or the one that is asked when none is named.
     pub space: Option<String>,
+    /// A vector for each token of the question, to be compared with those of the records.
+    pub tokens: Option<TokenQuestion>,
     /// What may be found.
     pub filter: Filter,
     /// What must hold for it besides.
@@ -44,10 +50,14 @@ pub struct Search {
 }
 
 impl Search {
-    /// How many records words and vectors each put forward.
+    /// How many things it asks for.
+    pub(in crate::store) fn asked(&self) -> usize {
+        usize::from(self.text.is_some()) + usize::from(self.vector.is_some()) + usize::from(self.tokens.is_some())
+    }
+
+    /// How many records words, vectors and tokens each put forward.
     pub(in crate::store) fn pool(&self) -> usize {
-        let alone_decides = !self.context && (self.vector.is_none() || self.text.is_none());
-        if alone_decides {
+        if !self.context && self.asked() == 1 {
             self.limit
         } else {
             self.limit.max(POOL_RECORDS)
@@ -72,8 +82,10 @@ pub struct Hit {
     pub words: Vec<(String, f64)>,
     /// Its cosine, if it has one.
     pub cosine: Option<f64>,
-    /// The share of each in the best of the question, if both were asked.
-    pub shares: Option<(f64, f64)>,
+    /// How much of the tokens of the question it says, if it has codes.
+    pub tokens: Option<f64>,
+    /// The share of each in the best of the question, if several were asked.
+    pub shares: Shares,
     /// What its neighbours add.
     pub lift: Lift,
     /// The id of the linked record that lifts it.
@@ -88,10 +100,20 @@ struct Candidates<'a> {
     index: &'a Index,
     question: Question<'a>,
     near: Option<&'a Near>,
+    tokens: Option<TokenScores<'a>>,
     has_text: bool,
     scale: Scale,
     docs: Vec<u32>,
     places: HashMap<u32, usize>,
+}
+
+/// What is known of a candidate alone.
+struct Standing {
+    text: f64,
+    cosine: Option<f64>,
+    tokens: Option<f64>,
+    shares: Shares,
+    alone: f64,
 }
 
 impl Candidates<'_> {
@@ -102,16 +124,29 @@ impl Candidates<'_> {
         })
     }
 
-    fn cosine(&self, doc: u32) -> Option<f64> {
-        self.near?.cosine(self.index.slot_of(doc))
-    }
-
-    fn alone(&self, doc: u32) -> f64 {
+    fn standing(&self, doc: u32) -> Standing {
+        let (slot, scale) = (self.index.slot_of(doc), &self.scale);
         let text = self.question.score(doc);
-        match (self.has_text, self.near.is_some()) {
-            (true, true) => fused(text, self.cosine(doc), &self.scale),
-            (true, false) => text,
-            _ => self.cosine(doc).unwrap_or(0.0),
+        let cosine = self.near.and_then(|near| near.cosine(slot));
+        let tokens = self.tokens.as_ref().and_then(|tokens| tokens.score(slot));
+        let shares = Shares {
+            text: self.has_text.then(|| scale.text_share(text)),
+            vector: self.near.map(|_| scale.vector_share(cosine)),
+            tokens: self.tokens.as_ref().map(|_| scale.token_share(tokens)),
+        };
+        // One number that is asked alone stays what it is.
+        let (shares, alone) = match (self.has_text, self.near.is_some(), self.tokens.is_some()) {
+            (true, false, false) => (Shares::default(), text),
+            (false, true, false) => (Shares::default(), cosine.unwrap_or(0.0)),
+            (false, false, true) => (Shares::default(), tokens.unwrap_or(0.0)),
+            _ => (shares, shares.fused()),
+        };
+        Standing {
+            text,
+            cosine,
+            tokens,
+            shares,
+            alone,
         }
     }
 }
@@ -135,6 +170,7 @@ pub(in crate::store) fn rank(
     search: &Search,
     filter: &Filter,
     near: Option<&Near>,
+    sayings: Option<&Sayings>,
     Asker {
         ask,
         verdicts,
@@ -150,7 +186,30 @@ pub(in crate::store) fn rank(
     }
     let by_text = question.best(search.pool());
     let by_vector = nearest(index, &question, near);
+    let tokens = sayings.map(|sayings| {
+        // Where nothing else puts anything forward, all are looked at.
+        let most = if search.asked() == 1 { usize::MAX } else { SMALL_RECORDS };
+        let all = sayings.few(most).map(|slots| {
+            let known = slots.into_iter().filter_map(|slot| index.doc_of(slot));
+            known.filter(|doc| question.passes(*doc)).collect()
+        });
+        // The same for every page: what a token is worth must not change from one to the next.
+        let some = || {
+            let first = by_text.iter().take(POOL_RECORDS);
+            first
+                .chain(by_vector.iter().take(POOL_RECORDS))
+                .map(|one| one.0)
+                .collect()
+        };
+        let mut docs: Vec<u32> = all.unwrap_or_else(some);
+        docs.sort_unstable();
+        docs.dedup();
+        TokenScores::of(sayings, docs.into_iter().map(|doc| (doc, index.slot_of(doc))))
+    });
+    let (token_max, token_floor) = tokens.as_ref().map_or((0.0, 0.0), TokenScores::range);
     let scale = Scale {
+        token_max,
+        token_floor,
         text_max: by_text.first().map_or(0.0, |best| best.1),
         cosine_max: by_vector.first().map_or(0.0, |best| best.1),
         cosine_floor: by_vector
@@ -162,13 +221,20 @@ pub(in crate::store) fn rank(
         index,
         question,
         near,
+        tokens,
         has_text: search.text.is_some(),
         scale,
         docs: Vec::new(),
         places: HashMap::new(),
     };
-    for (doc, _) in by_text.iter().chain(&by_vector) {
-        candidates.add(*doc);
+    let by_tokens = candidates
+        .tokens
+        .as_ref()
+        .map(|tokens| &tokens.best[..])
+        .unwrap_or_default();
+    let by_tokens: Vec<u32> = by_tokens.iter().take(search.pool()).map(|one| one.0).collect();
+    for doc in by_text.iter().chain(&by_vector).map(|one| one.0).chain(by_tokens) {
+        candidates.add(doc);
     }
     let mut ties = Ties::default();
     if search.context {
@@ -183,7 +249,8 @@ pub(in crate::store) fn rank(
         let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
         ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
     }
-    let alone: Vec<f64> = candidates.docs.iter().map(|&doc| candidates.alone(doc)).collect();
+    let standings: Vec<Standing> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
+    let alone: Vec<f64> = standings.iter().map(|standing| standing.alone).collect();
     let lifts = lifted(&alone, &ties);
     let slots: Vec<u32> = candidates.docs.iter().map(|&doc| index.slot_of(doc)).collect();
     let score = |at: usize| alone[at] + lifts[at].sum();
@@ -203,37 +270,40 @@ pub(in crate::store) fn rank(
             let Some(row) = state.row(slots[at]).filter(|row| filter.accepts(row)) else {
                 continue;
             };
-            let doc = candidates.docs[at];
-            let cosine = candidates.cosine(doc);
+            let (doc, standing) = (candidates.docs[at], &standings[at]);
+            let is_by_words = standing.cosine.is_none() && standing.tokens.is_none();
             if is_changed(&slots[at]) {
                 if *begins_anew {
                     is_sound = false;
                     break;
                 }
                 let is_allowed = verdicts.is_none_or(|verdicts| verdicts.holds_in(scene, slots[at]));
-                if !is_allowed || (cosine.is_none() && !still_says(index, &row, &stems)) {
+                if !is_allowed || (is_by_words && !still_says(index, &row, &stems)) {
                     continue;
                 }
             }
-            if cosine.is_some() && !near.is_some_and(|near| near.check_again(slots[at])) {
+            let of_tokens = candidates.tokens.as_ref().filter(|_| standing.tokens.is_some());
+            let of_vector = near.filter(|_| standing.cosine.is_some());
+            if of_vector.is_some_and(|near| !near.check_again(slots[at]))
+                || of_tokens.is_some_and(|tokens| !tokens.check_again(slots[at]))
+            {
                 is_sound = false;
                 break;
             }
-            let text = candidates.question.score(doc);
-            let both = search.text.is_some() && near.is_some();
             hits.push(Hit {
                 record: row.record.to_vec(),
                 moments: state.dated_in(slots[at]).moments,
                 score: score(at),
                 alone: alone[at],
-                text,
+                text: standing.text,
                 words: candidates
                     .question
                     .parts_of(doc)
                     .map(|(word, score)| (word.to_owned(), score))
                     .collect(),
-                cosine,
-                shares: both.then(|| (scale.text_share(text), scale.vector_share(cosine))),
+                cosine: standing.cosine,
+                tokens: standing.tokens,
+                shares: standing.shares,
                 lift: lifts[at],
                 linked_by: name(lifts[at].by_link),
                 second_by: name(lifts[at].by_second),

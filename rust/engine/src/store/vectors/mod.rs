@@ -14,6 +14,9 @@
 //! ([`rows::companions`]). Compaction moves the living rows into a new file when too many are dead
 //! ([`super::upkeep::compact_rows`]), and says so in the log like any other change.
 //!
+//! A row may also hold codes of the tokens of a record instead of its embedding ([`crate::vector::tokens`]): the record of its
+//! space says so, and only a search asks them otherwise ([`search::tokens`]).
+//!
 //! If rows are damaged, repair looks for their bytes in the other folders ([`changes::regain`]), and takes back those that it
 //! does not find ([`changes::damaged`]). If lines of the log are damaged, groups still tell where a space lies
 //! ([`records::implied`]), and repair takes along what a lost move has left behind ([`changes::salvage`]) and tells whose
@@ -34,6 +37,7 @@ pub(super) mod search;
 pub use records::ids::{Attachment, Ids};
 pub use search::ask::{Matrix, SpaceReport};
 pub use search::query::{Neighbour, Question, VectorSearch};
+pub use search::tokens::TokenQuestion;
 
 pub(super) use known::Vectors;
 pub(super) use records::doubt::doubt;
@@ -41,3 +45,4 @@ pub(super) use rows::check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use rows::compare::altered_companions;
 pub(super) use rows::durable::{DirtyRows, RowBarrier};
 pub(super) use search::nearby::{Narrowed, Near, Nearby, Recent, no_past};
+pub(super) use search::tokens::Sayings;

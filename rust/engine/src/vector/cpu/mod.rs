@@ -2,7 +2,7 @@
 //!
 //! A [`Cpu`] that names instructions exists only if the processor has them: that is what every call into
 //! `x86.rs` and `arm.rs` relies on. The code there is as little as possible: the loops are written once, in
-//! [`super::sweep`], [`super::lanes`] and [`super::codes`], and compiled once for each way.
+//! [`super::sweep`], [`super::lanes`], [`super::codes`] and [`super::planes`], and compiled once for each way.
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
@@ -12,6 +12,7 @@ mod x86;
 
 use super::codes::{self, Loss};
 use super::lanes::{self, LANES};
+use super::planes::{self, CODE_BYTES, Planes};
 use super::sweep::{self, Survivor, SweepRun};
 
 /// A way to compute that this processor can go.
@@ -53,7 +54,7 @@ impl Cpu {
         )]
         let mut ways = vec![Self(Way::Portable)];
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
             ways.push(Self(Way::Avx2));
             if is_x86_feature_detected!("avxvnni") {
                 ways.push(Self(Way::AvxVnni));
@@ -98,6 +99,18 @@ impl Cpu {
             #[cfg(target_arch = "x86_64")]
             Way::Avx2 | Way::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
             _ => codes::encode::<portable::Portable>(row, codes),
+        }
+    }
+
+    /// See [`planes::best_product`]. Where nothing is said of x86 below, a processor counts bits as it is.
+    #[inline]
+    #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+    pub(super) fn best_product(self, token: &Planes, codes: &[[u8; CODE_BYTES]]) -> i32 {
+        match self.0 {
+            // SAFETY: these ways exist only if the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx2 | Way::AvxVnni | Way::Avx512Vnni => unsafe { x86::best_product_popcnt(token, codes) },
+            _ => planes::best_product(token, codes),
         }
     }
 

@@ -19,6 +19,7 @@ use super::portable::Portable;
 use crate::vector::codes::{self, Eights, Encode, Loss, ROUNDER, ZERO_CODE};
 use crate::vector::groups::GROUP_ROWS;
 use crate::vector::lanes::{self, LANES};
+use crate::vector::planes::{self, CODE_BYTES, Planes};
 use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
 
 /// See [`lanes::dot_and_square`]. Left alone, a compiler pairs the two sums and stays in small registers.
@@ -66,6 +67,11 @@ pub(super) fn dot_and_square_avx512(query: &[f64], row: &[f32]) -> (f64, f64) {
         unsafe { _mm512_storeu_pd(lanes[sum].as_mut_ptr(), sums[sum]) }
     }
     (lanes::tree(lanes[0]), lanes::tree(lanes[1]))
+}
+
+#[target_feature(enable = "popcnt")]
+pub(super) fn best_product_popcnt(token: &Planes, codes: &[[u8; CODE_BYTES]]) -> i32 {
+    planes::best_product(token, codes)
 }
 
 #[target_feature(enable = "avx2")]

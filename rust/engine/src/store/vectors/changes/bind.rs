@@ -47,7 +47,11 @@ impl Vectors {
                 });
             }
             let mut bound = bound.clone();
+            if attachment.tokens != bound.tokens && !is_lost {
+                return Err(Error::argument("space", of_another_kind(&bound, attachment.tokens)));
+            }
             if is_lost {
+                bound.tokens = attachment.tokens;
                 model.clone_into(&mut bound.model);
                 format::write_space(draft, &bound, depth)?;
             }
@@ -84,10 +88,20 @@ impl Vectors {
             model: model.to_owned(),
             dim: attachment.dim,
             generation,
+            tokens: attachment.tokens,
         };
         format::write_space(draft, &bound, depth)?;
         Ok((bound, 0))
     }
+}
+
+/// What to say if rows of one kind are meant for a space of the other, or are codes of other token vectors.
+fn of_another_kind(bound: &Bound, tokens: usize) -> String {
+    let kind = |tokens: usize| match tokens {
+        0 => "vectors".to_owned(),
+        _ => format!("codes of token vectors of {tokens} components"),
+    };
+    format!("{:?} holds {}, not {}", bound.name, kind(bound.tokens), kind(tokens))
 }
 
 /// Whether an attachment can be meant.

@@ -38,6 +38,8 @@ pub struct Bound {
     pub dim: usize,
     /// Which file holds its rows; compaction may move them to the next.
     pub generation: u64,
+    /// How many components the token vectors had whose codes its rows are; 0 if a row is a vector.
+    pub tokens: usize,
 }
 
 impl Bound {
@@ -161,7 +163,11 @@ pub fn write_space(draft: &mut Draft, space: &Bound, depth: i64) -> Result<()> {
             format!("{{\"dim\":{},\"generation\":{},\"model\":", space.dim, space.generation).as_bytes(),
         );
         json::write_string(&space.model, out);
-        out.extend_from_slice(format!(",\"space\":\"{}\"}}", space.name).as_bytes());
+        out.extend_from_slice(format!(",\"space\":\"{}\"", space.name).as_bytes());
+        if space.tokens > 0 {
+            out.extend_from_slice(format!(",\"tokens\":{}", space.tokens).as_bytes());
+        }
+        out.push(b'}');
     })
 }
 

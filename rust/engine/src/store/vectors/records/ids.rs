@@ -33,6 +33,8 @@ pub struct Attachment<'a> {
     pub model: Option<&'a str>,
     /// How many components each has.
     pub dim: usize,
+    /// How many components the token vectors had whose codes they are; 0 if they are vectors.
+    pub tokens: usize,
     /// The records.
     pub ids: &'a Ids,
     /// The vectors, end to end.

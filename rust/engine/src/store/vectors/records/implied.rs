@@ -33,6 +33,7 @@ pub fn implied<'a>(
                 model: String::new(),
                 dim,
                 generation,
+                tokens: 0,
             };
             found.insert(space, bound);
         }

@@ -319,11 +319,12 @@ impl Spaces {
         };
         let mut moved = false;
         for (name, mut bound) in implied(state, fresh.iter(), known) {
-            // What moved is of the same model.
+            // What moved is of the same model, and rows of the same kind.
             if let Some(before) = self.spaces.get(name).map(|index| &index.bound)
                 && before.dim == bound.dim
             {
                 before.model.clone_into(&mut bound.model);
+                bound.tokens = before.tokens;
             }
             moved |= self.bind(bound);
             if let Some(index) = self.spaces.get_mut(name) {

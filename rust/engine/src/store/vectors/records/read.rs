@@ -79,6 +79,9 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<VectorRecord<'a>> {
             model: text("model")?.to_owned(),
             dim,
             generation: number("generation")?,
+            tokens: number("tokens")
+                .and_then(|tokens| usize::try_from(tokens).ok())
+                .unwrap_or(0),
         }));
     }
     let ids = data.get("ids").and_then(Value::as_array)?;
@@ -163,6 +166,7 @@ mod tests {
             model: "m".to_owned(),
             dim: 3,
             generation: 7,
+            tokens: 0,
         };
         let digest = crate::digest::sha256(b"a row");
         for ids in [vec![], vec!["R1"], vec!["quote\" back\\slash", "", "ä\u{2028}", "\\"]] {

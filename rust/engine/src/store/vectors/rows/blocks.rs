@@ -172,8 +172,10 @@ impl Shelves {
         let count = (map.bytes().len() as u64 / stride).min(u64::from(rows)) as usize;
         // They may come back, so nothing is noted about them.
         kept.missing = rows as usize - count;
-        self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
-        self.complete_last(&mut kept, &map, blocks, count);
+        // Codes of tokens are not swept.
+        let swept = if self.bound.tokens == 0 { count } else { 0 };
+        self.complete(&mut kept, &map, &blocks[..swept / BLOCK_ROWS], threads);
+        self.complete_last(&mut kept, &map, blocks, swept);
         Ok(Ready {
             rows: map,
             count,

@@ -237,6 +237,7 @@ fn nowhere() -> (Bound, Vec<u32>) {
         model: String::new(),
         dim: 0,
         generation: 0,
+        tokens: 0,
     };
     (bound, Vec::new())
 }

@@ -23,6 +23,8 @@ pub struct SpaceReport {
     pub dim: usize,
     /// Which file holds them.
     pub generation: u64,
+    /// How many components the token vectors had whose codes they are; 0 if they are vectors.
+    pub tokens: usize,
     /// How many rows the log names.
     pub rows: u32,
     /// How many of them are the embedding of a record.
@@ -74,6 +76,7 @@ impl Vectors {
             model: index.bound.model.clone(),
             dim: index.bound.dim,
             generation: index.bound.generation,
+            tokens: index.bound.tokens,
             rows: index.rows,
             living: index.living,
             bytes: u64::from(index.rows) * index.bound.stride(),

@@ -6,6 +6,8 @@ pub(in crate::store) mod query;
 
 pub(in crate::store) mod nearby;
 
+pub(in crate::store) mod tokens;
+
 pub(in crate::store) mod ask;
 
 pub(in crate::store) mod feed;

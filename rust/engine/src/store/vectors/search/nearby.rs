@@ -81,6 +81,25 @@ impl Nearby {
         &self.search
     }
 
+    /// The row of a record, if it has one that can be believed.
+    pub fn believed(&self, ready: &Ready, slot: u32) -> Option<u32> {
+        let Self { search, living, .. } = self;
+        let row = *search.rows_by_slot.get(slot as usize)?;
+        if !living.rows.contains(row) || row as usize >= ready.count {
+            return None;
+        }
+        let bound = &search.shelves.bound;
+        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
+        let check = || is_row(ready.rows.bytes(), row, bound, &search.blocks[number].digests[place]);
+        ready.marks[number].admit(place, check).then_some(row)
+    }
+
+    /// Whether the row of a record is still what the log says.
+    pub fn is_still_right(&self, ready: &Ready, slot: u32) -> bool {
+        let row = self.search.rows_by_slot.get(slot as usize);
+        row.is_some_and(|row| self.search.check_again(ready, *row))
+    }
+
     /// Leaves the rows of those records that are allowed, asked by their slots.
     pub fn only(mut self, allows: Option<&dyn Fn(u32) -> bool>) -> Self {
         if let Some(allows) = allows {
@@ -118,24 +137,14 @@ impl Near {
 
     /// Whether the embedding of a record that has a cosine is still what the log says.
     pub fn check_again(&self, slot: u32) -> bool {
-        let row = self.nearby.search.rows_by_slot.get(slot as usize);
-        row.is_some_and(|row| self.nearby.search.check_again(&self.ready, *row))
+        self.nearby.is_still_right(&self.ready, slot)
     }
 
     /// The cosine of a record, whether it is among the best or not; none without an embedding that can be believed.
     pub fn cosine(&self, slot: u32) -> Option<f64> {
-        let Nearby { search, living, .. } = &self.nearby;
-        let row = *search.rows_by_slot.get(slot as usize)?;
-        if !living.rows.contains(row) || row as usize >= self.ready.count {
-            return None;
-        }
-        let bound = &search.shelves.bound;
+        let row = self.nearby.believed(&self.ready, slot)?;
+        let bound = &self.nearby.search.shelves.bound;
         let bytes = &self.ready.rows.bytes()[..self.ready.count * 4 * bound.dim];
-        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        let check = || is_row(bytes, row, bound, &search.blocks[number].digests[place]);
-        if !self.ready.marks[number].admit(place, check) {
-            return None;
-        }
         let rows = Rows::packed(floats(bytes).ok()?, bound.dim).ok()?;
         Some(f64::from(self.scorer.score(rows.row(row))))
     }

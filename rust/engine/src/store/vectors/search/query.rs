@@ -153,6 +153,13 @@ impl VectorSearch {
     /// `Argument`, `Io`.
     pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<Hit>>> {
         let bound = &self.shelves.bound;
+        if bound.tokens > 0 {
+            let reason = format!(
+                "{:?} holds codes of tokens, and no vectors that could be near",
+                bound.name
+            );
+            return Err(Error::argument("space", reason));
+        }
         if dim != bound.dim {
             let need = format!("have {} components, as those of {:?} have", bound.dim, bound.name);
             return Err(Error::must("vector", need, dim));

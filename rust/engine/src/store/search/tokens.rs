@@ -1,0 +1,102 @@
+//! What is each token of a question worth, and how much of all of them does a candidate say?
+//!
+//! A token that half of the records say as well as the best of them tells nothing apart, as a word that stands everywhere.
+//! So it is counted how many say it well: at least half way from what they say of it on average to what the best says.
+//! Only integers are counted and compared there, and sums have a fixed order: a score is the same everywhere.
+
+use crate::score::POOL_RECORDS;
+use crate::store::vectors::Sayings;
+use crate::text::weight_of;
+
+/// What the records say that words, vectors and tokens put forward.
+pub(in crate::store) struct TokenScores<'a> {
+    sayings: &'a Sayings,
+    /// What a product with each token adds to a score.
+    worth: Vec<f64>,
+    /// The documents that were looked at and have codes, best first.
+    pub best: Vec<(u32, f64)>,
+}
+
+impl<'a> TokenScores<'a> {
+    /// Looks at documents, given with the slots of their records.
+    pub fn of(sayings: &'a Sayings, docs: impl Iterator<Item = (u32, u32)>) -> Self {
+        let mut products = Vec::new();
+        let known: Vec<u32> = docs
+            .filter(|(_, slot)| sayings.products(*slot, &mut products))
+            .map(|(doc, _)| doc)
+            .collect();
+        let query = sayings.query();
+        let worth = worth(&products, query.factors());
+        let scores = products
+            .chunks_exact(query.len())
+            .map(|products| score(products, &worth));
+        let mut best: Vec<(u32, f64)> = known.into_iter().zip(scores).collect();
+        best.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        Self { sayings, worth, best }
+    }
+
+    /// How much of the question a record says, from about 0 to about 1; none without codes that can be believed.
+    pub fn score(&self, slot: u32) -> Option<f64> {
+        let mut products = Vec::with_capacity(self.worth.len());
+        self.sayings
+            .products(slot, &mut products)
+            .then(|| score(&products, &self.worth))
+    }
+
+    /// The highest score, and the lowest among the best [`POOL_RECORDS`].
+    pub fn range(&self) -> (f64, f64) {
+        let of = |one: Option<&(u32, f64)>| one.map_or(0.0, |one| one.1);
+        let last = self.best.len().min(POOL_RECORDS).saturating_sub(1);
+        (of(self.best.first()), of(self.best.get(last)))
+    }
+
+    /// Whether the codes of a record are still what the log says.
+    pub fn check_again(&self, slot: u32) -> bool {
+        self.sayings.check_again(slot)
+    }
+}
+
+/// What each token is worth, by the products of the records that were looked at, end to end.
+fn worth(products: &[i32], factors: &[f64]) -> Vec<f64> {
+    let records = products.len() / factors.len();
+    let weight = |token: usize| {
+        let said = || {
+            products
+                .iter()
+                .skip(token)
+                .step_by(factors.len())
+                .map(|&said| i64::from(said))
+        };
+        let bar = said().max().unwrap_or(0) * records as i64 + said().sum::<i64>();
+        let well = said().filter(|said| 2 * said * records as i64 >= bar).count();
+        weight_of(well, records)
+    };
+    let weights: Vec<f64> = (0..factors.len()).map(weight).collect();
+    let total: f64 = weights.iter().sum();
+    let each = weights.iter().zip(factors);
+    each.map(|(weight, factor)| weight / total * factor).collect()
+}
+
+fn score(products: &[i32], worth: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for (product, worth) in products.iter().zip(worth) {
+        sum += f64::from(*product) * worth;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_everybody_says_is_worth_little() {
+        // Two tokens, four records: three say the first alike, one says the second.
+        let products = [90, 100, 92, 3, 91, 2, 5, 5];
+        let worth = worth(&products, &[0.01, 0.01]);
+        assert!(worth[1] > 2.0 * worth[0], "{worth:?}");
+        assert!((worth[0] + worth[1] - 0.01).abs() < 1e-12);
+        // One record alone says each token best.
+        assert_eq!(super::worth(&[7, 9], &[0.5, 0.5])[0], 0.25);
+    }
+}

@@ -1,0 +1,232 @@
+"""Are tokens kept as the format says, found as plain Python finds them, and safe like any other row?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from bm25 import scores as text_scores
+from chronomemory import (
+    ChronoRecord,
+    ChronoStore,
+    EmbeddingMismatch,
+    InvalidArgument,
+    InvalidRecord,
+    UnknownSpace,
+)
+from token_codes import TEXT, TOKENS, VECTOR, fused, row_of, scores, shares, signs_of
+from verdicts import verify_log
+
+Floats = npt.NDArray[np.float32]
+DIM, MOST, COUNT = 40, 6, 30
+WORDS = ("bark", "dent", "fisp", "gong", "lump", "malt")
+chance = np.random.default_rng(3)
+#: Some have more tokens than there is room for, and one in five has none.
+GIVEN: dict[str, Floats] = {
+    f"R{number}": chance.standard_normal((1 + number % 9, DIM), dtype=np.float32)
+    for number in range(COUNT)
+    if number % 5
+}
+QUESTION: Floats = chance.standard_normal((3, DIM), dtype=np.float32)
+VECTORS: Floats = chance.standard_normal((COUNT, 8), dtype=np.float32)
+
+
+def record(number: int) -> ChronoRecord:
+    return ChronoRecord(id=f"R{number}", label=" ".join(chance.choice(WORDS, 5)))
+
+
+RECORDS = [record(number) for number in range(COUNT)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ChronoStore]:
+    with ChronoStore(tmp_path) as made:
+        made.upsert_many(RECORDS)
+        made.attach_tokens_many(list(GIVEN), GIVEN.values(), model="m", most=MOST)
+        yield made
+
+
+def found(store: ChronoStore, **asked: object) -> dict[str, float | None]:
+    hits = store.search(query_tokens=QUESTION, limit=COUNT, context=False, explain=True, **asked)  # type: ignore[arg-type]
+    return {hit.id: hit.why["tokens"] for hit in hits if hit.why}
+
+
+def expected(names: object = None) -> dict[str, float]:
+    wanted = GIVEN if names is None else {name: GIVEN[name] for name in GIVEN if name in names}  # type: ignore[operator]
+    return scores(QUESTION, {name: signs_of(tokens, MOST) for name, tokens in wanted.items()})
+
+
+def tokens_file(store: ChronoStore) -> Path:
+    return next((store.project_root / ".chronomemory" / "vectors").glob("tokens.*.f32"))
+
+
+class TestRows:
+    def test_codes_are_those_of_the_format(self, store: ChronoStore) -> None:
+        for name, tokens in GIVEN.items():
+            kept = store.engine.embedding(name, space="tokens")
+            assert kept == row_of(tokens, MOST)
+
+    def test_a_space_says_that_it_holds_tokens(self, store: ChronoStore) -> None:
+        (space,) = store.spaces()
+        assert (space.name, space.model, space.tokens, space.dim, space.living) == (
+            "tokens",
+            "m",
+            DIM,
+            4 * MOST,
+            24,
+        )
+        bound = store.get("vector:tokens")
+        assert bound is not None and bound.data["tokens"] == DIM
+
+    def test_both_verifiers_know_them(self, store: ChronoStore) -> None:
+        store.close()
+        assert store.verify().valid
+        assert verify_log.verify_folder(store.project_root / ".chronomemory")["valid"]
+        file = tokens_file(store)
+        data = bytearray(file.read_bytes())
+        data[5 * 16 * MOST] ^= 1
+        file.write_bytes(data)
+        assert [damage.kind for damage in store.verify().damage] == ["row-altered"]
+        told = verify_log.verify_folder(store.project_root / ".chronomemory")
+        assert [one["kind"] for one in told["damage"]] == ["row-altered"]
+
+    def test_a_new_generation_still_holds_tokens(self, store: ChronoStore) -> None:
+        before = found(store)
+        for _ in range(2):
+            store.attach_tokens_many(list(GIVEN), GIVEN.values())
+        store.compact()
+        (space,) = store.spaces()
+        assert (space.generation, space.tokens, space.rows) == (1, DIM, len(GIVEN))
+        assert found(store) == before
+        with ChronoStore(store.project_root, own_engine=True) as other:
+            assert found(other) == before
+
+    def test_other_processes_see_them_at_once(self, store: ChronoStore) -> None:
+        with ChronoStore(store.project_root, own_engine=True) as other:
+            assert "R0" not in found(other)
+            store.attach_tokens("R0", QUESTION)
+            assert next(iter(found(other))) == "R0"
+            assert other.detach("R0", space="tokens")
+        assert "R0" not in found(store)
+
+
+class TestSearch:
+    def test_tokens_alone_are_those_of_plain_python(self, store: ChronoStore) -> None:
+        wanted = expected()
+        assert found(store) == wanted
+        assert list(found(store)) == sorted(wanted, key=lambda name: (-wanted[name], int(name[1:])))
+
+    def test_all_three_become_one_score(self, store: ChronoStore) -> None:
+        store.attach_many([one.id for one in RECORDS], VECTORS, model="v")
+        hits = store.search(
+            "bark malt", VECTORS[3], query_tokens=QUESTION, limit=COUNT, context=False, explain=True
+        )
+        by_tokens = shares(expected())
+        assert len(hits) == COUNT
+        for hit in hits:
+            why = hit.why or {}
+            assert why["token_share"] == by_tokens.get(hit.id, 0.0)
+            parts = [(TEXT, why["text_share"]), (VECTOR, why["vector_share"]), (TOKENS, why["token_share"])]
+            assert hit.score == why["alone"] == fused(parts)
+
+    def test_words_and_tokens_are_one_score_without_a_vector(self, store: ChronoStore) -> None:
+        by_words = text_scores(RECORDS, "bark malt")
+        best = max(by_words.values())
+        by_tokens = shares(expected())
+        for hit in store.search("bark malt", query_tokens=QUESTION, limit=COUNT, context=False, explain=True):
+            text = by_words.get(hit.id, 0.0) / best
+            assert hit.score == pytest.approx(
+                fused([(TEXT, text), (TOKENS, by_tokens.get(hit.id, 0.0))]), rel=1e-12
+            )
+
+    def test_what_others_hold_changes_nothing(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path) as store:
+            one, other = store.scoped(user="one"), store.scoped(user="other")
+            for number, (name, tokens) in enumerate(GIVEN.items()):
+                (one if number % 2 else other).upsert(RECORDS[int(name[1:])])
+                (one if number % 2 else other).attach_tokens(name, tokens, model="m", most=MOST)
+            mine = list(GIVEN)[1::2]
+            hits = one.search(query_tokens=QUESTION, limit=COUNT, context=False, explain=True)
+            assert {hit.id: (hit.why or {})["tokens"] for hit in hits} == expected(mine)
+
+    def test_a_filter_changes_who_is_looked_at(self, store: ChronoStore) -> None:
+        bark = {one.id for one in RECORDS if "bark" in one.label}
+        assert found(store, where={"label": {"like": "%bark%"}}) == expected(bark)
+
+    def test_among_many_those_are_looked_at_that_words_put_forward(self, store: ChronoStore) -> None:
+        many = [ChronoRecord(id=f"M{number}", label="other") for number in range(1100)]
+        store.upsert_many(many)
+        codes = chance.standard_normal((len(many), 1, DIM), dtype=np.float32)
+        store.attach_tokens_many([one.id for one in many], codes)
+        store.attach_tokens("M7", QUESTION)
+        by_words = {one.id for one in RECORDS if "bark" in one.label}
+        hits = store.search("bark", query_tokens=QUESTION, limit=COUNT, context=False, explain=True)
+        assert {hit.id for hit in hits} == by_words
+        assert {hit.id: (hit.why or {})["tokens"] for hit in hits if hit.id in GIVEN} == expected(by_words)
+        # Alone they are held against all.
+        assert store.search(query_tokens=QUESTION, limit=3, context=False)[0].id == "M7"
+
+    def test_codes_that_were_touched_are_never_scored(self, store: ChronoStore) -> None:
+        before = found(store)
+        best = next(iter(before))
+        row = list(GIVEN).index(best)
+        file = tokens_file(store)
+        data = bytearray(file.read_bytes())
+        data[row * 16 * MOST] ^= 1
+        file.write_bytes(data)
+        assert found(store) == expected(set(GIVEN) - {best})
+        assert store.spaces()[0].damaged == 1
+        store.repair()
+        assert found(store) == expected(set(GIVEN) - {best}) and store.verify().valid
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("asked", "field", "said"),
+        [
+            ({"query_tokens": QUESTION[:, :7]}, "query_tokens", "40 components"),
+            ({"query_tokens": np.zeros((0, DIM))}, "query_tokens", "at least one row"),
+            ({"query_tokens": np.full((1, DIM), np.nan)}, "query_tokens", "finite"),
+            ({"query_tokens": QUESTION[0]}, "query_tokens", "1 dimensions"),
+            ({"query_tokens": QUESTION, "as_of": 1}, "as_of", "as they are now"),
+            ({"query_tokens": QUESTION, "token_space": "default"}, "token_space", "holds vectors"),
+            ({"vector": np.ones(4 * MOST), "space": "tokens"}, "space", "codes of tokens"),
+        ],
+    )
+    def test_of_a_question(self, store: ChronoStore, asked: dict[str, object], field: str, said: str) -> None:
+        store.attach("R0", [1.0, 2.0], model="v")
+        with pytest.raises(InvalidArgument, match=said) as caught:
+            store.search("bark", **asked)  # type: ignore[arg-type]
+        assert caught.value.field == field
+
+    def test_of_tokens(self, store: ChronoStore) -> None:
+        seq = store.wal_seq()
+        for tokens, said in (
+            (QUESTION[:0], "at least one row"),
+            (QUESTION * np.nan, "not finite"),
+            ([[]], "at least"),
+        ):
+            with pytest.raises((InvalidRecord, InvalidArgument), match=said):
+                store.attach_tokens("R1", tokens)
+        with pytest.raises(EmbeddingMismatch):
+            store.attach_tokens("R1", QUESTION, model="another")
+        with pytest.raises(InvalidArgument, match="components, not codes of token vectors of 7"):
+            store.attach_tokens("R1", QUESTION[:, :7])
+        with pytest.raises(InvalidArgument, match='"tokens" holds codes of token vectors'):
+            store.attach("R1", np.ones(4 * MOST), space="tokens")
+        with pytest.raises(InvalidArgument, match="room for 6 codes"):
+            store.attach_tokens("R1", QUESTION, most=7)
+        with pytest.raises((InvalidRecord, InvalidArgument), match="do not go together"):
+            store.attach_tokens_many(["R1", "R2"], [QUESTION])
+        with pytest.raises(InvalidArgument, match="codes of tokens"):
+            store.nearest(np.ones(4 * MOST), space="tokens")
+        assert store.wal_seq() == seq
+
+    def test_of_a_space_that_is_not_there(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path) as store:
+            store.upsert(RECORDS[0])
+            with pytest.raises(UnknownSpace):
+                store.search("bark", query_tokens=QUESTION)
