@@ -398,7 +398,7 @@ def verify_path(
 
     {"valid", "events", "first_seq", "last_seq", "head", "fast_lines", "slow_lines", "blank_lines", "bytes",
     "committed_end", "base", "damage": [{"path", "offset", "line", "seq", "kind", "reason"}],
-    "altered_indexes": as "damage", "tail": None or {"offset", "length", "reason"}, "notes",
+    "altered_indexes" and "returned": as "damage", "tail": None or {"offset", "length", "reason"}, "notes",
     "remembered": "kept", "lost", "unknown", "unseen" or "unreadable", "remembered_reason"}
     """
 

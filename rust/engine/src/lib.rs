@@ -21,6 +21,8 @@ mod acts;
 
 mod event;
 
+mod trail;
+
 mod chain;
 // 3 log: how does it get to disk, and is it still true?
 mod archive;

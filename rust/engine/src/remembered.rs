@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::archive;
+use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_whole};
+use crate::event::Known;
 use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, first_line, hint_for, line_before};
 use crate::json::{self, Value};
 use crate::layout::{Layout, own_draft};
-use crate::origin::{Origin, Sentinel, origin_of};
+use crate::origin::{ALONE, Origin, Sentinel, WayBack, origin_of};
+use crate::verify::{Sink, Walk};
 use crate::wal::synced::Synced;
 
 /// How long to wait for another who changes the same note: that takes some microseconds.
@@ -216,6 +219,7 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
         Err(fault) => return Err(fault),
     };
     let mut answer = ask(&*log, seen)?;
+    let mut way = WayBack::default();
     let unknown = |why: String| {
         Ok(Standing::Unknown(format!(
             "event {} was seen here, and {why}",
@@ -236,6 +240,7 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
             Ok(Answer::Before(earlier)) if earlier.last_seq >= sentinel.last_seq => {
                 return unknown(format!("{name}, which could tell, leads in a circle"));
             }
+            Ok(Answer::Before(earlier)) => Answer::Before(way.back(&sentinel, earlier)),
             Ok(answer) => answer,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
                 return unknown(format!("the history that could tell was dropped: {name} is not there"));
@@ -248,6 +253,9 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
 /// Asks one log, the live one or one in an archive.
 fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
     let length = log.length()?;
+    if log.is_redacted() {
+        return ask_redacted(log, length, seen);
+    }
     match hint_for(Some(*seen), log, length)? {
         Hint::Synced(_) => return Ok(Answer::Here(Standing::Kept)),
         Hint::Contradicted(_) => {
@@ -258,7 +266,51 @@ fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
         }
         Hint::None => {}
     }
-    // Another log than the one that was seen: perhaps what became of it.
+    ask_origin(log, length, seen)
+}
+
+/// Asks a log of which lines were erased: the others stand elsewhere now, so the head is found by its seq and its hash.
+fn ask_redacted(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<Answer> {
+    let mut search = HeadSearch { seen, is_there: false };
+    let mut walk = Walk::new(None);
+    walk.go(log, length, ALONE, &mut search, &mut |_, _| {})?;
+    if search.is_there {
+        return Ok(Answer::Here(Standing::Kept));
+    }
+    if walk.mark().first == Some(seen.first) {
+        let reason = format!(
+            "event {} was seen here, but the log says something else there",
+            seen.seq
+        );
+        return Ok(Answer::Here(Standing::Lost(reason)));
+    }
+    ask_origin(log, length, seen)
+}
+
+/// Looks for a head among events.
+struct HeadSearch<'a> {
+    seen: &'a Synced,
+    is_there: bool,
+}
+
+impl Sink for HeadSearch<'_> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        self.is_there |= known.seq == self.seen.seq && known.hash == self.seen.head.bytes();
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Held) {}
+
+    fn is_satisfied(&self) -> bool {
+        self.is_there
+    }
+}
+
+/// Another log than the one that was seen: perhaps what became of it.
+fn ask_origin(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<Answer> {
     Ok(match origin_of(log, length)? {
         Origin::Ours(sentinel) if sentinel.previous_head == seen.head.text() => Answer::Here(Standing::Kept),
         Origin::Ours(sentinel) => Answer::Before(sentinel),

@@ -12,6 +12,7 @@ use std::io;
 
 use crate::digest::{Hasher, Hex};
 use crate::disk::{DiskFile, read_upto};
+use crate::event::salt;
 use crate::json::{self, RecordSpans, Value};
 use crate::memory::{self, Refused};
 
@@ -171,7 +172,8 @@ fn read_records(
             return Ok(None);
         };
         taker.make_room(record.len())?;
-        taker.take(record, fields, None);
+        let (record, fields) = salt::without(record, fields);
+        taker.take(&record, fields, None);
     }
     Ok(None)
 }
@@ -213,7 +215,8 @@ fn read_dated(
             Next::Foreign => return Ok(None),
         };
         taker.make_room(record.len())?;
-        taker.take(record, fields, moments);
+        let (record, fields) = salt::without(record, fields);
+        taker.take(&record, fields, moments);
     }
     // There must not be more moments than records.
     if list.awaited || !matches!(front.next()?, Next::End) {
@@ -267,7 +270,8 @@ fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> io::Result<Result<Header, 
         json::write_value(record, &mut text);
         if let Some(fields) = json::scan_record(&text) {
             taker.make_room(text.len())?;
-            taker.take(&text, fields, moments.get(at).copied());
+            let (record, fields) = salt::without(&text, fields);
+            taker.take(&record, fields, moments.get(at).copied());
         }
     }
     Ok(Ok(header))

@@ -6,6 +6,14 @@ pub(in crate::store) mod faults;
 
 pub(in crate::store) mod archive_index;
 
+mod way;
+
+mod bound;
+
+mod replay;
+
+mod retired;
+
 pub(in crate::store) mod check;
 
 pub(in crate::store) mod packing;

@@ -138,6 +138,7 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
         checking: Checking::Full,
         archives: true,
         is_past: false,
+        way: None,
     };
     // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
     let is_indexed = !text_names(&held.disk, layout).is_empty();
