@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from chronomemory import ChronoRecord, ChronoStore
 
+#: Loaded before memory is scarce: what is asked here is what the store does.
+LOADED = np
 #: How many records the store has, and how many more are written.
 KNOWN = 150_000
 MORE = 60_000

@@ -195,7 +195,16 @@ class TestThePage:
 
     @pytest.mark.parametrize(
         "pattern",
-        ["*.py", "face/*.py", "drawing/*.py", "blocks/**/*.py", "episodes/**/*.py", "graph/**/*.py"],
+        [
+            "*.py",
+            "face/*.py",
+            "drawing/*.py",
+            "blocks/**/*.py",
+            "episodes/**/*.py",
+            "graph/**/*.py",
+            "mcp/*.py",
+            "pages/**/*.py",
+        ],
     )
     def test_every_module_of_the_hall_the_ground_and_the_faces_is_named(self, pattern: str) -> None:
         modules = [name_of(path) for path in PACKAGE.glob(pattern) if not path.name.startswith("__")]

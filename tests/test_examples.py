@@ -20,6 +20,10 @@ from chronomemory.face import arguments, awaited, moments, results, spaces
 from chronomemory.graph import ids as graph_ids
 from chronomemory.graph import models, spelling, workspace
 from chronomemory.graph import paths as graph_paths
+from chronomemory.mcp import quoting, shapes
+from chronomemory.pages import ids as page_ids
+from chronomemory.pages import pages, writing
+from chronomemory.pages.text import escaping, frontmatter, headings, links, scalars
 
 FACE = [arguments, awaited, moments, results, spaces]
 BLOCKS = [
@@ -42,11 +46,26 @@ EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes,
 
 
 GRAPH = [graph_ids, models, graph_paths, spelling, workspace]
+PAGES = [page_ids, pages, writing, escaping, frontmatter, headings, links, scalars]
 
 
 @pytest.mark.parametrize(
     "module",
-    [record, deps, store, *FACE, *BLOCKS, *DRAWING, *EPISODES, *GRAPH, calling, lexical],
+    [
+        record,
+        deps,
+        store,
+        *FACE,
+        *BLOCKS,
+        *DRAWING,
+        *EPISODES,
+        *GRAPH,
+        *PAGES,
+        calling,
+        lexical,
+        quoting,
+        shapes,
+    ],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module(module: ModuleType) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, Counters
+from chronomemory import ChronoStore, Counters, Memory
 from chronomemory.watching import LOGGER, watched
 
 SECRET = "Ann has the flu"
@@ -136,6 +136,25 @@ def test_large_tasks_are_logged_and_contents_never(tmp_path: Path, caplog: pytes
         assert f": {task} took " in told
     assert SECRET not in told
     assert "SECRET-1" not in told
+
+
+def test_slow_questions_are_logged_and_not_what_was_asked(
+    store: ChronoStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.upsert({"id": "A", "label": SECRET})
+    store.attach("A", [1.0, 0.0], model="m")
+    memory = Memory(store)
+    memory.remember(SECRET)
+
+    def ask() -> None:
+        assert store.search(SECRET) and store.nearest([1.0, 0.0]) and memory.recall(SECRET)
+
+    for slow, is_told in ((float("inf"), False), (0.0, True)):
+        monkeypatch.setattr("chronomemory.watching.SLOW_SECONDS", slow)
+        ask()
+        for question in ("a search", "a question for neighbours", "a recall"):
+            assert (f"slow: {question} took " in caplog.text) == is_told
+    assert SECRET not in caplog.text
 
 
 def test_what_is_slow_is_logged(

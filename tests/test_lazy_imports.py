@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import chronomemory
 import pytest
@@ -23,7 +25,7 @@ def loaded_by(script: str) -> set[str]:
 def test_the_package_alone_loads_next_to_nothing() -> None:
     loaded = loaded_by("import chronomemory")
     assert not loaded & {"numpy", "pydantic", "rich", "typer", "chronomemory._core", "chronomemory.store"}
-    assert "numpy" in loaded_by("from chronomemory import ChronoStore")
+    assert "numpy" not in loaded_by("from chronomemory import ChronoStore")
     assert "pydantic" not in loaded_by("from chronomemory import ChronoStore, DepGraph, EsdbBridge")
 
 
@@ -32,8 +34,38 @@ def test_a_command_loads_what_it_needs() -> None:
         "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
     )
     assert not loaded_by(run.format(["--version"])) & {"numpy", "pydantic", "chronomemory.store"}
-    assert "chronomemory.blocks" not in loaded_by(run.format(["get", "A"]))
+    assert not loaded_by(run.format(["get", "A"])) & {"numpy", "chronomemory.blocks"}
     assert "chronomemory.blocks" in loaded_by(run.format(["recall", "--help"]))
+
+
+def test_numbers_are_loaded_with_the_first_vector(tmp_path: Path) -> None:
+    use = (
+        "import sys\nfrom chronomemory import ChronoStore\n"
+        f"with ChronoStore({str(tmp_path)!r}) as store:\n"
+        "    store.upsert({'id': 'A', 'data': {'n': 1}})\n"
+        "    assert store.query(where={'data.n': {'in': [1, 2.5]}}, limit=1) and store.search('A') == []\n"
+        "    assert 'numpy' not in sys.modules\n"
+        "    store.attach('A', [1.0, 0.0], model='m')\n"
+        "    assert 'numpy' in sys.modules\n"
+        "    assert [hit.record_id for hit in store.nearest([1.0, 0.0])] == ['A']\n"
+    )
+    assert "numpy" in loaded_by(use)
+
+
+def test_files_that_another_package_replaced_are_noticed(tmp_path: Path) -> None:
+    """What is left when the package with the same import name was put over this one, and taken away again."""
+    package = Path(chronomemory.__file__).parent
+    broken = tmp_path / "chronomemory"
+    shutil.copytree(package, broken, ignore=shutil.ignore_patterns("*.so", "__pycache__", "store.py"))
+    script = "import chronomemory\ntry: chronomemory.ChronoStore\nexcept ImportError as error: print(error)"
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "No module named 'chronomemory.store'" in told.stdout
+    assert "pip uninstall chronomemory chronomemory-rs; pip install chronomemory-rs" in told.stdout
 
 
 def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_does() -> None:
@@ -48,6 +80,16 @@ def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_do
     assert "chronomemory.episodes" in loaded_by(run.format(["episodes", "--help"]))
 
 
+def test_pages_are_loaded_when_somebody_asks() -> None:
+    assert not loaded_by("from chronomemory import ChronoStore, Memory") & {
+        "chronomemory.pages",
+        "ruamel.yaml",
+    }
+    loaded = loaded_by("from chronomemory.pages import Pages")
+    assert "ruamel.yaml" in loaded
+    assert not loaded & {"pydantic", "chronomemory.blocks", "chronomemory.episodes", "chronomemory.graph"}
+
+
 def test_a_graph_is_loaded_when_somebody_asks() -> None:
     assert "chronomemory.graph" not in loaded_by("from chronomemory import ChronoStore, Memory")
     loaded = loaded_by("from chronomemory.graph import Workspace")
@@ -57,6 +99,20 @@ def test_a_graph_is_loaded_when_somebody_asks() -> None:
     )
     assert "chronomemory.graph" not in loaded_by(run.format(["get", "A"]))
     assert "chronomemory.graph" in loaded_by(run.format(["workspace", "--help"]))
+
+
+def test_the_server_is_loaded_when_it_serves_and_by_nothing_else() -> None:
+    sdk = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn"}
+    asked = "from chronomemory import ChronoStore, Memory, EsdbBridge\nimport chronomemory.cli.doctor"
+    assert not loaded_by(asked) & {*sdk, "chronomemory.mcp.server", "chronomemory.mcp.toolbox"}
+    run = (
+        "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
+    )
+    loaded = loaded_by(run.format(["mcp", "install", "cursor", "--print"]))
+    assert "chronomemory.mcp.clients" in loaded
+    assert not loaded & {*sdk, "tomlkit"}
+    # It starts without the extra of the pages, which the first call that asks for them loads.
+    assert not loaded_by("import chronomemory.mcp.server") & {"chronomemory.pages", "ruamel.yaml"}
 
 
 def test_every_name_is_there_and_no_other() -> None:

@@ -38,7 +38,7 @@ def test_what_rests_on_it_below_is_doubted_in_the_same_batch(store: ChronoStore,
     report = store.invalidate("RULE", "it was wrong")
     assert report.affected_ids == ["RULE"] and report.cascaded == []
     events = store.replay(from_seq=before + 1)
-    assert [event.op for event in events] == ["begin", *["upsert"] * 4]
+    assert [event.op for event in events] == ["begin", *["upsert"] * 5]
     assert standing(store) == {
         "RULE": "invalidated",
         "LAW": "active",
@@ -52,6 +52,29 @@ def test_what_rests_on_it_below_is_doubted_in_the_same_batch(store: ChronoStore,
     doubted = ann.get("A-1")
     assert doubted.confidence == 0.4 and doubted.is_hypothesis and doubted.scope == ann.scope
     assert store.chain_valid() and store.verify().scopes == ()
+
+
+def test_each_scope_is_told_what_was_doubted_in_it_and_can_take_it_back(
+    store: ChronoStore, people: Any
+) -> None:
+    ann, bob = people
+    bob.upsert({"id": "B-2"})
+    rests(bob, "B-2", "RULE")
+    store.invalidate("RULE", "it was wrong")
+    own = ann.id("ROLLBACK-RULE")
+    kept = ann.get(own)
+    assert kept.data["affected"] == ["A-1", "A-2"] and kept.scope == ann.scope
+    for name in ("A-1", "A-2"):
+        (told,) = ann.rollbacks(name)
+        assert (told.rollback_id, told.reason) == (own, "it was wrong")
+    assert bob.get(bob.id("ROLLBACK-RULE")).data["affected"] == ["B-2"]
+    assert bob.get(own) is None and store.get(own) is None
+    assert [each.rollback_id for each in store.rollbacks("RULE")] == ["ROLLBACK-RULE"]
+    ann.reinstate(own, "it holds for her")
+    told = standing(store)
+    assert (told["A-1"], told["A-2"], told["B-2"]) == ("active", "active", "hypothesis")
+    assert told["RULE"] == "invalidated"
+    assert store.verify().valid and store.verify().scopes == ()
 
 
 def test_a_handle_withdraws_what_is_its_own(store: ChronoStore, people: Any) -> None:

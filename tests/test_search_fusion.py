@@ -357,3 +357,23 @@ def test_what_another_process_does_is_seen_at_once(store: ChronoStore, tmp_path:
         "store.upsert(ChronoRecord(id='D', label='new')); store.attach('D', [1, 0, 0]); store.compact()"
     )
     assert found() == {"D": 1.0, "B": 0.0}
+
+
+def test_what_is_scored_too_low_is_left_out(store: ChronoStore) -> None:
+    store.upsert_many(
+        [{"id": f"T-{number}", "label": "tea " * number + "cup " * (9 - number)} for number in range(1, 8)]
+    )
+    found = store.search("tea")
+    floor = found[3].score
+    kept = store.search("tea", min_score=floor)
+    assert [hit.id for hit in kept] == [hit.id for hit in found if hit.score >= floor]
+    assert 4 <= len(kept) < len(found)
+    assert store.search("tea", min_score=found[0].score * 2) == []
+    page = store.search("tea", min_score=floor, limit=3)
+    rest = store.search("tea", min_score=floor, limit=3, after=page.cursor)
+    assert [hit.id for hit in [*page, *rest]] == [hit.id for hit in kept]
+    assert rest.cursor is None
+    with pytest.raises(InvalidArgument, match="another question"):
+        store.search("tea", limit=3, after=page.cursor)
+    with pytest.raises(InvalidArgument, match="min_score"):
+        store.search("tea", min_score="much")  # type: ignore[arg-type]

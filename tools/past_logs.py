@@ -150,8 +150,9 @@ class Past:
                 state = older = None
                 continue
             older = hop
-            if state is not None and self._differs(self.hops[number - 1], state):
-                differing.add(number - 1)
+            if state is not None and (found := self._held_against(self.hops[number - 1], state)):
+                if found == "differs":
+                    differing.add(number - 1)
                 state = None
         self._tell(differing)
 
@@ -210,19 +211,25 @@ class Past:
         except OSError:
             return None
 
-    def _differs(self, hop: Hop, state: Records) -> bool:
-        """Whether the base that a log starts from is not what came before it adds up to."""
+    def _held_against(self, hop: Hop, state: Records) -> str:
+        """Whether the base that a log starts from is what came before it adds up to: nothing if it is.
+
+        Before there were trails nobody compared: what a store of then holds in a base is its word, and so is
+        what a repair made.
+        """
         if hop.data.get("repaired"):
-            return True
+            return "said"
         base = self._state(hop) if is_digest(hop.base) else None
         if base is None:
-            return False
+            return ""
+        if not any(key in hop.data for key in ("trail", "trail_from", "erased", "replaced")):
+            return "said"
         if state.acted:
             self.log.notes.append(f"acts not derived: blocks of base/{hop.base}.json not compared")
         is_same = Records(base).spelled(self.law, not state.acted) == state.spelled(self.law, not state.acted)
         if is_same and state.acted:
             state.known, state.acted = Records(base).known, False
-        return not is_same
+        return "" if is_same else "differs"
 
     def _wrong_with(self, number: int) -> tuple[str, tuple[int, int]] | None:
         """Why an archive is not the one that was retired, and where that shows."""
@@ -268,7 +275,7 @@ class Past:
                 self._tell_of_segment(hop)
             self._tell_of_erasure(hop, before[number], is_all_known)
             self._tell_of_trail(number)
-            if number in differing and not hop.data.get("repaired"):
+            if number in differing:
                 reason = "not what the history before it adds up to"
                 self.log.report("base-differs", reason, None, f"base/{hop.base}.json")
         what, path, reason = self.end or ("", "", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from chronomemory import interrupts as interrupts  # first: what follows takes a moment
@@ -197,12 +198,29 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = frozenset({"metrics", "query"})
 
 
+#: What to do where files of this package are gone or were replaced.
+_OTHER_PACKAGE = (
+    "files of chronomemory-rs are missing or not its own: the package that PyPI calls chronomemory is another"
+    " one and has the same import name. Take both away and put this one back: pip uninstall chronomemory"
+    " chronomemory-rs; pip install chronomemory-rs"
+)
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"chronomemory.{name}")
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != __name__:
+            raise
+        raise ImportError(f"{error}: {_OTHER_PACKAGE}", name=error.name, path=error.path) from error
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"chronomemory.{name}")
+        return _module(name)
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"chronomemory.{_HOME_OF[name]}"), name)
+    found = getattr(_module(_HOME_OF[name]), name)
     globals()[name] = found
     return found
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from chronomemory._core import Engine
 from chronomemory.errors import InvalidArgument
-from chronomemory.face.arguments import contents, string
+from chronomemory.face.arguments import LAST_SEQ, contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
-__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_of"]
+__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_in", "edge_of", "edges_to", "resting_on"]
 
 EDGE_TYPES = frozenset(
     {
@@ -190,6 +191,30 @@ def edge_of(record: ChronoRecord) -> DependencyEdge | None:
     return DependencyEdge(ends[0], ends[1], str(ends[2]))
 
 
+def edges_to(
+    engine: Engine, record_id: str, types: Sequence[str]
+) -> list[tuple[DependencyEdge, ChronoRecord]]:
+    """Return the active edges of these types that lead to a record, those of the first type first.
+
+    An index leads to them: what else is joined to what costs nothing.
+    """
+    records = engine.find("edges.by_target", [record_id], limit=LAST_SEQ)
+    told = [(edge, record) for record in records if (edge := edge_of(record)) and edge.edge_type in types]
+    return sorted(told, key=lambda each: types.index(each[0].edge_type))
+
+
+def resting_on(engine: Engine, record_id: str, types: Sequence[str]) -> Iterator[str]:
+    """Yield all that leads to a record by edges of these types, nearest first, itself left out."""
+    seen = {record_id}
+    waiting = deque([record_id])
+    while waiting:
+        for edge, _ in edges_to(engine, waiting.popleft(), types):
+            if edge.from_id not in seen:
+                seen.add(edge.from_id)
+                waiting.append(edge.from_id)
+                yield edge.from_id
+
+
 def _ids_for(edge: DependencyEdge) -> Iterator[str]:
     wanted = f"EDGE-{edge.from_id}-{edge.to_id}-{edge.edge_type}"
     yield wanted
@@ -197,10 +222,15 @@ def _ids_for(edge: DependencyEdge) -> Iterator[str]:
         yield f"{wanted}-{number}"
 
 
-def _add(look: Look, edge: DependencyEdge) -> None:
+def edge_in(look: Look, edge: DependencyEdge) -> list[ChronoRecord]:
+    """Return the record by which an edge comes into a batch; nothing if it is there already."""
     record_id, held = _place(edge, look)
-    if not held:
-        look.upsert([_record_of(edge, record_id)])
+    return [] if held else [_record_of(edge, record_id)]
+
+
+def _add(look: Look, edge: DependencyEdge) -> None:
+    if new := edge_in(look, edge):
+        look.upsert(new)
 
 
 def _remove(look: Look, edge: DependencyEdge) -> bool:

@@ -19,12 +19,14 @@ __all__ = ["INTERRUPTED", "be_heard"]
 #: The exit code of a command that was interrupted: 128 and the number of the signal.
 INTERRUPTED = 130
 _COMMAND = "chronomemory"
+#: The second is that of the package, by which installers that run a package look for a command.
+_SCRIPTS = frozenset({_COMMAND, "chronomemory-rs"})
 
 
 def _is_our_command() -> bool:
     """Say whether this process is our command, by either of its names."""
     name = sys.argv[0] if sys.argv else ""
-    if Path(name).stem == _COMMAND:
+    if Path(name).stem in _SCRIPTS:
         return True
     return name == "-m" and ("-m", _COMMAND) in pairwise(sys.orig_argv)
 

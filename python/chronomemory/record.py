@@ -12,13 +12,16 @@ from typing import Any
 
 from chronomemory.scope import Scope
 
-__all__ = ["INFRASTRUCTURE_KINDS", "RAG_CONFIDENCE", "ChronoRecord", "words"]
+__all__ = ["INFRASTRUCTURE_KINDS", "OPERATION_KIND", "RAG_CONFIDENCE", "ChronoRecord", "words"]
 
 #: A belief below this never reaches a prompt.
 RAG_CONFIDENCE = 0.6
 
+#: A call that must be done once, and what it answered.
+OPERATION_KIND = "mcp_operation"
+
 #: Kinds that keep the books; they are no knowledge and stay out of answers and prompts.
-INFRASTRUCTURE_KINDS = frozenset({"edge", "rollback_event", "token_metric", "skill_run"})
+INFRASTRUCTURE_KINDS = frozenset({"edge", "rollback_event", "token_metric", "skill_run", OPERATION_KIND})
 
 
 def words(text: str) -> frozenset[str]:

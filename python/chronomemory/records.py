@@ -9,7 +9,7 @@ from typing import Any
 from chronomemory import (
     ingestion,
     metrics,
-    pages,
+    paging,
     reasons,
     reinstatement,
     rollback,
@@ -101,7 +101,7 @@ class Records(Store):
     # One-line calls of the modules that stand below: the handle is their first argument.
 
     ingest = ingestion.ingest
-    iter = pages.iter_records
+    iter = paging.iter_records
     query = selection.query
     export_records = selection.export_records
     search = search.search

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Protocol
 
 from chronomemory.errors import (
     EmbeddingMismatch,
@@ -22,6 +19,12 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Progress
 from chronomemory.updates import again_if_changed
 from chronomemory.vectors import HasEngine, float_rows, spaces, use_space
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["reembed"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, count
 from typing import Any
 
 from chronomemory._core import Engine
-from chronomemory.deps import DepGraph, edge_of
+from chronomemory.deps import DepGraph, edges_to, resting_on
 from chronomemory.errors import IdTaken, OutOfScope
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
@@ -35,6 +35,9 @@ REPORT_KIND = "rollback_event"
 
 #: Hears what the record is that is to fall.
 Check = Callable[[ChronoRecord | None], None]
+
+#: Says what else belongs into the batch, once it is known what falls; it may look, and refuse.
+Note = Callable[[Look, "RollbackReport"], Sequence[ChronoRecord]]
 
 #: What was withdrawn stays withdrawn: a cascade must not bring it back as a hypothesis.
 WITHDRAWN = frozenset({"tombstone", "invalidated"})
@@ -85,6 +88,7 @@ def invalidate(
     dep_graph: DepGraph | None = None,
     *,
     check: Check | None = None,
+    note: Note | None = None,
 ) -> RollbackReport:
     """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
 
@@ -92,32 +96,38 @@ def invalidate(
     what rests on it has lost its ground all the same. Without a graph, that of the edges in the
     store is followed. What another process writes meanwhile to one of the records is kept: all is
     read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
-    ``check`` may refuse it by what the record is, or None, at that moment.
+    ``check`` may refuse it by what the record is, or None, at that moment; ``note`` may add to the batch.
     """
     string("id", record_id, empty=False)
     with contents:
         string("reason", reason)
     engine = store.engine
     if dep_graph is None and engine.scope_names() is not None and engine.get(record_id) is not None:
-        return withdraw(engine, record_id, reason, check)
+        return withdraw(engine, record_id, reason, check, note)
 
     def work(look: Look) -> RollbackReport:
         if check is not None:
             check(look.get(record_id))
-        return invalidate_in(look, record_id, reason, dep_graph or DepGraph.from_store(store))
+        if dep_graph is None:
+            falling: Iterable[str] = resting_on(engine, record_id, _RESTS_ON)
+        else:
+            falling = dep_graph.dependents_in_order(record_id, _RESTS_ON)
+        return invalidate_in(look, record_id, reason, falling, note)
 
     return run(store, work)
 
 
-def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) -> RollbackReport:
-    """Do the same through a look that has noted what else the decision was made from."""
+def invalidate_in(
+    look: Look, record_id: str, reason: str, falling: Iterable[str], note: Note | None = None
+) -> RollbackReport:
+    """Do the same through a look that has noted what else it was decided from; ``falling`` rests on it."""
     report = RollbackReport(record_id, reason)
     changed: list[ChronoRecord] = []
     target = look.get(record_id)
     if target is not None:
         report.direct_change = _change(target, "invalidated", target.confidence)
         changed.append(target)
-    for dependent_id in dep_graph.dependents_in_order(record_id, _RESTS_ON):
+    for dependent_id in falling:
         dependent = look.get(dependent_id)
         if dependent is None or dependent.status in WITHDRAWN:
             continue
@@ -125,15 +135,19 @@ def invalidate_in(look: Look, record_id: str, reason: str, dep_graph: DepGraph) 
         dependent.is_hypothesis = True
         changed.append(dependent)
     changed_ids = {record.id for record in changed}
-    look.upsert([*changed, _event_record(report, _free_id(look, record_id, changed_ids))])
+    noted = [] if note is None else note(look, report)
+    look.upsert([*noted, *changed, _event_record(report, _free_id(look, record_id, changed_ids))])
     return report
 
 
-def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = None) -> RollbackReport:
+def withdraw(
+    engine: Engine, record_id: str, reason: str, check: Check | None = None, note: Note | None = None
+) -> RollbackReport:
     """Invalidate an own record, and doubt what rests on it in its scope and in narrower ones, in one batch.
 
     What somebody built on what is shared has lost its ground when that falls. The report counts what the
-    asker sees; of the rest nothing is told.
+    asker sees; of the rest nothing is told here, but each scope has a report of its own that names what was
+    doubted in it, and that can be taken back there.
     """
     if not engine.are_own([record_id])[0]:
         raise OutOfScope(
@@ -148,7 +162,8 @@ def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = 
         if target is None:  # it was erased meanwhile
             return report
         report.direct_change = _change(target, "invalidated", target.confidence)
-        changed, hidden = [target], []
+        changed = [target]
+        hidden: dict[Scope, list[tuple[ChronoRecord, RecordStatusChange]]] = {}
         for dependent_id in _resting_on(engine, record_id):
             dependent = look.get(dependent_id)
             if dependent is None or dependent.status in WITHDRAWN:
@@ -156,18 +171,27 @@ def withdraw(engine: Engine, record_id: str, reason: str, check: Check | None = 
             change = _change(dependent, "hypothesis", dependent.confidence / 2)
             dependent.is_hypothesis = True
             if engine.get(dependent_id) is None:
-                hidden.append(dependent)
+                hidden.setdefault(dependent.scope or Scope(), []).append((dependent, change))
                 continue
             report.cascaded.append(change)
             changed.append(dependent)
-        name = _free_id(Look(_Holder(engine)), record_id, {record.id for record in [*changed, *hidden]})
+        below = [dependent for doubted in hidden.values() for dependent, _ in doubted]
+        taken = {record.id for record in [*changed, *below]}
+        name = _free_id(Look(_Holder(engine)), record_id, taken)
         if look.get(name) is not None and engine.get(name) is None:
             raise IdTaken(f'id "{name}": taken in this store', field="id", id=name)
         told = _event_record(report, name)
         if names := Scope(*(engine.scope_names() or ())).to_dict():
             told.data["@scope"] = names
-        # What the report lists stands right before it, in its order: who takes it back counts on that.
-        look.upsert([*hidden, *changed, told])
+        batch: list[ChronoRecord] = []
+        for scope, doubted in hidden.items():
+            part = RollbackReport(record_id, reason, cascaded=[change for _, change in doubted])
+            own = _event_record(part, _free_id(Look(_Holder(engine.scoped(*scope.names))), record_id, taken))
+            own.data["@scope"] = scope.to_dict()
+            batch += [*(dependent for dependent, _ in doubted), own]
+        # What a report lists stands right before it, in its order: who takes it back counts on that.
+        noted = [] if note is None else note(look, report)
+        look.upsert([*noted, *batch, *changed, told])
         return report
 
     return run(_Holder(engine.acting()), work)
@@ -181,12 +205,6 @@ def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
     goes on from there must see the edge that led to it.
     """
     whole = engine.everyone()
-    edges: dict[str, list[tuple[int, str, ChronoRecord]]] = {}
-    for record in whole.query(kind="edge"):
-        edge = edge_of(record)
-        if edge is not None and record.scope is not None and edge.edge_type in _RESTS_ON:
-            rank = _RESTS_ON.index(edge.edge_type)
-            edges.setdefault(edge.to_id, []).append((rank, edge.from_id, record))
 
     def sees(scope: Scope | None, name: str) -> bool:
         if scope is None:
@@ -197,8 +215,8 @@ def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
     waiting: deque[tuple[str, str | None]] = deque([(record_id, None)])
     while waiting:
         ground, via = waiting.popleft()
-        for _, dependent_id, edge_record in sorted(edges.get(ground, ()), key=lambda each: each[0]):
-            scope = edge_record.scope
+        for edge, edge_record in edges_to(whole, ground, _RESTS_ON):
+            scope, dependent_id = edge_record.scope, edge.from_id
             if dependent_id in seen or not (sees(scope, ground) and sees(scope, dependent_id)):
                 continue
             dependent = whole.get(dependent_id)

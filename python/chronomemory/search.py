@@ -8,9 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chronomemory._core import Engine, canonical_json
 from chronomemory._core import View as EngineView
@@ -33,7 +31,11 @@ from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.vectors import float_rows
 from chronomemory.view import view_of, warn_of_stamps
+from chronomemory.watching import timed
 from chronomemory.where import Where, where_json
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Hit", "Hits", "choose_search_fields", "search"]
 
@@ -120,6 +122,7 @@ def search(
     explain: bool = False,
     where: Where | None = None,
     after: str | None = None,
+    min_score: float | None = None,
 ) -> Hits:
     """Return the best records of all faces for a text, a vector or both, best first.
 
@@ -128,7 +131,8 @@ def search(
     ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
     written; ``where`` says of any field what it must be, as in ``query``. A filter changes who may be found,
     never what a word is worth. Records that keep the books are found only if their kind is named. With
-    ``context`` linked records and those of the same group lift each other.
+    ``context`` linked records and those of the same group lift each other. What is scored below ``min_score``
+    is left out; scores of words, of vectors and of both are of different sizes.
 
     The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page goes with the one
     before only while nothing has changed that is seen here: else a ``StaleCursor`` tells.
@@ -163,11 +167,15 @@ def search(
     asked: Engine | EngineView = store.engine if as_of is None else view_of(store.engine, as_of)
     explain = flag("explain", explain)
     version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0)
-    question = _digest(wanted, asked)
+    least = None if min_score is None else number("min_score", min_score)
+    question = _digest(wanted if least is None else {**wanted, "min_score": least}, asked)
     start = 0 if after is None else _position(string("after", after), question, version)
     # One more than is wanted tells whether there is more.
     wanted["limit"] = start + wanted["limit"] + 1 if wanted["limit"] else 0
-    found = asked.search(wanted, explain=explain)
+    with timed("a search"):
+        found = asked.search(wanted, explain=explain)
+    if least is not None:
+        found = [hit for hit in found if hit[1] >= least]
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
     cursor = _cursor(question, version, start + limit) if has_more else None

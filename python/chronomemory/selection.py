@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from chronomemory._core import Engine
 from chronomemory.face.arguments import string
-from chronomemory.pages import Page, page_of, query_terms
+from chronomemory.paging import Page, page_of, query_terms
 from chronomemory.view import warn_of_stamps
 from chronomemory.where import Where
 

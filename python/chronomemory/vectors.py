@@ -11,10 +11,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, overload
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from chronomemory._core import Engine
 from chronomemory.answers import Answer, answered
@@ -34,7 +31,14 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
+from chronomemory.watching import timed
 from chronomemory.where import Where, where_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = [
     "Neighbour",
@@ -277,17 +281,18 @@ def nearest(
     if isinstance(among, str):
         raise must("among", "be a list of ids", among)
     engine = store.engine
-    found = engine.nearest(
-        np.atleast_2d(queries),
-        count("k", k),
-        space=string_or_none("space", space),
-        kind=string_or_none("kind", kind),
-        status=string_or_none("status", status) or None,
-        min_confidence=number("min_confidence", min_confidence),
-        among=None if among is None else strings("among", among),
-        min_score=None if min_score is None else _least(number("min_score", min_score)),
-        condition=where_json(where),
-    )
+    with timed("a question for neighbours"):
+        found = engine.nearest(
+            np.atleast_2d(queries),
+            count("k", k),
+            space=string_or_none("space", space),
+            kind=string_or_none("kind", kind),
+            status=string_or_none("status", status) or None,
+            min_confidence=number("min_confidence", min_confidence),
+            among=None if among is None else strings("among", among),
+            min_score=None if min_score is None else _least(number("min_score", min_score)),
+            condition=where_json(where),
+        )
     named = [[Neighbour(*hit) for hit in hits] for hits in found]
     return answered(engine, named if queries.ndim == 2 else named[0])
 

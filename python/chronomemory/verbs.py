@@ -9,7 +9,7 @@ from chronomemory._core import Engine
 from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import flag, string, string_or_none, strings
-from chronomemory.pages import page_of, query_terms
+from chronomemory.paging import page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.updates import Look, run, update_by
 from chronomemory.where import Where

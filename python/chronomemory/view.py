@@ -11,7 +11,7 @@ from chronomemory._core import Engine
 from chronomemory._core import View as EngineView
 from chronomemory.face.arguments import LAST_SEQ, count, must, string
 from chronomemory.face.moments import EPOCH, micros
-from chronomemory.pages import Page, page_of, query_terms
+from chronomemory.paging import Page, page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.where import Where
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["LOGGER", "SEEN_ANYWAY", "SLOW_SECONDS", "tell", "watched"]
+__all__ = ["LOGGER", "SEEN_ANYWAY", "SLOW_SECONDS", "tell", "timed", "watched"]
 
 LOGGER: Final = logging.getLogger("chronomemory")
 # Without a handler of the program's own nothing is printed.
@@ -45,6 +45,16 @@ def watched(task: str, place: Path, *, large: bool = False) -> Iterator[None]:
         LOGGER.info("%s: %s took %.3f s", place, task, seconds)
     elif seconds >= SLOW_SECONDS:
         LOGGER.warning("%s: slow: %s took %.3f s", place, task, seconds, extra={SEEN_ANYWAY: True})
+
+
+@contextmanager
+def timed(question: str) -> Iterator[None]:
+    """Tell of a question that took long, and nothing of what was asked."""
+    began = time.perf_counter()
+    yield
+    seconds = _since(began)
+    if seconds >= SLOW_SECONDS:
+        LOGGER.warning("slow: %s took %.3f s", question, seconds, extra={SEEN_ANYWAY: True})
 
 
 def _since(began: float) -> float:

@@ -11,11 +11,14 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from numbers import Integral, Real
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from chronomemory.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["Where", "where_json"]
 
@@ -25,7 +28,7 @@ Where = Mapping[str, Any]
 #: Keys that are no names of fields: these stand in a path as they are.
 _BARE = frozenset(
     ("and", "or", "not", "path", "moment", "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like")
-) | {"any", "all", "under", "type", "exists"}
+) | {"any", "all", "under", "type", "exists", "text"}
 #: No where that the engine takes goes so deep: of each level there is a list and an object.
 _DEEPEST = 100
 #: The longest integer that JSON carries here has 4,300 digits.
@@ -52,8 +55,6 @@ def _plain(given: object, path: str, depth: int) -> object:
         return given
     if isinstance(given, str):
         return _text(given, path)
-    if isinstance(given, np.bool_):
-        return bool(given)
     if isinstance(given, Integral):
         number = int(given)
         if number.bit_length() > _MOST_BITS:
@@ -72,6 +73,8 @@ def _plain(given: object, path: str, depth: int) -> object:
         return {_key(key, path): _plain(one, _inside(path, key), depth + 1) for key, one in given.items()}
     if isinstance(given, list | tuple):
         return [_plain(one, f"{path}[{at}]", depth + 1) for at, one in enumerate(given)]
+    if isinstance(given, np.bool_):
+        return bool(given)
     raise _refused(path, f"a {type(given).__name__} is nothing that JSON can carry")
 
 

@@ -160,6 +160,13 @@ def opened(kind: type[Memory], root: Path, time: Time) -> Memory:
     return kind(open_blocks(root, durability="off", head_file=root / "head"), seconds=time)
 
 
+def found(memory: Memory) -> list[tuple[float, float, str]]:
+    """What is recalled, best first: by steps links come in another order, and sums differ in the last bit."""
+    best = memory.recall("block", top_k=40)
+    rounded = [(-round(block.score, 9), round(block.centrality, 9), block.id) for block in best]
+    return sorted(rounded)[:5]
+
+
 class TestARule:
     @settings(max_examples=40, deadline=None)
     @given(st.lists(acts, max_size=25))
@@ -176,7 +183,7 @@ class TestARule:
                     step(memory, times[0])
                     step(model, times[1])
                     assert records(memory.blocks.store) == records(model.blocks.store)
-                assert memory.recall("block", top_k=5) == model.recall("block", top_k=5)
+                assert found(memory) == found(model)
 
     def test_makes_room_as_it_was_made(self, folder: Path) -> None:
         """Session after session of other blocks: what was seen least, and longest ago, gives way."""

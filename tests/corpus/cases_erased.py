@@ -92,73 +92,72 @@ def trails() -> list[Case]:
     ]
 
 
+def by_id(*records: dict[str, Any]) -> dict[str, Any]:
+    return {record["id"]: record for record in records}
+
+
 def salts() -> list[Case]:
     def salted(value: Any) -> dict[str, Any]:
         return {"id": "r1", "kind": "fact", "label": "tea", "~": value}
 
-    def kept(value: Any, **changes: Any) -> Store:
-        store = Store(Chain().add(record=salted(value)).add())
-        return store.compact(**changes)
+    def kept(value: Any, **changes: Any) -> ErasedStore:
+        return ErasedStore(Chain().add(record=salted(value)).add()).compact(**changes)
+
+    def told(record: dict[str, Any], **changes: Any) -> ErasedStore:
+        return ErasedStore(Chain().add(record=record)).compact(**changes)
 
     plain = {"id": "r1", "kind": "fact", "label": "tea"}
     second = {"id": "r2", "kind": "fact", "label": "fact 2"}
-    bare = state_file(2, "", [plain, second])
+    bare = by_id(plain, second)
     differs = "base-differs"
     removed: dict[str, Any] = {"id": "r1", "status": "tombstone", "~": SALT}
     patch = {"label": "mate", "~": SALT}
     chain = Chain().add(record=salted(SALT)).add(op="patch", record_id="r1", record=patch)
     chain.add(op="delete", record_id="r1", record=removed)
-    after = [{**plain, "label": "mate", "status": "tombstone"}]
+    after = by_id({**plain, "label": "mate", "status": "tombstone"})
     inner = {**plain, "data": {"~": SALT}}
     return [
-        kept(SALT, content=bare).case("salt", "anchored", "no part of the state"),
-        kept(SALT).case("salt_in_base", "anchored", "nor of a base that it found its way into"),
-        Store(chain)
-        .compact(content=state_file(3, "", after))
-        .case("salt_in_patch_and_delete", "anchored", "passed over in patches and deletions"),
+        kept(SALT, records=bare).case("salt", "no part of the state"),
+        kept(SALT).case("salt_in_base", "nor of a base that it found its way into"),
+        ErasedStore(chain)
+        .compact(records=after)
+        .case("salt_in_patch_and_delete", "passed over in patches and deletions"),
         *(
             case
             for name, value in (
-                ("short", SALT[:15]),
-                ("other", "=" * 16),
+                ("short", SALT[:14] + "="),
                 ("number", 7),
             )
             for case in (
-                kept(value).case(f"salt_{name}", "anchored", "of another form: a field like any other"),
-                kept(value, content=bare).case(f"salt_{name}_lost", "anchored", "it is missing", differs),
+                kept(value).case(f"salt_{name}", "of another form: a field like any other"),
+                kept(value, records=bare).case(f"salt_{name}_lost", "it is missing", differs),
             )
         ),
-        Store(Chain().add(record=inner)).compact().case("salt_inside", "anchored", "only at the top"),
-        Store(Chain().add(record=inner))
-        .compact(content=state_file(1, "", [{**plain, "data": {}}]))
-        .case("salt_inside_lost", "anchored", "only at the top", differs),
-        Store(Chain().add(record={**salted(SALT), "é": 1}))
-        .compact(content=state_file(1, "", [{**plain, "é": 1}]))
-        .case("salt_before_others", "anchored", "a key may stand behind it"),
-        Store(Chain().add(record={"~": SALT}))
-        .compact(content=state_file(1, "", [{"id": "r1"}]))
-        .case("salt_alone", "anchored", "nothing else was said"),
+        told(inner).case("salt_inside", "only at the top"),
+        told(inner, records=by_id({**plain, "data": {}})).case(
+            "salt_inside_lost", "only at the top", differs
+        ),
+        told({**salted(SALT), "é": 1}, records=by_id({**plain, "é": 1})).case(
+            "salt_before_others", "a key may stand behind it"
+        ),
+        told({"~": SALT}, records=by_id({"id": "r1"})).case("salt_alone", "nothing else was said"),
     ]
 
 
 def others() -> list[Case]:
     shape = {"id": "erasure:3", "kind": "erasure", "label": "x", "data": {}}
     pruned = {"id": "pruned:2", "kind": "pruned", "label": "old", "data": {"archives": 1, "last_seq": 9}}
-    passed = Store(Chain().add().add().add(op="erase", record_id="erasure:3", record=shape))
-    content = [json.loads(line)["record"] for line in passed.chain.lines[:2]]
-    prune = Store(Chain().add().add(op="prune", record_id="pruned:2", record=pruned))
-    pruned_state = [json.loads(line)["record"] for line in prune.chain.lines]
-    mark = Store(Chain().add().add(op="mark", record_id="mark:2", record={"~": SALT}))
+    passed = ErasedStore(Chain().add().add().add(op="erase", record_id="erasure:3", record=shape))
+    content = by_id(*(json.loads(line)["record"] for line in passed.chain.lines[:2]))
+    prune = ErasedStore(Chain().add().add(op="prune", record_id="pruned:2", record=pruned))
+    pruned_state = by_id(*(json.loads(line)["record"] for line in prune.chain.lines))
+    mark = ErasedStore(Chain().add().add(op="mark", record_id="mark:2", record={"~": SALT}))
+    unsaid = Store(Chain().add_many(2)).compact(content=state_file(2, "", []))
     return [
-        passed.compact(content=state_file(3, "", content)).case(
-            "erase_of_another_shape", "anchored", "any other op: it does nothing"
-        ),
-        prune.compact(content=state_file(2, "", pruned_state)).case(
-            "pruned", "anchored", "a pruning is remembered by a record"
-        ),
-        mark.compact(content=state_file(2, "", pruned_state[:1])).case(
-            "marked", "anchored", "a mark does nothing"
-        ),
+        passed.compact(records=content).case("erase_of_another_shape", "any other op: it does nothing"),
+        prune.compact(records=pruned_state).case("pruned", "a pruning is remembered by a record"),
+        mark.compact(records=by_id(next(iter(pruned_state.values())))).case("marked", "a mark does nothing"),
+        unsaid.case("base_of_version_1", "anchored", "a sentinel without trail: its base is not compared"),
     ]
 
 

@@ -59,16 +59,12 @@ def frame(
     return MAGIC + form + length + blocks + end
 
 
-def packed(
-    chain: Chain, content: bytes | None = None, before: dict[str, Any] | None = None, **changes: Any
-) -> Store:
+def packed(chain: Chain, content: bytes | None = None, **changes: Any) -> Store:
     """A compacted store whose archive is packed, or is what is given instead and named by its digest."""
     log, last = b"".join(chain.lines), chain.next_seq - 1
     content = frame(log) if content is None else content
     name = f"archive/1-{last}-{sha256(content)[:16]}.wal.zst"
-    store = Store(chain)
-    store.records = before or {}
-    store.compact(archive=name, archive_sha256=sha256(content), **changes)
+    store = Store(chain).compact(archive=name, archive_sha256=sha256(content), **changes)
     del store.files[store.named("archive")]
     store.files[name] = content
     return store
@@ -88,7 +84,7 @@ def cases() -> list[Case]:
     longer = {**good.files, name: good.files[name] + b"\0"}
     plain_first = Store(Chain().add_many(3)).compact()
     plain_first.chain.add()
-    after_plain = packed(plain_first.chain, before=plain_first.records)
+    after_plain = packed(plain_first.chain)
     after_plain.files |= plain_first.files
     older = next(path for path in after_plain.files if path.endswith(".wal"))
     older_longer = {**after_plain.files, older: after_plain.files[older] + b"\n"}

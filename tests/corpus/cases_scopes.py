@@ -70,7 +70,7 @@ def cases() -> list[Case]:
 def folders() -> list[Case]:
     before = one()
     store = Store(before).compact(
-        keep=False, content=state_file(before.next_seq - 1, before.head, [record(ANN), record(7, "y")])
+        content=state_file(before.next_seq - 1, before.head, [record(ANN), record(7, "y")])
     )
     put(store.chain, BOB)
     made = store.case("scope_in_base", "anchored", "the base told it before")

@@ -8,13 +8,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cases_base import added_up, folder_case, state_file
+from cases_base import folder_case, state_file
 from cases_packed import frame
 from craft import Case, Chain, sha256
 
 Lines = list[bytes]
 ZEROS = bytes(32)
 REMOVED = {"backups": 0, "quarantine": 0}
+
+
+def added_up(before: dict[str, Any], lines: Lines) -> dict[str, Any]:
+    """The records after these lines, by their ids, as far as plain upserts and deletions go."""
+    known = dict(before)
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        name = event.get("record_id")
+        if event.get("op") in ("upsert", "erase"):
+            known[name] = {**event["record"], "id": name}
+        elif event.get("op") == "delete" and name in known:
+            known[name] = {**known[name], "status": "tombstone"}
+    return known
 
 
 def redacted(line: bytes) -> bytes:
@@ -77,7 +93,6 @@ class ErasedStore:
             "first_seq": first,
             "last_seq": self.chain.next_seq - 1,
             "events": len(self.chain.lines),
-            "base": f"base/{base}.json",
             "base_sha256": base,
             "archive": retired.name if retired else None,
             "archive_sha256": retired.digest if retired else None,

@@ -253,3 +253,28 @@ def test_the_engine_does_what_the_table_says(
         assert found == by_the_table(turns)
         # They were made without validation, and could not tell.
         assert TypeAdapter(list[MemoryDelta]).validate_python([one.model_dump() for one in deltas]) == deltas
+
+
+def test_many_are_sorted_as_few_are(store: ChronoStore) -> None:
+    """What is sorted ahead, some pages at a time, is one pass: who spoke before is known in all of them."""
+    total, names = 4_500, ("ann", "bob", "cleo")
+    turns = [
+        (names[number % 3], "helper", {"subject": "s", "predicate": f"p{number % 500}"} if number % 2 else {})
+        for number in range(total)
+    ]
+    with Episodes(store) as episodes:
+        for user in names:
+            own = [
+                episode(f"e{number}", user=user, minute=number, **metadata)
+                for number, (name, _, metadata) in enumerate(turns)
+                if name == user
+            ]
+            episodes.put_many(own, user=user, session="s1", agent="helper")
+        told = episodes.sort(rule(), START)
+        found = [(one.kind, getattr(one, "replaces", []), one.confidence) for one in told.deltas]
+        assert found == by_the_table(turns)
+        assert told.users == [user for user, _, _ in turns]
+        half = store.engine.wal_seq()
+        put(episodes, episode("late", minute=total))
+        late = episodes.sort(rule(), START, after=half)
+        assert [one.source_episode_ids for one in late.deltas] == [["late"]]

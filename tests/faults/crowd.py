@@ -30,6 +30,8 @@ WRITES_THOROUGH = 2000
 REST_SECONDS = 0.05
 #: Nor are readers that take every processor there is.
 READER_REST_SECONDS = 0.001
+#: A crowd on a machine that others use waits for its turn: what is asked here is whether anything is lost.
+LOCK_SECONDS = 120.0
 
 Work = Callable[[ChronoStore, Path], None]
 
@@ -81,7 +83,7 @@ def start(project: Path, name: str, durability: str, work: Work) -> int:
         warnings.simplefilter("error")
         # A look beside a running writer may see a line whose batch is still being written.
         warnings.filterwarnings("ignore", ".*uncommitted", RuntimeWarning)
-        with ChronoStore(project / "p", durability=durability) as store:
+        with ChronoStore(project / "p", durability=durability, lock_timeout=LOCK_SECONDS) as store:
             work(store, project / "stop")
     except BaseException:
         code = 1

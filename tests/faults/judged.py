@@ -109,7 +109,7 @@ def opened(project: Path) -> list[str]:
     """Open, and look from inside. Whoever opens is warned of nothing, and goes on noting heads."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        with ChronoStore(project) as store:
+        with ChronoStore(project, lock_timeout=crowd.LOCK_SECONDS) as store:
             found = _of_report("opened", store.verify().to_dict())
             found += [
                 f"opened: stands as {standing}"

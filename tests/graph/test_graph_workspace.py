@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from chronomemory import InvalidRecord, Memory
+from chronomemory.face.files import Folder
 from chronomemory.graph import (
     Action,
     ActivationPlan,
@@ -22,7 +23,6 @@ from chronomemory.graph import (
     Workspace,
     WorkspaceError,
 )
-from chronomemory.graph.files import Folder
 from workbench import Bench, Clock, event, furnish, in_folder, view_of
 
 SCHEMAS = {

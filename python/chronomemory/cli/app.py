@@ -57,6 +57,12 @@ class _Root(LoadedGroup):
         "Graph": {
             "workspace": "workspace:workspace",
         },
+        "Pages": {
+            "pages": "pages:pages",
+        },
+        "Assistants": {
+            "mcp": "serving:mcp",
+        },
         "Evidence": {
             "status": "evidence:status",
             "verify": "evidence:verify",
@@ -64,6 +70,7 @@ class _Root(LoadedGroup):
             "why": "reasons:why",
             "replay": "past:replay",
             "accept-head": "evidence:accept_head",
+            "doctor": "doctor:doctor",
         },
         "In and out": {
             "ingest": "moving:ingest",

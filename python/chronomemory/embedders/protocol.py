@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from chronomemory.errors import InvalidRecord
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
+
 __all__ = ["Embedder", "Matrix", "Vector", "as_matrix"]
 
-Vector = npt.NDArray[np.float32]
-Matrix = npt.NDArray[np.float32]
+Vector: TypeAlias = "npt.NDArray[np.float32]"
+Matrix: TypeAlias = "npt.NDArray[np.float32]"
 
 
 @runtime_checkable

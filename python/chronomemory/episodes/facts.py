@@ -25,6 +25,7 @@ from chronomemory.episodes.names import taken
 from chronomemory.episodes.provenance import check_provenance, step_of, step_violation
 from chronomemory.episodes.storage.books import columns_of, keep_noop
 from chronomemory.episodes.storage.facts import check_size, fact_of, is_fact, record_of
+from chronomemory.episodes.storage.lineages import Lineage, joined, lineage_in, sources_of, whole
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
@@ -74,14 +75,15 @@ class Facts(Kept):
             door = door.as_of(as_of)
         found = door.query(kind=FACT, where={"and": tests})
         columns = columns_of(self._engine, FACT).names
-        facts = [fact_of(record, columns) for record in found if is_fact(record)]
+        facts = [fact_of(record, door.get, columns) for record in found if is_fact(record)]
         return sorted(facts, key=lambda fact: (fact.pinned_at, fact.id))
 
     def get(self, fact_id: str) -> Fact | None:
         """Return a fact that is pinned, or None."""
-        record = self.handle.look().record(fact_key(string("fact_id", fact_id)))
+        look = self.handle.look()
+        record = look.record(fact_key(string("fact_id", fact_id)))
         columns = columns_of(self._engine, FACT).names
-        return None if record is None or not is_fact(record) else fact_of(record, columns)
+        return None if record is None or not is_fact(record) else fact_of(record, look.glimpse, columns)
 
     def unpin(self, fact_id: str, *, user: str | None = None, missing_ok: bool = False) -> None:
         """Take a fact away, of this user if one is named; the log keeps it."""
@@ -149,29 +151,32 @@ def apply(
     replaced = delta.replaces if isinstance(delta, UpdateDelta) else []
     others = [name for name in replaced if name != fact.id]
     before = conn.record(fact_key(fact.id))
-    if replaced or before is not None:
-        fact.lineage = _joined([*_lineages(conn, [*replaced, fact.id], scope.user), fact.lineage])
+    # Together in one order: what it replaces, what it was, what it is now.
+    known = _lineages(conn, [*replaced, fact.id], scope.user) if replaced or before is not None else []
+    lineages = [*known, Lineage(fact.lineage)]
+    lineage, pieces = joined(lineages, scope)
     if told := list(dict.fromkeys([*_channels(before), *channels])):
         fact.metadata = {"channels": told}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
-    record = _pinnable(conn, fact, delta.kind)
-    is_over = not bring_back and before is None and _is_over(conn, record)
+    record = _pinnable(conn, fact, delta.kind, lineage)
+    is_over = not bring_back and before is None and _is_over(conn, record, lineages)
     missing = _unpin(conn, others, scope.user, delta.kind, missing_ok)
     if is_over:
         # What it was to replace goes all the same: it is older still.
         return Applied(len(missing) < len(others), missing, over=fact.id)
-    conn.put(record)
+    for part in [*pieces, record]:
+        conn.put(part)
     return Applied(missing=missing)
 
 
-def _pinnable(conn: Connection, fact: Fact, operation: str) -> ChronoRecord:
-    """Return the record of a fact that may be pinned here."""
+def _pinnable(conn: Connection, fact: Fact, operation: str, lineage: Lineage | None = None) -> ChronoRecord:
+    """Return the record of a fact that may be pinned here; its lineage is its own unless one is given."""
     scope = taken(operation, user=fact.user, agent=fact.agent)
     if scope.agent is None or not fact.lineage:
         raise ConsolidationRuleError(
             delta_type=operation, violation="a fact has an agent and a lineage that is not empty"
         )
-    record = record_of(fact, scope)
+    record = record_of(fact, scope, lineage or Lineage(fact.lineage))
     check_size(record)
     # Also one that was unpinned keeps its owner.
     known = conn.store.engine.get(record.id)
@@ -222,7 +227,7 @@ def _owner_of(conn: Connection, episode_ids: Iterable[str]) -> str | None:
     return users.pop() if users else None
 
 
-def _is_over(conn: Connection, record: ChronoRecord) -> bool:
+def _is_over(conn: Connection, record: ChronoRecord, lineages: Iterable[Lineage]) -> bool:
     """Say whether a fact was taken away that said the same, of episodes that nobody has written since."""
     engine = conn.store.engine
     known = engine.get(record.id)
@@ -230,7 +235,8 @@ def _is_over(conn: Connection, record: ChronoRecord) -> bool:
         return False
     if known.data.get("payload") != record.data["payload"]:
         return False
-    sources = (engine.get(name) for name in record.evidence)
+    steps = (step for lineage in lineages for step in whole(lineage, conn.glimpse))
+    sources = (engine.get(episode_key(name)) for step in steps for name in sources_of(step))
     return all(source is None or (source.updated_seq or 0) < (known.updated_seq or 0) for source in sources)
 
 
@@ -269,20 +275,11 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
     return fact, scope
 
 
-def _lineages(conn: Connection, fact_ids: Iterable[str], owner: str | None) -> list[list[dict[str, Any]]]:
+def _lineages(conn: Connection, fact_ids: Iterable[str], owner: str | None) -> list[Lineage]:
     """Return the lineages of facts that an owner has, as far as they are there."""
     records = (conn.record(fact_key(fact_id)) for fact_id in dict.fromkeys(fact_ids))
     return [
-        record.data["lineage"]
+        lineage_in(record)
         for record in records
         if record is not None and record.scope is not None and record.scope.user == owner and is_fact(record)
     ]
-
-
-def _joined(lineages: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return all steps one behind the other, each once."""
-    steps: dict[bytes, dict[str, Any]] = {}
-    for lineage in lineages:
-        for step in lineage:
-            steps.setdefault(canonical_json(step), step)
-    return list(steps.values())

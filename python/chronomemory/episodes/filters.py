@@ -224,9 +224,9 @@ class _Reader:
         if len(path) == 1 and column in self._places:
             return self._places[column]
         if len(path) == 1 and path[0] in self._added:
-            return Place((*_METADATA, path[0]))
+            return Place((*_METADATA, path[0]), is_free=True)
         if column == "metadata" and len(path) > 1:
-            return Place((*_METADATA, *path[1:]))
+            return Place((*_METADATA, *path[1:]), is_free=True)
         if column == "metadata":
             raise self._refused("metadata as a whole can only be asked with IS NULL; name a field of it")
         raise self._refused(f"no such column: {'.'.join(path)}")
@@ -249,8 +249,7 @@ class _Reader:
         value = self._value(node)
         if value is _NO_VALUE:
             raise self._refused(f"a value was expected, not {_spelled(node)}")
-        is_free = place.path[:2] == _METADATA
-        if not is_free and value is not None and not isinstance(value, str):
+        if not place.is_free and value is not None and not isinstance(value, str):
             raise self._refused(f"a column of text is compared with text, not with {_spelled(node)}")
         if isinstance(value, str):
             place.spell(value)

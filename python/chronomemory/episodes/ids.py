@@ -17,6 +17,7 @@ __all__ = [
     "columns_key",
     "episode_key",
     "fact_key",
+    "lineage_key",
     "noop_key",
     "plain_id",
     "run_key",
@@ -44,6 +45,11 @@ def fact_key(fact_id: str) -> str:
 def run_key(runner: str, rule_id: str) -> str:
     """Return the record id of how far a rule of a runner got."""
     return f"{RULE}:run:{_digest([runner, rule_id])}"
+
+
+def lineage_key(digest: str) -> str:
+    """Return the record id of a piece of lineage, by the digest of what is in it."""
+    return f"{RULE}:lineage:{digest[:_DIGITS]}"
 
 
 def noop_key(rule_id: str, user: str | None) -> str:

@@ -2,7 +2,8 @@
 
 SQL has three answers, a where has two. Of each expression two wheres are made; what neither lets through is
 unknown. NOT changes from one rail to the other, so the size stays linear. SQLite's order of types is kept:
-numbers, booleans among them as 0 and 1, come before all text.
+numbers, booleans among them as 0 and 1, come before all text. Arrays and objects are text there, as canonical
+JSON, and a pattern is asked of numbers as they are printed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ Value: TypeAlias = str | int | float | None
 NEVER: Where = {"or": []}
 
 _TYPES = ["number", "string", "bool", "array", "object"]
+#: What is text to SQLite.
+_TEXTS = ["string", "array", "object"]
+#: Only a text that begins so can be that of an array or an object.
+_OPENING = ("[", "{")
 _ORDER = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 
@@ -43,6 +48,8 @@ class Place:
 
     path: tuple[str, ...]
     spell: Callable[[str], str] = str
+    #: Whether anything may stand there, and not only text.
+    is_free: bool = False
 
     def test(self, **operators: Any) -> Where:
         """Return a where that asks this field."""
@@ -123,7 +130,7 @@ def where_true(node: Expression) -> Where:
         case Is(place, values):
             return {"or": [_equal(place, value) for value in values]}
         case Like(place, pattern):
-            return place.test(like=pattern)
+            return _like(place, pattern)
         case Compared(place, op, value):
             return _compared(place, op, value)
 
@@ -143,7 +150,7 @@ def _where_false(node: Expression) -> Where:
                 return NEVER
             return {"and": [_compared(place, "<>", value) for value in values]}
         case Like(place, pattern):
-            return {"and": [place.test(type="string"), {"not": place.test(like=pattern)}]}
+            return {"and": [place.test(type=_TYPES), {"not": _like(place, pattern)}]}
         case Compared(place, op, value):
             return _compared(place, _OPPOSITE[op], value)
 
@@ -156,7 +163,7 @@ def _compared(place: Place, op: str, value: Value) -> Where:
     if op == "<>":
         return {"and": [place.test(type=_TYPES), {"not": _equal(place, value)}]}
     if isinstance(value, str):
-        own = place.test(**{_ORDER[op]: place.spell(value)})
+        own = _of_text(place, **{_ORDER[op]: place.spell(value)})
         return {"or": [own, place.test(type=["number", "bool"])]} if "<" in op else own
     holds: dict[str, Callable[[int], bool]] = {
         "<": lambda truth: truth < value,
@@ -168,15 +175,26 @@ def _compared(place: Place, op: str, value: Value) -> Where:
     if booleans := [truth for truth in (False, True) if holds[op](int(truth))]:
         ways.append(place.test(**{"in": booleans}))
     if ">" in op:
-        ways.append(place.test(type="string"))
+        ways.append(place.test(type=_TEXTS))
     return {"or": ways}
+
+
+def _like(place: Place, pattern: str) -> Where:
+    return place.test(text={"like": pattern}) if place.is_free else place.test(like=pattern)
+
+
+def _of_text(place: Place, **operator: str) -> Where:
+    """Return a where that asks what is text to SQLite."""
+    return place.test(type=_TEXTS, text=operator) if place.is_free else place.test(**operator)
 
 
 def _equal(place: Place, value: Value) -> Where:
     if value is None:
         return NEVER
     if isinstance(value, str):
-        return place.test(eq=place.spell(value))
+        spelled = place.spell(value)
+        # An index answers this one, so it stays as plain as it can be.
+        return _of_text(place, eq=spelled) if spelled.startswith(_OPENING) else place.test(eq=spelled)
     if value in (0, 1):
         return place.test(**{"in": [value, bool(value)]})
     return place.test(eq=value)

@@ -17,12 +17,15 @@ from enum import Enum
 from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeGuard, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = [
     "LAST_SEQ",
@@ -49,7 +52,7 @@ __all__ = [
     "word",
 ]
 
-Floats = npt.NDArray[np.float32]
+Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _One = TypeVar("_One")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -226,7 +229,7 @@ def count(field: str, given: object, least: int = 0, most: int | None = LAST_SEQ
 
 def flag(field: str, given: object) -> bool:
     """Take yes or no."""
-    if not isinstance(given, bool | np.bool_):
+    if not isinstance(given, bool) and not isinstance(given, np.bool_):
         raise must(field, "be True or False", given)
     return bool(given)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeAlias
 
 from chronomemory.errors import EmbeddingMismatch
 from chronomemory.vectors import HasEngine, spaces
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
+
 __all__ = ["Attachment", "Attachments", "Vector"]
 
-Vector = npt.NDArray[np.float32]
+Vector: TypeAlias = "npt.NDArray[np.float32]"
 #: Ids, their rows, the space and the model.
-Attachment = tuple[list[str], npt.NDArray[np.float32], str | None, str | None]
+Attachment: TypeAlias = "tuple[list[str], npt.NDArray[np.float32], str | None, str | None]"
 
 
 class Attachments:

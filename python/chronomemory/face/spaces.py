@@ -10,10 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from chronomemory.embedders import Embedder, Matrix, Vector
 from chronomemory.embedders.protocol import as_matrix
@@ -22,6 +19,12 @@ from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine, embedding, spaces
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["Spaces", "bytes_to_embedding", "embedding_of", "embedding_to_bytes", "has_embedding"]
 

@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from chronomemory.face.files import Folder
 from chronomemory.graph.changes import Changes, Home, Look
 from chronomemory.graph.errors import ModelError
-from chronomemory.graph.files import Folder
 from chronomemory.graph.jsonl import read_lines
 from chronomemory.graph.memory_home import MemoryHome
 from chronomemory.graph.models import AuditRecord

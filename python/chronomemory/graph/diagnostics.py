@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from chronomemory.face.files import Folder
 from chronomemory.graph.changes import Look
-from chronomemory.graph.files import Folder
 from chronomemory.graph.jsonl import Line, read_lines, read_object
 from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
 from chronomemory.graph.spelling import SCHEMAS, WORKSPACE

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from chronomemory.face.files import Folder
 from chronomemory.graph.changes import Changes, Home, Look
 from chronomemory.graph.diagnostics import event_findings, hanging
 from chronomemory.graph.errors import DuplicateEventError, ModelError
-from chronomemory.graph.files import Folder
 from chronomemory.graph.jsonl import Line, read_lines
 from chronomemory.graph.memory_home import MemoryHome
 from chronomemory.graph.models import Diagnostic, MemoryEvent

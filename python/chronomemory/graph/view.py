@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from chronomemory.face.files import Folder
 from chronomemory.graph.changes import Changes, Look
-from chronomemory.graph.files import Folder
 from chronomemory.graph.models import Model
 from chronomemory.graph.spelling import SCHEMAS, WORKSPACE, file_name, line_of, page_of, tagged
 from chronomemory.scope import Scope

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Found, Naming, Stranger, is_swapped, read_upto};
 use crate::error::{At, Error, Result};
 use crate::json;
 use crate::layout::Layout;
@@ -66,10 +66,32 @@ pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<A
         file
     };
     if file.length().at(&path)? > SYNCED_BYTES as u64 {
+        if holds_another(&*file).at(&path)? {
+            return Err(Error::io(&path, Stranger::at(&path, Found::Swapped)));
+        }
         file.truncate(SYNCED_BYTES as u64).at(&path)?;
     }
     file.write_at(&synced.spell(), 0).at(&path)?;
     Ok(file)
+}
+
+/// Whether another file of the store stands where the hint should be: whoever swapped the two has lost nothing yet.
+///
+/// # Errors
+/// What the disk says.
+pub fn hides_another(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
+    let path = layout.synced();
+    match disk.open(&path, Access::Read) {
+        Ok(file) => holds_another(&*file).naming(&path),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(fault) => Err(fault).naming(&path),
+    }
+}
+
+fn holds_another(file: &dyn DiskFile) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    read_upto(file, &mut beginning, 0, 1024)?;
+    Ok(is_swapped(&beginning))
 }
 
 /// Holds the hint against the log.

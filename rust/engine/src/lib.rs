@@ -68,7 +68,7 @@ pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;
 pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};
-pub use episodes::{EpisodeDelta, EpisodeSorter, Verdict};
+pub use episodes::{EpisodeDelta, EpisodePass, NextPages, SortedPage, Verdict};
 pub use error::{Error, Result, said};
 pub use event::author::Author;
 pub use event::draft::{Draft, FIELD_DEPTH, RawField};

@@ -236,6 +236,9 @@ fn one_that_is_lost_names_its_records() {
         let place = acts[0] + memchr::memmem::find(&bytes[acts[0]..], garbled).expect("it is there");
         log.write_at(&vec![b'#'; garbled.len() - 4], place as u64 + 2)
             .expect("damage");
+        // Its moment is told nowhere else: without it the line cannot be spelled again.
+        let moment = place + memchr::memmem::find(&bytes[place..], b"\"ts\":\"").expect("a moment") + 6;
+        log.write_at(b"####", moment as u64).expect("damage");
         let mut store = open(&disk, Durability::Normal).expect("open");
         let repaired = store
             .repair(false, START + 3, &mut |_, _| {})

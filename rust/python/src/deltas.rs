@@ -2,18 +2,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use chronomemory::{EpisodeDelta, EpisodeSorter, Frozen, Quoted, Verdict};
+use chronomemory::{EpisodeDelta, EpisodePass, NextPages, Quoted, SortedPage, Verdict};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::engine::Engine;
-use crate::enter::check_room;
+use crate::enter::{check_room, enter_to_leave};
 use crate::object::{self, Keys};
 use crate::page::listing_of;
 
-/// So many episodes are gone through at a time: the interpreter is kept for a few milliseconds.
-const PAGE_ROWS: usize = 1_000;
 /// What Python's objects take for each byte of canonical JSON, and more.
 const OBJECT_BYTES: usize = 48;
 
@@ -29,13 +27,9 @@ struct Promotion {
     kinds: (Py<PyAny>, Py<PyAny>, Py<PyAny>, Py<PyAny>),
 }
 
-/// A pass over episodes.
+/// A pass over episodes, and what is made of it.
 struct Sorting {
-    frozen: Frozen,
-    at: usize,
-    after: i64,
-    until: i64,
-    sorter: EpisodeSorter,
+    pass: EpisodePass,
     maker: DeltaMaker,
 }
 
@@ -119,12 +113,11 @@ impl DeltaMaker {
         })
     }
 
-    fn owner(&mut self, py: Python<'_>, number: usize, sorter: &EpisodeSorter) -> PyResult<&Owner> {
-        while self.owners.len() <= number {
-            let owner = Owner::of(py, sorter.owner(self.owners.len()))?;
-            self.owners.push(owner);
+    fn learn(&mut self, py: Python<'_>, owners: &[[String; 2]]) -> PyResult<()> {
+        for names in owners {
+            self.owners.push(Owner::of(py, names.each_ref().map(String::as_str))?);
         }
-        Ok(&self.owners[number])
+        Ok(())
     }
 
     fn node<'py>(&mut self, py: Python<'py>, node: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
@@ -155,8 +148,15 @@ impl DeltaMaker {
         Ok(payload)
     }
 
-    /// Adds a delta to the lists.
-    fn add(&mut self, delta: &EpisodeDelta<'_>, sorter: &EpisodeSorter, lists: &Lists<'_>) -> PyResult<()> {
+    /// Adds a page to the lists.
+    fn add_page(&mut self, page: &SortedPage<'_>, lists: &Lists<'_>) -> PyResult<()> {
+        let py = lists[0].py();
+        check_room(py, OBJECT_BYTES * page.bytes)?;
+        self.learn(py, &page.owners)?;
+        page.deltas.iter().try_for_each(|delta| self.add(delta, lists))
+    }
+
+    fn add(&mut self, delta: &EpisodeDelta<'_>, lists: &Lists<'_>) -> PyResult<()> {
         let [kinds, users, made, bad] = lists;
         let py = kinds.py();
         let id = object::text(py, delta.id)?;
@@ -167,7 +167,7 @@ impl DeltaMaker {
             Verdict::Noop => 3,
             Verdict::Bad => return bad.append(id),
         };
-        users.append(&self.owner(py, delta.owner, sorter)?.user)?;
+        users.append(&self.owners[delta.owner].user)?;
         kinds.append(&self.kinds[place])?;
         let fields = self.fields[place].bind(py).copy()?;
         fields.set_item(intern!(py, "source_episode_ids"), PyList::new(py, [&id])?)?;
@@ -186,27 +186,18 @@ impl DeltaMaker {
 }
 
 impl Sorting {
-    /// The next page; `None` at the end.
+    /// The next pages, as one; `None` at the end.
     fn page<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Lists<'py>>> {
-        let start = self.at;
-        self.at = self.frozen.len().min(start + PAGE_ROWS);
-        if start == self.at {
-            return Ok(None);
-        }
-        let rows = || (start..self.at).filter_map(|place| self.frozen.row(place));
-        check_room(py, OBJECT_BYTES * rows().map(|(record, _)| record.len()).sum::<usize>())?;
+        let Self { pass, maker } = self;
         let lists = [(); 4].map(|()| PyList::empty(py));
-        for (record, moments) in rows() {
-            // What no event is known for was there before all that are.
-            let seq = moments.updated.seq().map_or(0, |seq| seq as i64);
-            if seq <= self.after || seq > self.until {
-                continue;
+        let done = pass.next_pages(|mut pages: NextPages<'_>| {
+            // Whoever waits for the interpreter gets it between two pages.
+            while let Some(page) = enter_to_leave(py, || Ok(pages.next_page()))? {
+                maker.add_page(&page, &lists)?;
             }
-            if let Some(delta) = self.sorter.sort(record) {
-                self.maker.add(&delta, &self.sorter, &lists)?;
-            }
-        }
-        Ok(Some(lists))
+            Ok(())
+        });
+        done.map(|made: PyResult<()>| made.map(|()| lists)).transpose()
     }
 }
 
@@ -242,11 +233,7 @@ impl Engine {
         let (listing, condition) = listing_of(terms, &self.viewer)?;
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
         Ok(Deltas(Mutex::new(Some(Sorting {
-            frozen,
-            at: 0,
-            after: promotion.after,
-            until: promotion.until,
-            sorter: EpisodeSorter::default(),
+            pass: EpisodePass::new(frozen, promotion.after, promotion.until),
             maker: DeltaMaker::new(py, promotion)?,
         }))))
     }

@@ -34,6 +34,7 @@ from chronomemory.face.arguments import (
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
 from chronomemory.scope import Scope
+from chronomemory.watching import timed
 from chronomemory.where import Where, where_json
 
 __all__ = ["Finding"]
@@ -123,7 +124,8 @@ class Finding(Settled):
                 min_score=None if min_score is None else finite("min_score", min_score),
                 condition=condition,
             )
-            return recall(conn, asked, question)
+            with timed("a recall"):
+                return recall(conn, asked, question)
 
     def frame(
         self,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 from chronomemory._core import canonical_json
-from chronomemory.episodes.ids import FACT, episode_key, fact_key, plain_id
+from chronomemory.episodes.ids import FACT, fact_key, plain_id
 from chronomemory.episodes.models import Fact
+from chronomemory.episodes.storage.lineages import Lineage, evidence_of, lineage_in, whole
 from chronomemory.errors import InvalidRecord, RecordTooLarge
 from chronomemory.face.arguments import contents, string, within
 from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["check_size", "fact_of", "is_fact", "record_of", "sources_of"]
+__all__ = ["check_size", "fact_of", "is_fact", "record_of"]
 
 _PREFIX = fact_key("")
 #: What a line of the log holds at most, without the other fields of an event.
@@ -25,16 +26,16 @@ _TIMES_LARGER = 3
 
 
 @contents
-def record_of(fact: Fact, scope: Scope) -> ChronoRecord:
-    """Return the record of a fact: its evidence are the episodes of all steps that led to it."""
+def record_of(fact: Fact, scope: Scope, lineage: Lineage) -> ChronoRecord:
+    """Return the record of a fact: its evidence are the episodes of its steps, and the pieces before them."""
     pinned_at = instant("pinned_at", fact.pinned_at)
     fact_id = string("id", fact.id, empty=False)
     if not fact_id.strip():
         raise InvalidRecord("id must not be blank", field="id")
-    sources = (source for step in fact.lineage for source in sources_of(step))
     data: dict[str, Any] = {
         "@scope": scope.to_dict(),
-        "lineage": fact.lineage,
+        **({"earlier": lineage.earlier} if lineage.earlier else {}),
+        "lineage": lineage.steps,
         "metadata": fact.metadata,
         "payload": fact.payload,
         "timestamp": pinned_at.isoformat(),
@@ -45,7 +46,7 @@ def record_of(fact: Fact, scope: Scope) -> ChronoRecord:
         label=_said(fact.payload),
         confidence=within("confidence", fact.confidence),
         source_type="inferred",
-        evidence=list(dict.fromkeys(episode_key(source) for source in sources)),
+        evidence=evidence_of(lineage),
         data=data,
     )
 
@@ -74,24 +75,23 @@ def is_fact(record: ChronoRecord) -> bool:
     )
 
 
-def fact_of(record: ChronoRecord, columns: Iterable[str] = ()) -> Fact:
-    """Return the fact of a record; columns that were added read as None until somebody fills them."""
+def fact_of(
+    record: ChronoRecord, look: Callable[[str], ChronoRecord | None], columns: Iterable[str] = ()
+) -> Fact:
+    """Return the fact of a record with its whole lineage; ``look`` reads what comes before its last steps.
+
+    Columns that were added read as None until somebody fills them.
+    """
     data = record.data
     return Fact(
         id=plain_id(record.id),
         payload=data["payload"],
-        lineage=data["lineage"],
+        lineage=whole(lineage_in(record), look),
         confidence=record.confidence,
         pinned_at=datetime.fromisoformat(data["timestamp"]),
         metadata={**dict.fromkeys(columns), **data["metadata"]},
         **data["@scope"],
     )
-
-
-def sources_of(step: dict[str, Any]) -> list[str]:
-    """Return the episodes of a step; another tool may have written anything there."""
-    named = step.get("source_episode_ids", [])
-    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
 def _said(payload: dict[str, Any]) -> str:

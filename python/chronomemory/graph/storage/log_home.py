@@ -13,12 +13,12 @@ from typing import Any
 from chronomemory._core import WalEvent
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.batch import Connection
+from chronomemory.face.files import Folder
 from chronomemory.face.handle import open_handle
 from chronomemory.face.moments import Now
 from chronomemory.graph.changes import Changes, Look, numbered
 from chronomemory.graph.declaration import GraphHandle
 from chronomemory.graph.errors import WorkspaceError
-from chronomemory.graph.files import Folder
 from chronomemory.graph.ids import EDGE, META_ID, NODE, key_of
 from chronomemory.graph.models import Model
 from chronomemory.graph.storage.log_look import BatchLook, Books, LogLook, PastLook

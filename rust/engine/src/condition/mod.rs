@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `like` | does a text fit a pattern? |
 //! | `operand` | what is a field compared with? |
+//! | `print` | how does a database print what a field holds? |
 //! | `place` | where does a path lead in a record? |
 //! | `test` | what is asked of one field? |
 //! | `narrow` | which keys of an index lead to all that a test lets through? |
@@ -20,6 +21,8 @@
 
 mod like;
 mod operand;
+
+mod print;
 
 mod place;
 

@@ -43,7 +43,9 @@ pub fn ways(test: &Test) -> Vec<IndexWay<'_>> {
                 .into_iter()
                 .collect()
         }
-        Operator::Like(_) | Operator::Under(_) | Operator::Type(_) | Operator::Exists(_) => Vec::new(),
+        Operator::Like(_) | Operator::Under(_) | Operator::Type(_) | Operator::Exists(_) | Operator::Text(_) => {
+            Vec::new()
+        }
     }
 }
 

@@ -22,6 +22,8 @@ const SHOWN_LETTERS: usize = 60;
 
 /// The key of an object that stands for a moment.
 const MOMENT: &str = "moment";
+/// The operator that asks for what is printed of a field.
+const TEXT: &str = "text";
 /// The key of a path that is given as a list of names.
 const PATH: &str = "path";
 
@@ -155,7 +157,7 @@ impl Reader {
 
     fn operator(&mut self, place: &FieldPath, name: &str, value: &Value) -> Result<Clause> {
         let known = [
-            "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like", "any", "all", "under", "type", "exists",
+            "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like", "any", "all", "under", "type", "exists", TEXT,
         ];
         if !known.contains(&name) {
             let name = quoted(name);
@@ -185,6 +187,7 @@ impl Reader {
                     None => return reader.trail.refused("ends in an escape; write \\\\ for a backslash"),
                 },
                 "type" => Operator::Type(reader.types(value)?),
+                TEXT => Operator::Text(Box::new(reader.of_text(place, value)?)),
                 _ => match value {
                     Value::Bool(is_there) => Operator::Exists(*is_there),
                     other => {
@@ -211,6 +214,30 @@ impl Reader {
         }
         let place = place.clone();
         Ok(Clause::Test(Test { place, wanted }))
+    }
+
+    /// What is asked of a field as it is printed: one of the operators that texts have.
+    fn of_text(&mut self, place: &FieldPath, value: &Value) -> Result<Operator> {
+        let one = match value {
+            Value::Object(pairs) => match &pairs[..] {
+                [(name, operand)] => Some((name, operand)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let asked = one.filter(|(name, _)| ["eq", "gt", "gte", "lt", "lte", "starts", "like"].contains(&name.as_str()));
+        let Some((name, operand)) = asked else {
+            let words = "one of eq, gt, gte, lt, lte, starts and like expected, such as {\"like\": \"7%\"}";
+            return self.trail.refused(words);
+        };
+        self.inside(&format!(".{name}"), |reader| reader.text(operand))?;
+        let tests = self.tests;
+        let clause = self.operator(place, name, operand)?;
+        self.tests = tests;
+        match clause {
+            Clause::Test(test) => Ok(test.wanted),
+            _ => self.trail.refused("no test of a text"),
+        }
     }
 
     fn text(&self, value: &Value) -> Result<String> {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::like::Pattern;
 use super::operand::{FieldValue, Operand, Operands, type_of};
 use super::place::{Facts, FieldPath};
+use super::print::printed;
 
 /// An order that a field must have to an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub enum Operator {
     Type(u8),
     /// There, or missing.
     Exists(bool),
+    /// Something that is wanted as a text, whatever it is.
+    Text(Box<Operator>),
 }
 
 /// One question about one field: the smallest part of a condition.
@@ -94,6 +97,10 @@ impl Operator {
             }),
             Self::Type(types) => held.value().is_some_and(|value| type_of(value) & types != 0),
             Self::Exists(is_there) => *is_there,
+            Self::Text(inner) => {
+                let text = held.value().and_then(printed);
+                text.is_some_and(|text| inner.holds(Some(&FieldValue::Value(text))))
+            }
         }
     }
 

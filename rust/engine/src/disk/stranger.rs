@@ -19,8 +19,22 @@ pub enum Found {
     NoFolder,
     /// A file that another name elsewhere leads to, and that does not hold what is kept here.
     Foreign,
+    /// Another file of the store, where something small should be that is written over at any time.
+    Swapped,
     /// A store that is only read: a backup.
     Backup,
+}
+
+/// What every line of a log says, and nothing else of ours.
+const IN_EVERY_LINE: &[u8] = b"\"prev_hash\"";
+
+/// How files begin that are packed.
+const PACKED: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// Whether a file begins as logs, states and archives do: two may have been swapped, and nothing is written over those.
+pub fn is_swapped(beginning: &[u8]) -> bool {
+    let begins_so = beginning.starts_with(b"{\"") || beginning.starts_with(PACKED);
+    begins_so || memchr::memmem::find(beginning, IN_EVERY_LINE).is_some()
 }
 
 /// Why a name of ours was not touched. It travels inside an [`io::Error`], so that whoever cares can tell.
@@ -56,7 +70,7 @@ impl Stranger {
             Found::Link => Errno::LOOP,
             Found::NoFile => Errno::INVAL,
             Found::NoFolder => Errno::NOTDIR,
-            Found::Foreign => Errno::EXIST,
+            Found::Foreign | Found::Swapped => Errno::EXIST,
             Found::Backup => Errno::ROFS,
         };
         errno.raw_os_error()
@@ -73,6 +87,9 @@ impl fmt::Display for Stranger {
             Found::NoFile => "this is not a regular file: move it away",
             Found::NoFolder => "this is not a folder: move it away",
             Found::Foreign => "this file has another name elsewhere and is not what the store keeps here: move it away",
+            Found::Swapped => {
+                "this holds what another file of the store should hold, and would be written over: put both back"
+            }
             Found::Backup => "this is a backup, and only read",
         })
     }
@@ -85,7 +102,7 @@ impl From<Stranger> for io::Error {
         let kind = match stranger.found {
             Found::Link | Found::NoFile => io::ErrorKind::InvalidInput,
             Found::NoFolder => io::ErrorKind::NotADirectory,
-            Found::Foreign => io::ErrorKind::AlreadyExists,
+            Found::Foreign | Found::Swapped => io::ErrorKind::AlreadyExists,
             Found::Backup => io::ErrorKind::ReadOnlyFilesystem,
         };
         Self::new(kind, stranger)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::event::stamp;
 use crate::json::{Cursor, Quoted, elements};
 
 /// An episode as its face writes it.
@@ -23,6 +24,33 @@ fn quoted(value: &[u8]) -> Option<Quoted<'_>> {
 pub fn is_blank(text: &str) -> bool {
     text.chars()
         .all(|letter| letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter))
+}
+
+/// Whether a text is a moment with its time zone, in the spellings that `datetime.isoformat` has: the offset of a local mean
+/// time has seconds.
+pub fn is_instant(text: &str) -> bool {
+    let (Some(day), Some(time)) = (text.get(..10), text.get(11..)) else {
+        return false;
+    };
+    let (clock, offset) = match time.find(['+', '-']) {
+        Some(at) => (&time[..at], &time[at + 1..]),
+        None => (time.strip_suffix(['Z', 'z']).unwrap_or_default(), "00:00"),
+    };
+    is_clock(clock) && is_clock(offset) && stamp::read_short(day).is_some()
+}
+
+/// Whether a text is hours and minutes, and seconds with what is less than one if it goes on.
+fn is_clock(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_part = |part: &str, most: &str| part.len() == 2 && is_number(part) && part <= most;
+    let mut parts = whole.split(':');
+    parts.next().is_some_and(|hours| is_part(hours, "23"))
+        && parts.next().is_some_and(|minutes| is_part(minutes, "59"))
+        && match parts.next() {
+            Some(seconds) => is_part(seconds, "59") && is_number(fraction) && parts.next().is_none(),
+            None => whole == text,
+        }
 }
 
 impl<'a> EpisodeFields<'a> {
@@ -121,6 +149,37 @@ fn certainty(value: &[u8]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_has_a_zone_is_an_instant() {
+        for whole in [
+            "2026-05-18T09:00:00+00:00",
+            "2026-05-18T09:00:00.000001-11:30",
+            "2026-05-18 09:00:00Z",
+            "2026-05-18T09:00+02:00",
+            "1880-05-18T09:00:00+00:53:28",
+            "1880-05-18T09:00:00+00:53:28.000005",
+        ] {
+            assert!(is_instant(whole), "{whole}");
+        }
+        for other in [
+            "",
+            "yesterday",
+            "2026-05-18",
+            "2026-05-18T09:00:00",
+            "2026-05-18T09:00:00.5",
+            "2026-02-30T09:00:00+00:00",
+            "2026-05-18T25:00:00+00:00",
+            "2026-05-18T09:00:00+",
+            "2026-05-18T09:00:00.+00:00",
+            "2026-05-18T09:00:00+2",
+            "2026-05-18T09:00:00:00+00:00",
+            "2026-05-18T+00:00",
+            "2026-05-1é09:00:00+00:00",
+        ] {
+            assert!(!is_instant(other), "{other}");
+        }
+    }
 
     #[test]
     fn only_a_number_from_0_to_1_is_a_confidence() {

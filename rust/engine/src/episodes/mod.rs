@@ -17,4 +17,7 @@ mod fields;
 
 mod sorter;
 
-pub use sorter::{EpisodeDelta, EpisodeSorter, Verdict};
+mod pass;
+
+pub use pass::{EpisodePass, NextPages, SortedPage};
+pub use sorter::{EpisodeDelta, Verdict};

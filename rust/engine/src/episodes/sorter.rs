@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::fields::{EpisodeFields, Meaning, is_blank};
+use foldhash::fast::RandomState;
+
+use super::fields::{EpisodeFields, Meaning, is_blank, is_instant};
 use crate::json::Quoted;
 use crate::scope::Carried;
 
@@ -32,7 +34,7 @@ pub struct EpisodeDelta<'a> {
     pub verdict: Verdict,
     /// Its id, without the prefix.
     pub id: Quoted<'a>,
-    /// Whose it is, see [`EpisodeSorter::owner`].
+    /// Whose it is, see [`EpisodeSorter::owners`].
     pub owner: usize,
     /// What was said, and where it comes from.
     pub content: Quoted<'a>,
@@ -46,41 +48,42 @@ pub struct EpisodeDelta<'a> {
     pub replaces: Vec<Arc<str>>,
 }
 
+/// Each episode asks two of these, and most of what a pass does is looking up.
+type Lookup<K, V> = HashMap<K, V, RandomState>;
+
 /// One pass over episodes: what it has seen so far.
 #[derive(Default)]
 pub struct EpisodeSorter {
     /// User and agent, by their number.
     owners: Vec<[String; 2]>,
-    numbers: HashMap<[String; 2], usize>,
+    numbers: Lookup<[String; 2], usize>,
     /// The number of whoever a scope says it is of; none if that is nobody.
-    scopes: HashMap<Box<[u8]>, Option<usize>>,
+    scopes: Lookup<Box<[u8]>, Option<usize>>,
     /// Which episode spoke last of something.
-    latest: HashMap<Box<[u8]>, Arc<str>>,
+    latest: Lookup<Box<[u8]>, Arc<str>>,
     /// The other way round, since an episode named one to replace: few passes need it.
-    topics: Option<HashMap<Arc<str>, Box<[u8]>>>,
+    topics: Option<Lookup<Arc<str>, Box<[u8]>>>,
     /// Room to spell what an episode speaks of.
     topic: Vec<u8>,
 }
 
 impl EpisodeSorter {
-    /// User and agent of a number.
-    pub fn owner(&self, number: usize) -> [&str; 2] {
-        self.owners
-            .get(number)
-            .map_or(["", ""], |names| names.each_ref().map(String::as_str))
+    /// User and agent of each number that was given out so far.
+    pub fn owners(&self) -> &[[String; 2]] {
+        &self.owners
     }
 
     /// What is made of a record; `None` if it is no episode. Another tool may have written anything under the prefix: what it
-    /// left blank or out is nobody's turn, and is passed over.
+    /// left blank or out, or what names no moment, is nobody's turn and is passed over, as where the latest are asked for.
     pub fn sort<'a>(&mut self, record: &'a [u8]) -> Option<EpisodeDelta<'a>> {
         let episode = EpisodeFields::read(record)?;
         let (whole, content, source_node) = (episode.id?, episode.content?, episode.source_node?);
-        let (meaning, _) = (episode.meaning?, episode.timestamp?);
+        let (meaning, timestamp) = (episode.meaning?, episode.timestamp?);
         let id = Quoted {
             inner: whole.inner.strip_prefix(PREFIX)?,
             ..whole
         };
-        if is_blank(&id.text()?) {
+        if is_blank(&id.text()?) || !is_instant(&timestamp.text()?) {
             return None;
         }
         let owner = self.number_of(episode.scope?)?;
@@ -203,7 +206,7 @@ mod tests {
 
     fn record(id: &str, user: &str, metadata: &str) -> String {
         format!(
-            r#"{{"confidence":1.0,"data":{{"@scope":{{"agent":"a","session":"s","user":"{user}"}},"content":"c","metadata":{metadata},"source_node":"n","timestamp":"t"}},"id":"{id}","kind":"episode"}}"#
+            r#"{{"confidence":1.0,"data":{{"@scope":{{"agent":"a","session":"s","user":"{user}"}},"content":"c","metadata":{metadata},"source_node":"n","timestamp":"2026-05-18T09:00:00+00:00"}},"id":"{id}","kind":"episode"}}"#
         )
     }
 
@@ -212,7 +215,7 @@ mod tests {
         let mut told = |(id, user, metadata): &(&str, &str, &str)| {
             let record = record(&format!("episode:{id}"), user, metadata);
             let delta = sorter.sort(record.as_bytes()).expect("an episode");
-            assert_eq!(sorter.owner(delta.owner), [*user, "a"]);
+            assert_eq!(sorter.owners()[delta.owner], [*user, "a"]);
             (delta.verdict, delta.replaces.join(" "))
         };
         rows.iter().map(&mut told).collect()
@@ -274,7 +277,9 @@ mod tests {
             (r#""content":"c""#, r#""content":7"#),
             (r#""metadata":{}"#, r#""metadata":[]"#),
             (r#""source_node":"n","#, ""),
-            (r#""timestamp":"t""#, r#""timestamp":null"#),
+            (r#""2026-05-18T09:00:00+00:00""#, "null"),
+            ("2026-05-18T09:00:00+00:00", "2026-05-18T09:00:00"),
+            ("2026-05-18T09:00:00+00:00", "yesterday"),
         ] {
             let bent = good.replace(part, instead);
             assert_ne!(bent, good);

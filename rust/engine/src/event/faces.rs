@@ -5,65 +5,8 @@
 
 use memchr::memchr;
 
+pub use super::face::{Call, Face, Index, Network};
 use crate::acts::{self, Rules};
-
-/// A face.
-#[derive(Debug)]
-pub struct Face {
-    /// Its name.
-    pub name: &'static str,
-    /// What its ids begin with, up to a colon. Nobody else may write such ids.
-    pub prefixes: &'static [&'static str],
-    /// What its records are looked up by.
-    pub indexes: &'static [Index],
-    /// Which of its records join others to a network.
-    pub networks: &'static [Network],
-    /// Which of its records call others by less than their ids.
-    pub calls: &'static [Call],
-    /// What follows from its acts, if it has any.
-    pub acts: Option<&'static Rules>,
-}
-
-/// Records with one prefix call those of another by what follows it: a link between `a` and `b` means `of:a` and `of:b`.
-#[derive(Debug)]
-pub struct Call {
-    /// The prefix of those who call, with its colon.
-    pub by: &'static str,
-    /// The prefix of those who are called, likewise.
-    pub of: &'static str,
-}
-
-/// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.
-#[derive(Debug)]
-pub struct Index {
-    /// Its name, that of the face in front.
-    pub name: &'static str,
-    /// The kind of the records.
-    pub kind: &'static str,
-    /// Their status; nothing for any.
-    pub status: &'static str,
-    /// The fields that are given in a lookup, each as the keys that lead to it. Records that lack one are not found.
-    pub by: &'static [&'static [&'static str]],
-    /// The field that orders what is found; records that lack it, or have null there, come last. Of those that are alike, the older comes first.
-    pub then: &'static [&'static str],
-}
-
-/// Records that join two others each: what is joined can be walked from one to the next.
-#[derive(Debug)]
-pub struct Network {
-    /// Its name, that of the face in front.
-    pub name: &'static str,
-    /// The index that leads from an end to the records that join it to others. It is by one field.
-    pub by_source: &'static str,
-    /// The index that leads from the other end to them, likewise.
-    pub by_target: &'static str,
-    /// Where a record that joins says of which kind it is.
-    pub kind: &'static [&'static str],
-    /// The index of those that are joined, by their kind.
-    pub ends: &'static str,
-    /// What the ids of those begin with; the rest of an id is how they are called by who joins them.
-    pub prefix: &'static str,
-}
 
 /// The face that says what is searched.
 pub const SEARCH: &str = "search";
@@ -80,6 +23,29 @@ const ROWS_KIND: &[u8] = b"vector";
 /// all of them.
 pub fn is_of_rows(kind: &[u8], is_of_face: bool) -> bool {
     is_of_face && kind == ROWS_KIND
+}
+
+/// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
+const FOLDER: &[&str] = &["data", "folder"];
+/// What orders entries: their place on the page, or their moment.
+const ORDER: &[&str] = &["data", "order"];
+const AT: &[&str] = &["data", "at"];
+/// What orders pages.
+const NAME: &[&str] = &["data", "name"];
+
+/// An index of pages or entries.
+const fn paged(
+    [name, kind, status]: [&'static str; 3],
+    by: &'static [&'static [&'static str]],
+    then: &'static [&'static str],
+) -> Index {
+    Index {
+        name,
+        kind,
+        status,
+        by,
+        then,
+    }
 }
 
 /// All faces.
@@ -220,7 +186,34 @@ static FACES: [Face; 7] = [
     Face {
         name: "pages",
         prefixes: &["page", "entry"],
-        indexes: &[],
+        indexes: &[
+            paged(["pages.entries", "entry", "active"], &[&["data", "page"]], ORDER),
+            paged(["pages.struck", "entry", "superseded"], &[&["data", "page"]], ORDER),
+            paged(["pages.recent", "entry", "active"], &[FOLDER, &["data", "prefix"]], AT),
+            paged(["pages.by_tag", "entry", "active"], &[FOLDER, &["data", "tags"]], AT),
+            paged(
+                ["pages.mentioned", "entry", "active"],
+                &[FOLDER, &["data", "mentions"]],
+                AT,
+            ),
+            paged(["pages.by_name", "page", "active"], &[FOLDER], NAME),
+            paged(["pages.by_call", "page", "active"], &[FOLDER, &["data", "calls"]], NAME),
+            paged(
+                ["pages.by_state", "page", "active"],
+                &[FOLDER, &["data", "state"]],
+                &["data", "written"],
+            ),
+            paged(
+                ["pages.flagged", "page", "active"],
+                &[FOLDER, &["data", "needs_compact"]],
+                NAME,
+            ),
+            paged(
+                ["pages.mentioned_above", "page", "active"],
+                &[FOLDER, &["data", "mentions"]],
+                NAME,
+            ),
+        ],
         networks: &[],
         calls: &[],
         acts: None,
@@ -250,6 +243,23 @@ static FACES: [Face; 7] = [
         acts: None,
     },
 ];
+
+/// What plain records are looked up by.
+static PLAIN_INDEXES: [Index; 1] = [Index {
+    name: "edges.by_target",
+    kind: "edge",
+    status: "active",
+    by: &[&["data", "to_id"]],
+    // Of those that lead to the same, the older comes first.
+    then: &["data", "order"],
+}];
+
+impl Index {
+    /// Whether it is of plain records, which belong to no face.
+    pub fn is_plain(&self) -> bool {
+        PLAIN_INDEXES.iter().any(|plain| plain.name == self.name)
+    }
+}
 
 /// What stands before the name of a face in the id of its acts.
 const ACTS: &[u8] = b"act";
@@ -320,12 +330,10 @@ fn calls() -> impl Iterator<Item = &'static Call> {
     FACES.iter().flat_map(|face| face.calls)
 }
 
-/// A declared index; `None` if no face has one of this name.
+/// A declared index; `None` if there is none of this name.
 pub fn index_named(name: &str) -> Option<&'static Index> {
-    FACES
-        .iter()
-        .flat_map(|face| face.indexes)
-        .find(|index| index.name == name)
+    let of_faces = FACES.iter().flat_map(|face| face.indexes);
+    of_faces.chain(&PLAIN_INDEXES).find(|index| index.name == name)
 }
 
 /// A declared network; `None` if no face has one of this name.

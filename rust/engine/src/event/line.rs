@@ -126,6 +126,17 @@ impl Event {
         self.copy.is_none()
     }
 
+    /// Whether a writer of ours spelled the line: of our own form, or with the three separators escaped in it.
+    pub fn is_our_spelling(&self, line: &[u8]) -> bool {
+        self.copy.as_deref().is_none_or(|text| {
+            let mut escaped = Vec::with_capacity(line.len());
+            // The older dialect has hashes of another text.
+            json::escape_line_separators(text, &mut escaped)
+                && escaped == line
+                && sha256_after_brace(&text[HASH_PREFIX_BYTES..]).bytes() == &text[9..73]
+        })
+    }
+
     /// The canonical text: the line it was read from, unless that was foreign.
     pub fn text<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
         self.copy.as_deref().unwrap_or(line)

@@ -9,7 +9,8 @@ use super::line::{Event, Trust};
 use super::spelling;
 use super::trial::Search;
 pub use super::trial::{Budget, Neighbours, mend_bytes};
-use crate::digest::Hex;
+use crate::digest::{Hex, sha256_after_brace};
+use crate::json;
 
 /// How a line of our own form begins, and what stands between its hash and its payload.
 pub(super) const OPENING: &[u8] = b"{\"hash\":\"";
@@ -56,7 +57,7 @@ pub fn mend_cut(first: &[u8], second: &[u8], neighbours: Neighbours) -> Option<V
     // In a line of another tool nothing but the usual form tells whether there was a space.
     let joined = [first, second].concat();
     let mut line = [first, b" ", second].concat();
-    let is_own = Event::read(&joined, Trust::Nothing).is_ok_and(|event| event.is_own_form());
+    let is_own = Event::read(&joined, Trust::Nothing).is_ok_and(|event| event.is_our_spelling(&joined));
     if !is_own && neighbours.fit(&line).is_some() {
         return Some(ended(line));
     }
@@ -107,7 +108,7 @@ fn split(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
 fn with_hash_mended(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
     let written = line.get(OPENING.len()..HASH_END)?;
     let payload = line.get(PAYLOAD..)?;
-    let hash = crate::digest::sha256_after_brace(payload);
+    let hash = sha256_after_brace(&json::raw_line_separators(payload));
     let differing = hash
         .bytes()
         .iter()
@@ -135,21 +136,22 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
     let wanted = neighbours
         .after
         .or_else(|| line.get(OPENING.len()..HASH_END).and_then(Hex::read))?;
-    let payload = [b"{", line.get(PAYLOAD..)?].concat();
+    let payload = [b"{", &json::raw_line_separators(line.get(PAYLOAD..)?)[..]].concat();
     let search = Search {
         payload: &payload,
         wanted: wanted.raw(),
         first: 1,
     };
     let found = search.find(budget)?;
-    let candidate = [OPENING, wanted.bytes(), b"\",", found.get(1..)?].concat();
+    let mut candidate = [OPENING, wanted.bytes(), b"\","].concat();
+    json::escape_line_separators(found.get(1..)?, &mut candidate);
     neighbours.fit(&candidate).map(|_| candidate)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::{sha256, sha256_after_brace};
+    use crate::digest::sha256;
 
     fn line(prev: &str, id: &str) -> Vec<u8> {
         let rest = format!(

@@ -2,18 +2,21 @@
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
 //! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]
-//! finds events in a line that lost its newline; [`erasure`] tells what is left of erased ones, [`salt`] what keeps their
-//! hashes from being guessed; [`stamp`] spells moments in time. The law is `docs/format.md`.
+//! finds events in a line that lost its newline, and [`retold`] spells a line again of which only that is lost which is told elsewhere;
+//! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed; [`stamp`] spells moments in
+//! time. The law is `docs/format.md`.
 
 pub mod act;
 pub mod author;
 pub mod draft;
 pub mod draft_value;
 pub mod erasure;
+mod face;
 pub mod faces;
 pub mod line;
 pub mod mend;
 pub mod parts;
+pub mod retold;
 pub mod salt;
 mod spelling;
 pub mod stamp;

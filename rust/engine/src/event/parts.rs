@@ -62,26 +62,6 @@ pub fn parts(line: &[u8], behind: Behind, budget: &mut Budget) -> Vec<Part> {
     found
 }
 
-/// Where an object ends that begins at a place, if it does.
-pub fn end_of_object(line: &[u8], at: usize) -> Option<usize> {
-    let (mut depth, mut end) = (0, at);
-    loop {
-        match line.get(end)? {
-            b'"' => {
-                end = json::end_of_string(line, end)?;
-                continue;
-            }
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            _ => {}
-        }
-        end += 1;
-        if depth <= 0 {
-            return Some(end);
-        }
-    }
-}
-
 /// The whole events of a line. A record may quote one: it is believed only if an event behind names it, or if it names the
 /// event that the line begins with and stands at its end. No event can quote one that names its own hash.
 fn believed(line: &[u8], behind: Behind) -> Vec<Part> {
@@ -121,7 +101,7 @@ fn whole(line: &[u8]) -> Vec<Part> {
         if !begins_event(&line[from..]) || looked > MOST_LOOKS * line.len() {
             continue;
         }
-        let Some(end) = end_of_object(line, at) else {
+        let Some(end) = json::end_of_object(line, at) else {
             looked += line.len() - at;
             continue;
         };
@@ -131,7 +111,11 @@ fn whole(line: &[u8]) -> Vec<Part> {
         if let Some(event) = event.filter(|event| text.len() <= MAX_LINE_BYTES && !event.injected) {
             // Other tools end a line with a carriage return too.
             let returns = line[end..].iter().take_while(|byte| **byte == b'\r').count();
-            let end = if event.is_own_form() { end } else { end + returns };
+            let end = if event.is_our_spelling(text) {
+                end
+            } else {
+                end + returns
+            };
             found.push(Part {
                 bytes: at..end,
                 mended: None,
@@ -224,7 +208,7 @@ fn without_end(text: &[u8], hash: &Hex, budget: &mut Budget) -> Option<Part> {
     }
     budget.pay(cost);
     before.update(b"{");
-    before.update(kept);
+    before.update(&json::raw_line_separators(kept));
     let wanted = hash.raw();
     let ending = (0..tries).find_map(|number| {
         let number = if digits > 0 {

@@ -173,7 +173,7 @@ impl Ordered {
     fn take(&mut self, row: &Row<'_>) {
         let status = self.index.status;
         let is_of_status = status.is_empty() || &*row.class.status == status.as_bytes();
-        if !row.class.face || &*row.class.kind != self.index.kind.as_bytes() || !is_of_status {
+        if row.class.face == self.index.is_plain() || &*row.class.kind != self.index.kind.as_bytes() || !is_of_status {
             return;
         }
         let mut keys = vec![Vec::new()];

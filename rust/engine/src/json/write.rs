@@ -1,6 +1,6 @@
 //! How is it written?
 
-use memchr::memchr2_iter;
+use memchr::{memchr, memchr2_iter};
 
 use super::special::{is_plain, next_special};
 use super::{Value, write_f64};
@@ -159,6 +159,28 @@ pub fn escape_line_separators(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     copied > 0
 }
 
+/// A piece of JSON text with every escape of U+0085, U+2028 and U+2029 raw again: the other way round.
+#[must_use]
+pub fn raw_line_separators(bytes: &[u8]) -> Vec<u8> {
+    let mut raw = Vec::with_capacity(bytes.len());
+    let mut copied = 0;
+    while let Some(at) = memchr(b'\\', &bytes[copied..]).map(|at| copied + at) {
+        raw.extend_from_slice(&bytes[copied..at]);
+        let separator = match bytes.get(at..at + 6) {
+            Some(b"\\u0085") => Some("\u{85}"),
+            Some(b"\\u2028") => Some("\u{2028}"),
+            Some(b"\\u2029") => Some("\u{2029}"),
+            _ => None,
+        };
+        // Any other escape stays: the backslash, and what it is of, which may be another one.
+        let end = (at + if separator.is_some() { 6 } else { 2 }).min(bytes.len());
+        raw.extend_from_slice(separator.map_or(&bytes[at..end], str::as_bytes));
+        copied = end;
+    }
+    raw.extend_from_slice(&bytes[copied..]);
+    raw
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Int;
@@ -238,6 +260,9 @@ mod tests {
         assert!(has_line_separators(raw.as_bytes()));
         assert!(escape_line_separators(raw.as_bytes(), &mut out));
         assert_eq!(String::from_utf8_lossy(&out), "\"\\u0085x\\u2028\\u2029—\"");
+        assert_eq!(raw_line_separators(&out), raw.as_bytes());
+        let kept = br#""\\u2028 \u2027 \" \\\\u0085 \"#;
+        assert_eq!(raw_line_separators(kept), kept);
         // A separator cut off by the end of the text is not one.
         assert!(!has_line_separators(b"\xe2\x80"));
     }

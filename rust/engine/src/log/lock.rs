@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::{Found, Identity, LockFile, Stranger, read_whole};
+use crate::disk::{Found, Identity, LockFile, Stranger, is_swapped, read_whole};
 use crate::error::{At, Error, Result};
 
 use super::loss::check_kept;
@@ -357,12 +357,15 @@ fn find_mark(site: &Site) -> Result<Option<String>> {
 }
 
 /// Whoever takes the lock signs it. If another name leads to the file, it must be a lock file already: nobody else's file is
-/// signed.
+/// signed, and no other file of the store that was put in its place.
 pub(crate) fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
+    let note = lock.note().at(path)?;
+    if is_swapped(note.as_bytes()) {
+        return Err(Error::io(path, Stranger::at(path, Found::Swapped)));
+    }
     if !lock.is_shared().at(path)? {
         return Ok(());
     }
-    let note = lock.note().at(path)?;
     let is_signed = note.trim_matches('\0').is_empty() || SIGNED.iter().any(|words| note.contains(words));
     if is_signed {
         return Ok(());

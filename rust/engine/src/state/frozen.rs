@@ -39,6 +39,12 @@ impl Frozen {
     }
 
     /// One of them, by its place.
+    pub fn record(&self, place: usize) -> Option<&[u8]> {
+        let &(_, at) = self.records.get(place)?;
+        Some(self.arena.get(at))
+    }
+
+    /// The same with its moments.
     pub fn row(&self, place: usize) -> Option<(&[u8], Moments)> {
         let &(slot, at) = self.records.get(place)?;
         Some((self.arena.get(at), self.moments.get(slot)))

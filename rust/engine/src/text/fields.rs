@@ -194,7 +194,7 @@ impl Fields {
 
     /// Shows what stands in a canonical record, in the order of its keys.
     pub fn read(&self, record: &[u8], see: &mut dyn FnMut(Found<'_>)) {
-        walk(&self.root, &mut Cursor::new(record), see);
+        walk(&self.root, &mut Cursor::new(record), false, see);
     }
 }
 
@@ -208,22 +208,24 @@ fn paths(data: &Value, name: &str, usual: &[&str]) -> Vec<String> {
     }
 }
 
-/// Walks through the object that a cursor stands at; `None` if it stands at none.
-fn walk(node: &Node, cursor: &mut Cursor<'_>, see: &mut dyn FnMut(Found<'_>)) -> Option<()> {
+/// Walks through the object that a cursor stands at, to its end if somebody goes on from there; `None` if it stands at none.
+fn walk(node: &Node, cursor: &mut Cursor<'_>, to_end: bool, see: &mut dyn FnMut(Found<'_>)) -> Option<()> {
     cursor.pass(b"{")?;
-    while cursor.has_more(b'}')? {
+    let mut left = node.children.len();
+    while (to_end || left > 0) && cursor.has_more(b'}')? {
         let key = cursor.key()?.inner;
         let child = node.children.iter().find(|child| child.key == key);
+        left -= usize::from(child.is_some());
         let roles = child.map_or(&[][..], |child| &child.roles);
         let inside = child.filter(|child| !child.children.is_empty() && cursor.peek() == Some(b'{'));
         let mut ahead = *cursor;
         // What is only walked through is passed that way, and not looked at twice.
         match inside {
-            Some(child) if roles.is_empty() => walk(child, cursor, see)?,
+            Some(child) if roles.is_empty() => walk(child, cursor, to_end || left > 0, see)?,
             _ => {
                 let value = cursor.value()?;
                 roles.iter().for_each(|&role| show(role, value, see));
-                inside.and_then(|child| walk(child, &mut ahead, see));
+                inside.and_then(|child| walk(child, &mut ahead, false, see));
             }
         }
     }

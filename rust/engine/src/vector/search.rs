@@ -259,7 +259,6 @@ impl RunningSearch<'_> {
             (PIECE_BYTES / each).max(1),
         );
         let bytes = (pieces.groups() * each).saturating_mul(queries.len());
-        let masks = masks.map(Masks::words);
         let fresh = || {
             bars.iter()
                 .map(|_| Shortlist::new(self.search.k, self.least))
@@ -280,10 +279,12 @@ impl RunningSearch<'_> {
                     for (number, (query, bar)) in queries.iter().zip(bars).enumerate() {
                         floors[number / W][number % W] = bar.floor(query);
                     }
+                    let to = piece.end.min(from + longest);
+                    let masks = masks.map(|masks| masks.within(from..to));
                     let run = SweepRun {
                         groups: self.companion,
                         from,
-                        to: piece.end.min(from + longest),
+                        to,
                         masks,
                         panels: &panels,
                         floors: &floors,
@@ -291,7 +292,7 @@ impl RunningSearch<'_> {
                     self.search.cpu.sweep(&run, &mut found);
                     self.take(&mut found, queries, &mut lists, bars);
                     seen += masks.map_or((run.to - from) * GROUP_ROWS, |masks| {
-                        masks[from..run.to].iter().map(|mask| mask.count_ones() as usize).sum()
+                        masks.iter().map(|mask| mask.count_ones() as usize).sum()
                     });
                     for (list, bar) in lists.iter_mut().zip(bars).filter(|(list, _)| list.is_hopeless(seen)) {
                         bar.hopeless.store(true, Ordering::Relaxed);

@@ -33,7 +33,7 @@ pub(super) struct SweepRun<'a, const W: usize> {
     pub(super) groups: Groups<'a>,
     pub(super) from: usize,
     pub(super) to: usize,
-    /// For each group which of its rows count.
+    /// For each group of the run which of its rows count.
     pub(super) masks: Option<&'a [u16]>,
     pub(super) panels: &'a [Panel<W>],
     /// For each query of each panel what a row must reach; nothing reaches infinity.
@@ -60,7 +60,7 @@ pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &SweepRun<'_, W>, foun
     let mut dots = [[0; GROUP_ROWS]; W];
     for index in run.from..run.to {
         let mask = if let Some(masks) = run.masks {
-            masks[index]
+            masks[index - run.from]
         } else {
             u16::MAX
         };

@@ -20,7 +20,7 @@ use crate::snapshot;
 use crate::verify::{ErasureSeen, finding};
 
 use super::bound::{Named, unbound};
-use super::retired::{RetiredLogs, is_mended};
+use super::retired::RetiredLogs;
 use super::way::{End, Hop, Way};
 use crate::store::vectors::is_of_this_file;
 
@@ -92,7 +92,6 @@ impl Past {
             self.tell_erasures(hop, &before[number], matches!(way.end, End::Beginning));
             self.tell_trail(way, number);
             if read.differing.contains(&number)
-                && !is_mended(hop)
                 && let Some(sha256) = hop.base.1
             {
                 let reason = "it is not what the history before it adds up to";

@@ -8,7 +8,7 @@ use crate::digest::Hex;
 use crate::disk::Disk;
 use crate::layout::{Layout, base_name, index_name};
 use crate::log::files::open_inside;
-use crate::origin::Sentinel;
+use crate::origin::{Sentinel, TrailTold};
 use crate::trail::Trail;
 use crate::verify::{Walk, finding};
 use crate::wal::reader::Reading;
@@ -43,13 +43,16 @@ impl RetiredLogs {
         let mut differing = BTreeSet::new();
         let mut beside: Vec<Beside> = way.hops.iter().map(|_| Beside::default()).collect();
         let mut replay = Replay::default();
+        let wanted = wanted_sums(disk, layout, &way.hops);
         for number in (1..way.hops.len()).rev() {
             let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());
             let trail = first_trail(&way.hops[number], older);
             let head = previous_head(&way.hops[number - 1]);
             let hop = &mut way.hops[number];
             hop.trail = trail;
-            begin(disk, layout, hop, &mut replay);
+            if wanted[number] {
+                begin(disk, layout, hop, &mut replay);
+            }
             let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
             let index = index.filter(|path| disk.exists(path));
             replay.mentions = index.as_ref().map(|_| Mentions::default());
@@ -63,9 +66,13 @@ impl RetiredLogs {
                 beside[number] = compare_index(disk, &path, sha256, mentions);
             }
             replay.leave_segment();
-            if differs(disk, layout, &way.hops[number - 1], &mut replay) {
-                differing.insert(number - 1);
-                replay.state = None;
+            match held_against(disk, layout, &way.hops[number - 1], &mut replay) {
+                Sum::Like => {}
+                Sum::Other => {
+                    differing.insert(number - 1);
+                    replay.state = None;
+                }
+                Sum::Unasked => replay.state = None,
             }
         }
         Self {
@@ -76,9 +83,38 @@ impl RetiredLogs {
     }
 }
 
-/// Whether a log begins with the word of a repair.
-pub(super) fn is_mended(hop: &Hop) -> bool {
-    hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.told.mended)
+/// How the sum of a retired log stands to the base behind it.
+enum Sum {
+    /// They are alike, as far as that can be told.
+    Like,
+    /// The base is another.
+    Other,
+    /// Nobody asks: the base counts as it is.
+    Unasked,
+}
+
+/// Whether a log says in its sentinel that its base is what came before it. Before there were trails none did, and what a
+/// repair made is its word.
+fn is_compared(hop: &Hop) -> bool {
+    hop.sentinel.as_ref().is_some_and(|sentinel| {
+        let told = &sentinel.told;
+        !told.mended && (told.trail != TrailTold::Nothing || told.erasure.is_some())
+    })
+}
+
+fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
+    let path = hop.base.1.map(|sha256| layout.inside(&base_name(sha256.text())));
+    path.is_some_and(|path| disk.exists(&path))
+}
+
+/// Which of the retired logs have to be added up: to take in events costs more than to judge their lines.
+fn wanted_sums(disk: &dyn Disk, layout: &Layout, hops: &[Hop]) -> Vec<bool> {
+    let mut wanted = vec![false; hops.len()];
+    for number in 1..hops.len() {
+        let behind = &hops[number - 1];
+        wanted[number] = is_compared(behind) || (wanted[number - 1] && !is_base_there(disk, layout, behind));
+    }
+    wanted
 }
 
 fn previous_head(hop: &Hop) -> String {
@@ -176,19 +212,23 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) {
     hop.redacted = walk.redacted;
 }
 
-/// Whether the base that a log starts from is not what came before it adds up to, or is the word of a repair.
-fn differs(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) -> bool {
-    if replay.state.is_none() {
-        return false;
-    }
-    if is_mended(hop) {
-        return true;
-    }
-    let Some(sha256) = hop.base.1 else {
-        return false;
+/// Holds the base that a log starts from against what came before it.
+fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) -> Sum {
+    let Some(sha256) = hop.base.1.filter(|_| replay.state.is_some()) else {
+        return Sum::Like;
     };
+    if !is_compared(hop) {
+        let is_mended = hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.told.mended);
+        return match is_mended || is_base_there(disk, layout, hop) {
+            true => Sum::Unasked,
+            false => Sum::Like,
+        };
+    }
     let file = open_inside(disk, layout, &base_name(sha256.text())).ok().flatten();
-    file.and_then(|file| replay.is_like(&*file, &sha256)) == Some(false)
+    match file.and_then(|file| replay.is_like(&*file, &sha256)) {
+        Some(false) => Sum::Other,
+        _ => Sum::Like,
+    }
 }
 
 /// An index is believed by its own digest, which whoever forges one computes too.

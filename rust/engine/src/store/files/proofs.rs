@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, Naming};
+use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
 use crate::layout::{Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder};
 use crate::log::files::is_folder;
 use crate::origin::ALONE;
@@ -101,6 +101,25 @@ fn places(disk: &dyn Disk, layout: &Layout, name: &str) -> Vec<PathBuf> {
     places
 }
 
+/// Every file where one of ours lies: somebody may have swapped two.
+fn misplaced(disk: &dyn Disk, layout: &Layout) -> Vec<PathBuf> {
+    let folders = [layout.folder().to_owned(), layout.bases(), layout.archives()];
+    let there = folders.into_iter().filter(|folder| is_folder(disk, folder));
+    there
+        .flat_map(|folder| {
+            let names = disk.list(&folder).unwrap_or_default();
+            names.into_iter().map(move |name| folder.join(name))
+        })
+        .filter(|path| path != layout.log())
+        .collect()
+}
+
+/// Whether a file begins as bases do; what is packed does not, and may be long.
+fn is_json(file: &dyn DiskFile) -> bool {
+    let mut first = Vec::new();
+    read_upto(file, &mut first, 0, 1).is_ok_and(|_| first == b"{")
+}
+
 /// A copy of a base elsewhere in the folder, proved by its digest, and where it lies.
 pub(in crate::store) fn copy_of_base(
     disk: &dyn Disk,
@@ -109,8 +128,9 @@ pub(in crate::store) fn copy_of_base(
 ) -> Option<(String, Arc<dyn DiskFile>)> {
     places(disk, layout, &base_name(sha256.text()))
         .into_iter()
+        .chain(misplaced(disk, layout))
         .find_map(|path| {
-            let file = disk.open(&path, Access::Read).ok()?;
+            let file = disk.open(&path, Access::Read).ok().filter(|file| is_json(&**file))?;
             (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
         })
 }

@@ -13,7 +13,7 @@ use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, Naming, read_upto};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
-use crate::hint::{line_before, read_hint};
+use crate::hint::{hides_another, line_before, read_hint};
 use crate::layout::{Layout, Shape, is_archive_file, is_base_file, last_seq_in_archive_name};
 use crate::log::files::{is_folder, is_ours};
 use crate::origin::{Beginning, Origin, Sentinel, origin_in};
@@ -39,6 +39,8 @@ pub(in crate::store) struct Traces {
     copy: Option<String>,
     /// A restore was interrupted, or is under way.
     is_restored: bool,
+    /// It may stand where the hint should be, or what it started from.
+    is_swapped: bool,
 }
 
 impl Traces {
@@ -56,6 +58,7 @@ impl Traces {
                 .map(|copy| shown(layout, copy.folder())),
             // It explains nothing: half of a restore looks like a store that lost its log, and is none either.
             is_restored: is_ours(disk, &layout.restored_draft()),
+            is_swapped: hides_another(disk, layout)?,
         };
         let is_any = traces.has_remains() || traces.copy.is_some();
         Ok(is_any.then_some(traces))
@@ -63,7 +66,7 @@ impl Traces {
 
     /// Whether anything of the log itself is left, beside copies that were made of it.
     pub fn has_remains(&self) -> bool {
-        self.synced.is_some() || !self.bases.is_empty() || !self.archives.is_empty()
+        self.synced.is_some() || self.is_swapped || !self.bases.is_empty() || !self.archives.is_empty()
     }
 
     /// Whether there is anything that a log may have started from.
@@ -79,6 +82,9 @@ impl Traces {
                 "synced knows it with {} bytes and event {}",
                 synced.offset, synced.seq
             ));
+        }
+        if self.is_swapped {
+            said.push("synced holds what another file should hold: put both back".to_owned());
         }
         if !self.bases.is_empty() {
             said.push("base/ holds what one started from".to_owned());

@@ -47,7 +47,7 @@ pub(in crate::store) fn stretches(
             let line = GoodLine {
                 bytes: offset..offset + text.len() as u64 + 1,
                 // Other tools write no batches, and their moments may be coarse.
-                moment: Some(event.ts(text)).filter(|_| event.is_own_form()),
+                moment: Some(event.ts(text)).filter(|_| event.is_our_spelling(text)),
                 batch: (event.op == Op::Begin).then_some(event.events),
                 seq: event.spans.seq,
             };

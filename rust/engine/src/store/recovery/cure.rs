@@ -124,7 +124,9 @@ impl CureSearch<'_> {
         let mut state = loader.state.unwrap_or_default();
         let mut gone = gaps.lost();
         for event in gone.iter_mut().filter(|event| event.is_of_embeddings) {
-            event.doubt = doubt(&state, &event.ids, &event.gone_rows);
+            let named = doubt(&state, &event.ids, &event.gone_rows);
+            let all: Vec<String> = named.into_iter().chain(event.doubt.take()).collect();
+            event.doubt = (!all.is_empty()).then(|| all.join("; "));
         }
         let mut reading = ReadLog {
             file: &*file,

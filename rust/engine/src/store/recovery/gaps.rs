@@ -226,7 +226,11 @@ impl<'a> Layer<'a> {
         self.unreadable.extend(self.misplaced(&in_place)?);
         self.unreadable.sort_by_key(|line| line.offset);
         let mut bad = std::mem::take(&mut self.unreadable).into_iter().peekable();
-        let mut draft = Drafting::default();
+        let mut draft = Drafting {
+            // Where nothing was ever compacted, the first event is the first.
+            last_seq: self.bases.is_empty().then_some(0),
+            ..Drafting::default()
+        };
         for step in &self.route.steps {
             let run = &self.runs[step.run];
             if !step.follows {

@@ -19,7 +19,7 @@ struct Next {
     hash: Hex,
     seq: u64,
     bytes: Range<u64>,
-    is_own_form: bool,
+    is_our_spelling: bool,
 }
 
 impl Layer<'_> {
@@ -91,7 +91,7 @@ impl Layer<'_> {
                             hash: event.hash(text),
                             seq: event.spans.seq,
                             bytes: offset..offset + text.len() as u64 + 1,
-                            is_own_form: event.is_own_form(),
+                            is_our_spelling: event.is_our_spelling(text),
                         });
                     },
                 )?;
@@ -125,7 +125,7 @@ impl Layer<'_> {
                 first_seq: first.seq,
                 last_seq: last.seq,
                 last: last.hash,
-                is_dense: taken.iter().all(|next| next.is_own_form) && taken.windows(2).all(is_counted),
+                is_dense: taken.iter().all(|next| next.is_our_spelling) && taken.windows(2).all(is_counted),
             });
             if taken.len() < longest.len() {
                 return Ok(found);

@@ -12,6 +12,7 @@ use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
 use crate::event::line::Fault;
 use crate::event::mend::{Budget, mend, mend_cut};
+use crate::event::retold::retell;
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::log::files::Scratch;
@@ -176,9 +177,15 @@ impl Gaps {
             }
             // A line that can be read is tried only where no other stands: somebody may have altered it, and its hash too.
             let unreadable: Vec<&BadLine> = gap.bad.iter().filter(|line| !line.is_whole).collect();
+            // Of one line between two others its place tells the seq.
+            let seq = gap.seqs.filter(|(before, after)| before + 2 == *after);
+            let mut found_again = |line: &[u8]| {
+                retell(line, neighbours, seq.map(|(before, _)| before + 1))
+                    .or_else(|| mend(line, neighbours, &mut budget))
+            };
             gap.filling = match (&unreadable[..], &gap.bad[..]) {
-                ([line], _) => mend(&line.text, neighbours, &mut budget),
-                ([], [line]) => mend(&line.text, neighbours, &mut budget),
+                ([line], _) => found_again(&line.text),
+                ([], [line]) => found_again(&line.text),
                 ([first, second], _) => mend_cut(&first.text, &second.text, neighbours),
                 _ => None,
             };

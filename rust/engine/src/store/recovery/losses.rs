@@ -72,7 +72,9 @@ impl Lost {
             gone_rows: seeming::gone_rows(text),
             is_of_embeddings,
             batch: seeming::batch(text),
-            doubt: None,
+            doubt: seeming::hides_rows(text).then(|| {
+                "it is not known whose embeddings it spoke of, and any in its space may be older ones".to_owned()
+            }),
             reason: line.reason.clone(),
             is_linked,
         }
@@ -121,6 +123,9 @@ impl Gap {
         let is_uncounted = self.seqs.is_none() && !self.goes_on_before();
         for (lost, line) in found.iter_mut().zip(&self.bad) {
             lost.may_be_several = may_be_several;
+            if is_uncounted && self.start == 0 && is_searched(line) {
+                lost.reason += "; it is not known how many events are lost here";
+            }
             if is_uncounted && is_searched(line) {
                 // It may be what is left of two lines, and name but one of them for certain.
                 lost.remains = line.text.clone();

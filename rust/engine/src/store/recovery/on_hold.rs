@@ -121,7 +121,8 @@ impl ReadLog<'_> {
         let batches = stretches(self.file, self.end, places.collect())?;
         for &number in &unread {
             let own = self.spelled_in(&lost[number])?;
-            if lost[number].unread == 0 && self.is_strange_act(&lost[number]) {
+            let is_torn = seeming::is_torn_act(&lost[number].remains);
+            if lost[number].unread == 0 && (is_torn || self.is_strange_act(&lost[number])) {
                 lost[number].unread = 1;
             }
             // What names its record for certain needs nobody else to tell.
@@ -135,7 +136,7 @@ impl ReadLog<'_> {
             }
             let event = &mut lost[number];
             meant.retain(|id| !event.ids.contains(id));
-            event.doubt = doubt(event, batch.is_some(), meant.len());
+            event.doubt = doubt(event, is_torn, batch.is_some(), meant.len());
             let reason = event.tell();
             for id in meant {
                 self.hold(&id, place, &reason)?;
@@ -290,8 +291,10 @@ fn texts_of<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-fn doubt(event: &Lost, is_in_batch: bool, meant: usize) -> Option<String> {
+fn doubt(event: &Lost, is_torn_act: bool, is_in_batch: bool, meant: usize) -> Option<String> {
     let unknown = match (event.ids.is_empty(), event.unread) {
+        // What is left of its list may be all, or nothing: whatever the act was of has the values from before it.
+        _ if is_torn_act => "it is not known which other records it spoke of".to_owned(),
         (_, 0) => "it may have spoken of others too".to_owned(),
         (false, _) => "its name may be damaged too".to_owned(),
         (true, 1) => "it is not known which record it spoke of".to_owned(),

@@ -116,7 +116,7 @@ impl Scan {
                 scan.highest_seq = scan.highest_seq.max(seq);
                 match &mut open {
                     Some(run) if prev == Some(run.last) && !cuts.is_between(run, event) => {
-                        run.is_dense &= event.is_own_form() && seq == run.last_seq + 1;
+                        run.is_dense &= event.is_our_spelling(text) && seq == run.last_seq + 1;
                         (run.bytes.end, run.last, run.last_seq) = (end, last, seq);
                         run.events += 1;
                     }
@@ -130,7 +130,7 @@ impl Scan {
                         first_seq: seq,
                         last_seq: seq,
                         last,
-                        is_dense: event.is_own_form(),
+                        is_dense: event.is_our_spelling(text),
                     })),
                 }
             }

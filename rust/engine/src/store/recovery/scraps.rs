@@ -1,6 +1,5 @@
 //! Which words are left in a line that cannot be read any more?
 
-use crate::event::parts::end_of_object;
 use crate::json::{self, Value};
 use crate::state::unspelled;
 
@@ -77,7 +76,7 @@ fn behind_spaces(line: &[u8], from: usize) -> usize {
 
 /// The object that begins at a place, if it ends.
 pub(super) fn object_at(line: &[u8], at: usize) -> Option<&[u8]> {
-    end_of_object(line, at).map(|end| &line[at..end])
+    json::end_of_object(line, at).map(|end| &line[at..end])
 }
 
 /// How many containers are open at each key, counted from the beginning and from the end: before the damage the one is
@@ -87,6 +86,8 @@ pub(super) struct Depths {
     forward: Vec<(usize, i32)>,
     /// The same from the end, in the same order.
     backward: Vec<(usize, i32)>,
+    /// Whatever is opened is closed: neither beginning nor end is lost, as it seems.
+    pub is_balanced: bool,
 }
 
 impl Depths {
@@ -109,6 +110,7 @@ impl Depths {
         Self {
             forward,
             backward: Self::from_end(line),
+            is_balanced: depth == 0,
         }
     }
 

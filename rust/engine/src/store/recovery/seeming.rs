@@ -37,9 +37,23 @@ pub(in crate::store) fn is_of_embeddings(line: &[u8]) -> bool {
     ids.is_empty() && is_group() || ids.iter().any(|id| face_of(id.as_bytes()) == Some(VECTORS))
 }
 
+/// Whether a line says of rows that they are there, as it seems, and not any more whose each of them is.
+pub(in crate::store) fn hides_rows(line: &[u8]) -> bool {
+    let listed = |key| {
+        let lists = values_of(line, key).filter(|(_, at)| line[*at] == b'[');
+        lists.flat_map(|(_, at)| strings_from(line, at + 1)).count()
+    };
+    let (ids, digests) = (listed(b"\"ids\""), listed(b"\"sha256\""));
+    is_of_embeddings(line) && gone_rows(line).is_empty() && (ids == 0 || ids != digests)
+}
+
 /// Whether a line names what it is of twice, and alike, as ours do; once is enough in a patch, which does not say it again.
+/// What lost its end may name nothing but records that its own speaks of.
 pub(in crate::store) fn is_certain(line: &[u8]) -> bool {
     let depths = Depths::of(line);
+    if !depths.is_balanced {
+        return false;
+    }
     let names = |key: &'static [u8], depth: i32| -> BTreeSet<String> {
         let found = strings_at(line, key, |place| depths.may_be(place, depth));
         found.into_iter().filter(|id| id != BEGIN_ID).collect()
@@ -151,6 +165,12 @@ mod tests {
         let headless = r#""ids":["a","b"],"row":3,"sha256":["0"],"space"#;
         assert_eq!(ids(headless.as_bytes()), ["a", "b"]);
         assert!(is_of_embeddings(headless.as_bytes()));
+        let whole =
+            r#"{"record":{"data":{"ids":["a","b"],"sha256":["0","1"]},"id":"vector:x:0"},"record_id":"vector:x:0"}"#;
+        assert!(!hides_rows(whole.as_bytes()));
+        for lost in [r#""ids":"#, r#""a","b""#, r#""sha256":["#] {
+            assert!(hides_rows(whole.replacen(lost, "?", 1).as_bytes()), "{lost}");
+        }
     }
 
     #[test]
@@ -180,6 +200,17 @@ mod tests {
         assert!(!is_certain(both.as_bytes()));
         let twice = format!("{line}?{}", line.replace(r#"["a","b"]"#, r#"["c"]"#));
         assert!(ids(twice.as_bytes()).contains(&"block:c".to_owned()));
+    }
+
+    #[test]
+    fn what_lost_its_end_may_be_of_others_than_it_names() {
+        let data = r#"{"id":"other","record_id":"other"}"#;
+        let line = format!(r#"{{?"op":"upsert","record":{{"data":{data},"id":"tea"}},"record_id":"tea","seq":1}}"#);
+        assert!(is_certain(line.as_bytes()) && ids(line.as_bytes()) == ["tea"]);
+        let inside = line.find(data).expect("its data");
+        for end in [inside + data.len() - 1, inside + data.len(), inside + data.len() + 7] {
+            assert!(!is_certain(&line.as_bytes()[..end]), "{}", &line[..end]);
+        }
     }
 
     #[test]

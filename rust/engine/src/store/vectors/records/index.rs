@@ -40,7 +40,7 @@ pub struct RowIndex {
     /// Whether only its groups say so: its own record is lost, or that it moved.
     pub is_implied: bool,
     /// All rows that the log names; a running search keeps the blocks it began with.
-    pub blocks: Vec<Arc<Block>>,
+    pub blocks: Arc<Vec<Arc<Block>>>,
     /// How many rows there are.
     pub rows: u32,
     /// Groups of other generations that still name rows, by generation and first row, and how many.
@@ -62,7 +62,7 @@ impl RowIndex {
         Self {
             bound,
             is_implied: false,
-            blocks: Vec::new(),
+            blocks: Arc::default(),
             rows: 0,
             left_behind: BTreeMap::new(),
             current: Arc::default(),
@@ -187,7 +187,7 @@ impl RowIndex {
             while self.blocks.len() <= number {
                 self.begin(Block::default());
             }
-            let block = Arc::make_mut(&mut self.blocks[number]);
+            let block = Arc::make_mut(&mut Arc::make_mut(&mut self.blocks)[number]);
             fill(block, place + length);
             let (these, others) = owners.split_at(length);
             block.owners[place..][..length].copy_from_slice(these);
@@ -201,10 +201,11 @@ impl RowIndex {
 
     /// Begins a block. The one before is full then: rows that no group names are nobody's, and a log of ours has none.
     fn begin(&mut self, block: Block) {
-        if let Some(last) = self.blocks.last_mut().filter(|last| last.owners.len() < BLOCK_ROWS) {
+        let blocks = Arc::make_mut(&mut self.blocks);
+        if let Some(last) = blocks.last_mut().filter(|last| last.owners.len() < BLOCK_ROWS) {
             fill(Arc::make_mut(last), BLOCK_ROWS);
         }
-        self.blocks.push(Arc::new(block));
+        blocks.push(Arc::new(block));
     }
 }
 

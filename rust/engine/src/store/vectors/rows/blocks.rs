@@ -50,10 +50,14 @@ pub struct Shelves {
 #[derive(Default)]
 struct KeptParts {
     rows: Option<(Arc<dyn DiskFile>, Arc<Mapping>)>,
-    marks: Vec<Arc<Marks>>,
+    /// Shared with the searches that run.
+    marks: Arc<Vec<Arc<Marks>>>,
+    /// How often a row failed.
+    failures: Arc<AtomicUsize>,
     /// Rows that the log names and the file did not hold.
     missing: usize,
-    codes: Vec<Codes>,
+    /// Shared likewise.
+    codes: Arc<Vec<Codes>>,
     /// How many blocks came one by one, at the end, each in a room of its own.
     single: usize,
     /// Codes of the first rows of a block that is not whole yet.
@@ -78,7 +82,8 @@ impl KeptParts {
     /// Makes room for marks of so many blocks.
     fn mark_blocks(&mut self, blocks: usize) {
         if self.marks.len() < blocks {
-            self.marks.resize_with(blocks, Arc::default);
+            let fresh = || Arc::new(Marks::counted(&self.failures));
+            Arc::make_mut(&mut self.marks).resize_with(blocks, fresh);
         }
     }
 }
@@ -91,20 +96,28 @@ pub struct Ready {
     pub count: usize,
     /// How many the log names.
     named: u32,
-    /// The codes of the first blocks.
-    pub codes: Vec<Codes>,
+    /// The codes of whole blocks, and of the block behind them.
+    whole: Arc<Vec<Codes>>,
+    last: Option<Codes>,
     /// What is known of the rows.
-    pub marks: Vec<Arc<Marks>>,
+    pub marks: Arc<Vec<Arc<Marks>>>,
+    failures: Arc<AtomicUsize>,
 }
 
 impl Ready {
+    /// The codes of the first blocks.
+    pub fn codes(&self) -> Vec<&[u8]> {
+        let whole = self.whole.iter().take(self.count / BLOCK_ROWS);
+        whole.chain(&self.last).map(Codes::bytes).collect()
+    }
+
     /// The rows that failed their check, or are not there.
     pub fn failed(&self) -> RoaringBitmap {
-        let failed = (0..).step_by(BLOCK_ROWS).zip(&self.marks);
-        let mut failed: RoaringBitmap = failed
-            .filter(|(_, marks)| !marks.is_empty())
-            .flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32))
-            .collect();
+        let mut failed = RoaringBitmap::new();
+        if self.failures.load(Ordering::Relaxed) > 0 {
+            let blocks = (0..).step_by(BLOCK_ROWS).zip(&*self.marks);
+            failed.extend(blocks.flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32)));
+        }
         failed.insert_range(self.count as u32..self.named);
         failed
     }
@@ -135,7 +148,7 @@ impl Shelves {
     /// Whether there are such rows.
     pub fn is_damaged(&self) -> bool {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.missing > 0 || kept.marks.iter().any(|marks| !marks.is_empty())
+        kept.missing > 0 || kept.failures.load(Ordering::Relaxed) > 0
     }
 
     /// Hears that a row was found damaged.
@@ -161,14 +174,14 @@ impl Shelves {
         kept.missing = rows as usize - count;
         self.complete(&mut kept, &map, &blocks[..count / BLOCK_ROWS], threads);
         self.complete_last(&mut kept, &map, blocks, count);
-        let mut codes: Vec<Codes> = kept.codes.iter().take(count / BLOCK_ROWS).cloned().collect();
-        codes.extend(self.last_codes(&kept, count));
         Ok(Ready {
             rows: map,
             count,
             named: rows,
-            codes,
-            marks: kept.marks.clone(),
+            whole: Arc::clone(&kept.codes),
+            last: self.last_codes(&kept, count),
+            marks: Arc::clone(&kept.marks),
+            failures: Arc::clone(&kept.failures),
         })
     }
 
@@ -202,7 +215,7 @@ impl Shelves {
         }
         let made = self.bring(&kept.marks, rows, blocks, known..blocks.len(), threads);
         kept.single = if made.len() == 1 { kept.single + 1 } else { 0 };
-        kept.codes.extend(made);
+        Arc::make_mut(&mut kept.codes).extend(made);
         if kept.single == MOST_SINGLE {
             self.gather(kept);
         }
@@ -232,8 +245,7 @@ impl Shelves {
         let found = known..end.into_inner();
         let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
         let place = CodesPlace::File(Arc::new(slots));
-        kept.codes
-            .extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
+        Arc::make_mut(&mut kept.codes).extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
         kept.filed = (!found.is_empty()).then_some(Filed {
             file,
             bytes,
@@ -249,7 +261,7 @@ impl Shelves {
         };
         if !filed.file.length().is_ok_and(|length| length >= filed.bytes) {
             // Somebody cut it: what is gone from a mapped file must not be touched.
-            kept.codes.truncate(filed.blocks.start);
+            Arc::make_mut(&mut kept.codes).truncate(filed.blocks.start);
             return;
         }
         let Range { start, end } = filed.blocks;
@@ -260,7 +272,7 @@ impl Shelves {
         let some = start..until.max(start);
         let brought = self.bring(&kept.marks, rows, blocks, some, threads);
         let rest = start + brought.len()..end;
-        for (codes, brought) in kept.codes[start..].iter_mut().zip(brought) {
+        for (codes, brought) in Arc::make_mut(&mut kept.codes)[start..].iter_mut().zip(brought) {
             *codes = brought;
         }
         kept.filed = (!rest.is_empty()).then_some(Filed { blocks: rest, ..filed });
@@ -368,10 +380,10 @@ impl Shelves {
         {
             place.copy_from_slice(codes.bytes());
         }
-        kept.codes.truncate(first);
         let place = CodesPlace::Memory(Arc::new(room));
-        kept.codes
-            .extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
+        let codes = Arc::make_mut(&mut kept.codes);
+        codes.truncate(first);
+        codes.extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
         kept.single = 0;
     }
 

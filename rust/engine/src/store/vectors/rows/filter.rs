@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::scope::Viewer;
-use crate::state::{Query, Sieve};
+use crate::state::{Edition, Query, Sieve};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
@@ -22,6 +22,8 @@ use crate::vector::Masks;
 const MOST_CHANGES: u64 = 2048;
 /// How many questions are remembered.
 const MOST_FILTERS: usize = 16;
+/// How many of those who see little: theirs are short.
+const MOST_FEW: usize = 256;
 
 /// The rows of one question.
 #[derive(Clone, Debug, Default)]
@@ -56,25 +58,43 @@ pub(in crate::store) const FEW_SEEN: usize = 16;
 /// What was asked: who asks, the file of the rows, kind, status, confidence.
 type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64);
 
+/// What the rows of one who sees little depend on: what is seen, and how many rows there are, died and are gone.
+#[derive(PartialEq)]
+struct FewSeen(Edition, u32, usize, u64);
+
 /// Rows of earlier questions.
 #[derive(Default)]
-pub struct Filters(HashMap<Key, Arc<RowFilter>>);
+pub struct Filters {
+    kept: HashMap<Key, Arc<RowFilter>>,
+    /// Those who see little are many, and each asks again while others write.
+    few: HashMap<Key, (FewSeen, Arc<RowFilter>)>,
+}
 
 impl Filters {
     /// The rows of a space whose records a query asks for.
     pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<RowFilter>> {
-        if let Some(rows) = few_rows(live, index, query) {
-            return Ok(Arc::new(RowFilter::of(rows)));
-        }
-        let key = (
+        let key: Key = (
             Arc::clone(&query.viewer),
             format::file_name(&index.bound),
             query.kind.clone(),
             query.status.clone(),
             query.min_confidence.to_bits(),
         );
+        if sees_few(live, index, query) {
+            let edition = live.state.edition(&query.viewer);
+            let seen = FewSeen(edition, index.rows, index.died.len(), index.gone.len());
+            if let Some((_, filter)) = self.few.get(&key).filter(|(then, _)| *then == seen) {
+                return Ok(Arc::clone(filter));
+            }
+            let filter = Arc::new(RowFilter::of(few_rows(live, index, query).unwrap_or_default()));
+            if self.few.len() >= MOST_FEW {
+                self.few.clear();
+            }
+            self.few.insert(key, (seen, Arc::clone(&filter)));
+            return Ok(filter);
+        }
         let seq = live.last_seq();
-        let known = self.0.get(&key);
+        let known = self.kept.get(&key);
         if let Some(filter) = known.filter(|filter| filter.seq == seq) {
             return Ok(Arc::clone(filter));
         }
@@ -87,23 +107,29 @@ impl Filters {
         filter.seq = seq;
         filter.died = index.died.len();
         filter.is_all = filter.rows.len() == u64::from(index.rows);
-        if self.0.len() >= MOST_FILTERS {
-            self.0.clear();
+        if self.kept.len() >= MOST_FILTERS {
+            self.kept.clear();
         }
         let filter = Arc::new(filter);
-        self.0.insert(key, Arc::clone(&filter));
+        self.kept.insert(key, Arc::clone(&filter));
         Ok(filter)
     }
 }
 
-/// The rows of whoever sees little; `None` if that one sees much.
+/// Whether somebody sees little.
+fn sees_few(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> bool {
+    let scopes = live.state.scopes();
+    let sight = live.state.sight(&query.viewer);
+    let seen: Option<usize> = sight
+        .scopes()
+        .map(|seen| seen.map(|scope| scopes.slots(scope).len()).sum());
+    seen.is_some_and(|seen| seen < index.rows as usize / FEW_SEEN)
+}
+
+/// The rows of whoever sees little; `None` of one who sees all.
 fn few_rows(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Option<RoaringBitmap> {
     let scopes = live.state.scopes();
     let sight = live.state.sight(&query.viewer);
-    let seen: usize = sight.scopes()?.map(|scope| scopes.slots(scope).len()).sum();
-    if seen >= index.rows as usize / FEW_SEEN {
-        return None;
-    }
     let sieve = live.state.sieve(query);
     let slots = sight.scopes()?.flat_map(|scope| scopes.slots(scope));
     let slots = slots.filter(|&&slot| live.state.passes(&sieve, slot));

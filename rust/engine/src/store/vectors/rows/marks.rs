@@ -1,6 +1,7 @@
 //! Which rows were checked against their digests, and which of them failed?
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::store::vectors::records::index::BLOCK_ROWS;
 
@@ -12,9 +13,19 @@ const WORDS: usize = BLOCK_ROWS / 64;
 pub struct Marks {
     good: [AtomicU64; WORDS],
     bad: [AtomicU64; WORDS],
+    /// How often a row of the space failed: mostly never, and then nobody needs to look at every block.
+    failures: Arc<AtomicUsize>,
 }
 
 impl Marks {
+    /// Nothing is known yet of a block of the space whose failures are counted here.
+    pub fn counted(failures: &Arc<AtomicUsize>) -> Self {
+        Self {
+            failures: Arc::clone(failures),
+            ..Self::default()
+        }
+    }
+
     /// Whether a row may be believed, asking `check` if nobody has yet.
     #[inline]
     pub fn admit(&self, place: usize, check: impl FnOnce() -> bool) -> bool {
@@ -27,14 +38,18 @@ impl Marks {
             return true;
         }
         let is_good = check();
-        let marks = if is_good { &self.good } else { &self.bad };
-        marks[word].fetch_or(bit, Ordering::Relaxed);
+        if is_good {
+            self.good[word].fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.fail(place);
+        }
         is_good
     }
 
     /// Hears that a row failed, whatever was known of it.
     pub fn fail(&self, place: usize) {
         self.bad[place / 64].fetch_or(1 << (place % 64), Ordering::Relaxed);
+        self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The places of rows that failed.
@@ -45,10 +60,5 @@ impl Marks {
                 .filter(move |bit| bits >> bit & 1 == 1)
                 .map(move |bit| word * 64 + bit)
         })
-    }
-
-    /// Whether no row failed.
-    pub fn is_empty(&self) -> bool {
-        self.bad.iter().all(|bits| bits.load(Ordering::Relaxed) == 0)
     }
 }

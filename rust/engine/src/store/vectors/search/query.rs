@@ -19,7 +19,6 @@ use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block, RowIndex};
 use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
-use crate::store::vectors::rows::codes::Codes;
 use crate::store::vectors::rows::companions::BLOCK_GROUPS;
 use crate::store::vectors::rows::filter::RowFilter;
 use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
@@ -55,7 +54,7 @@ pub struct Neighbour {
 /// A search that runs without the store.
 pub struct VectorSearch {
     pub(in crate::store) shelves: Arc<Shelves>,
-    pub(in crate::store) blocks: Vec<Arc<Block>>,
+    pub(in crate::store) blocks: Arc<Vec<Arc<Block>>>,
     pub(in crate::store) rows: u32,
     pub(in crate::store) rows_by_slot: Arc<Vec<u32>>,
     pub(in crate::store) filter: Arc<RowFilter>,
@@ -99,7 +98,7 @@ impl Vectors {
         }
         Ok(VectorSearch {
             shelves,
-            blocks: index.blocks.clone(),
+            blocks: Arc::clone(&index.blocks),
             rows: index.rows,
             rows_by_slot: Arc::clone(&index.current),
             filter,
@@ -167,8 +166,8 @@ impl VectorSearch {
         let mut by_floats = false;
         loop {
             let is_misled = AtomicBool::new(false);
-            let codes = if by_floats { &[] } else { &ready.codes[..] };
-            let found = self.search(&ready, codes, queries, &failed, &is_misled)?;
+            let codes = if by_floats { Vec::new() } else { ready.codes() };
+            let found = self.search(&ready, &codes, queries, &failed, &is_misled)?;
             for hit in found.iter().flatten() {
                 self.check_again(&ready, hit.row);
             }
@@ -205,7 +204,7 @@ impl VectorSearch {
     fn search(
         &self,
         ready: &Ready,
-        codes: &[Codes],
+        codes: &[&[u8]],
         queries: &[f32],
         failed: &RoaringBitmap,
         is_misled: &AtomicBool,
@@ -215,8 +214,7 @@ impl VectorSearch {
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
         let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
-        let codes: Vec<&[u8]> = codes.iter().map(Codes::bytes).collect();
-        let companion = Groups::in_blocks(&codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
+        let companion = Groups::in_blocks(codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
         let queries = Rows::packed(queries, bound.dim).map_err(misfit)?;
         let admit = |row: u32| {
             let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);

@@ -1,0 +1,182 @@
+"""Which commands bring pages and log together, compact pages, and take notes of other tools in?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chronomemory.cli.options import HERE, AgentName, AsJson, Project, SessionName, UserName, text
+from chronomemory.cli.output import clean
+from chronomemory.cli.page_folders import Folder, PageName, Whose, listed, opened, tell_of
+from chronomemory.cli.session import FINDING
+
+__all__ = ["CARE"]
+
+
+def flag_compact(
+    page: PageName,
+    reason: Annotated[str, typer.Option("--reason", "-r", callback=text, help="Why.")],
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask for a page to be compacted."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        here.it.flag_compact(page, reason)
+        if as_json:
+            here.out.document({"page": page.removesuffix(".md"), "needs_compact": True})
+        else:
+            here.out.done((clean(page), "bold"), " is to be compacted")
+
+
+def compact(
+    page: Annotated[
+        str | None,
+        typer.Argument(metavar="PAGE", callback=text, help="Only this one; else all that are flagged."),
+    ] = None,
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make notes of what was superseded on flagged pages, without losing a fact."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        told = here.it.compact_flagged() if page is None else [here.it.compact(page)]
+        if as_json:
+            listed(here.out, told)
+        for one in [] if as_json else told:
+            (here.out.done if one.accepted else here.out.warn)(clean(one.summary))
+        if not told and not as_json:
+            here.out.hint("no page is flagged")
+    if not all(one.accepted for one in told):
+        raise typer.Exit(FINDING)
+
+
+def rebuild(
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write all pages that are missing or behind, byte for byte as they were."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        with here.out.progress("writing pages") as progress:
+            told = here.it.rebuild(progress=progress)
+        tell_of(here.out, told, told.problems)
+    if told.problems:
+        raise typer.Exit(FINDING)
+
+
+def rebuild_index(
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read all pages, correct what is known of their entries, and write index.md."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        with here.out.progress("reading pages") as progress:
+            told = here.it.rebuild_index(progress=progress)
+        tell_of(here.out, told, told.problems)
+    if told.problems:
+        raise typer.Exit(FINDING)
+
+
+def sync(
+    forget_missing: Annotated[
+        bool, typer.Option("--forget-missing", help="Let go of pages whose files are gone.")
+    ] = False,
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in what was edited by hand, and report what cannot be."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        with here.out.progress("reading pages") as progress:
+            told = here.it.sync(forget_missing=forget_missing, progress=progress)
+        tell_of(here.out, told, told.problems)
+    if told.problems:
+        raise typer.Exit(FINDING)
+
+
+def watch(
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in what is edited by hand as it happens, until it is interrupted."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        here.it.watch(lambda told: tell_of(here.out, told, told.problems))
+
+
+def clean_(
+    what: Annotated[str, typer.Argument(metavar="memory|all", help="The pages, or also when was synced.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take all pages away; the chained history and the configuration stay."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        if not yes:
+            pages = len(here.it.list(include_dormant=True, include_archived=True))
+            typer.echo(f"This takes {pages:,} pages away. The chained history of the log stays.", err=True)
+            typer.confirm("Take them away?", abort=True, err=True)
+        told = here.it.clean(what)
+        if as_json:
+            here.out.document(told.to_dict())
+        else:
+            here.out.done(told.summary, "; the chained history stays")
+
+
+def import_(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="The folder of the notes.")
+    ],
+    project: Project = HERE,
+    folder: Folder = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in a folder of Markdown notes of another tool; each becomes a page."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
+        told = here.it.import_(source)
+        tell_of(here.out, told, told.problems)
+    if told.problems:
+        raise typer.Exit(FINDING)
+
+
+#: The commands, to be put beside those that read and write.
+CARE: dict[str, Callable[..., None]] = {
+    "flag-compact": flag_compact,
+    "compact": compact,
+    "rebuild": rebuild,
+    "rebuild-index": rebuild_index,
+    "sync": sync,
+    "watch": watch,
+    "clean": clean_,
+    "import": import_,
+}

@@ -1,0 +1,124 @@
+"""Which command serves a store to assistants over the Model Context Protocol?"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chronomemory.cli.installing import install, uninstall
+from chronomemory.cli.loading import Command, CommandGroup
+from chronomemory.cli.options import HERE, AgentName, SessionName, UserName
+from chronomemory.cli.output import Output
+from chronomemory.cli.session import RefusedError, session
+from chronomemory.errors import ChronoError
+from chronomemory.mcp.desk import Desk, checked_project
+from chronomemory.scope import Scope
+
+__all__ = ["mcp", "server_module"]
+
+#: Where a token for HTTP is taken from; a command line can be seen by everyone on the machine.
+TOKEN_VARIABLE = "CHRONOMEMORY_MCP_TOKEN"
+_TOKEN_BYTES = 32
+
+mcp = typer.Typer(
+    cls=CommandGroup,
+    help="Serve the memory to assistants (Model Context Protocol), over stdio unless told otherwise.",
+    invoke_without_command=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+mcp.command("install", cls=Command)(install)
+mcp.command("uninstall", cls=Command)(uninstall)
+
+
+def server_module() -> Any:
+    """Return the module that needs the SDK, which is loaded here and nowhere else."""
+    # The SDK makes hundreds of classes, which stay: to look for garbage among them is a tenth of the start.
+    gc.disable()
+    try:
+        return importlib.import_module("chronomemory.mcp.server")
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette"):
+            raise
+        raise ChronoError(
+            "the MCP server needs the package mcp, from 2.1 on and below 3",
+            recovery='Install it with: pip install "chronomemory-rs[mcp]"',
+        ) from None
+    finally:
+        gc.enable()
+
+
+@mcp.callback()
+def serve(
+    ctx: typer.Context,
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="Which tools: memories, reference, files or chatgpt.")
+    ] = "memories",
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write.")] = False,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")
+    ] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="127.0.0.1, ::1 or localhost.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="The port for HTTP.")] = 8765,
+    project: Annotated[
+        Path, typer.Option("--project", "-p", metavar="DIR", help="The project's folder.")
+    ] = HERE,
+) -> None:
+    """Serve the memory of a project to assistants, for these names, until the client hangs up.
+
+    Whose memories they are is said here, and never by a model. Over HTTP a client needs a token: the one in
+    CHRONOMEMORY_MCP_TOKEN, or one that is made and shown at the start.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    given = {"user": user, "agent": agent, "session": in_session}
+    with session(project, False) as here:
+        scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
+        checked_project(project)
+        desk = Desk(here.store, scope, read_only=read_only)
+        with _beside(desk.warm_up):
+            module = server_module()
+            if profile not in module.PROFILES:
+                known = ", ".join(module.PROFILES)
+                raise RefusedError(f"there is no profile {profile!r}", recovery=f"Give one of: {known}.")
+            gc.freeze()  # what was loaded stays as long as the server does
+            if http:
+                token = _token(here.out, module.checked_host(host), port)
+                module.serve_http(desk, profile, host=host, port=port, token=token)
+            else:
+                module.serve_stdio(desk, profile)
+
+
+@contextmanager
+def _beside(work: Callable[[], None]) -> Iterator[None]:
+    """Let something be done beside a block, and wait for it: the store must not be closed under it."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _token(out: Output, host: str, port: int) -> str:
+    place = f"[{host}]" if ":" in host else host
+    address = f"http://{place}:{port}/mcp"
+    given = os.environ.get(TOKEN_VARIABLE, "")
+    if given:
+        out.errors.print(f"serving {address} with the token of {TOKEN_VARIABLE}", soft_wrap=True)
+        return given
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    out.errors.print(f"serving {address} with the token {token}", soft_wrap=True)
+    return token

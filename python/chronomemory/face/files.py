@@ -1,0 +1,240 @@
+"""A folder that a face shows things in: files are whole under their names, and never reached by a link."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from chronomemory.errors import StoreLocked
+
+__all__ = ["PART", "Folder", "Stamp"]
+
+#: What changes when a file does: its inode, length and time; None if it is not there.
+Stamp = tuple[int, int, int] | None
+
+#: How the name of a file ends that is not whole yet.
+PART = ".part"
+#: Of more files than these, one sync of the system is quicker than one of each.
+_MANY_FILES = 256
+#: How long another writer of the folder is waited for, and how often is looked, in seconds.
+_PATIENCE_SECONDS = 10.0
+_LOOK_SECONDS = 0.002
+#: Lets two names change places in one step, on Linux or macOS; both call that flag 2.
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_EXCHANGE = getattr(_LIBC, "renameat2", None) or getattr(_LIBC, "renameatx_np", None)
+_SWAP = 2
+
+
+class Folder:
+    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``."""
+
+    def __init__(self, root: Path, *, is_real: bool = False) -> None:
+        self.root = root
+        self._flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if is_real else 0)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only writer of the folder, of all processes; the lock is on it and leaves no file."""
+        here = os.open(self.root, self._flags)
+        try:
+            waited = 0.0
+            while not _lock(here):
+                if waited > _PATIENCE_SECONDS:
+                    raise StoreLocked(f"{self.root}: another process is writing this folder")
+                time.sleep(_LOOK_SECONDS)
+                waited += _LOOK_SECONDS
+            yield
+        finally:
+            os.close(here)
+
+    def make(self, *names: str) -> None:
+        """Make the folder and some in it, unless they are there."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (self.root / name).mkdir(exist_ok=True)
+            with self._entered(name):
+                pass
+
+    def names(self, within: str) -> list[str]:
+        """Return the names in a folder, sorted; none if it is not there."""
+        try:
+            with self._entered(within) as here:
+                return sorted(entry.name for entry in os.scandir(here))
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str, within: str = "") -> bytes:
+        """Return what is in a file."""
+        with self._entered(within) as here:
+            return _read(here, name)
+
+    def stamp(self, name: str) -> Stamp:
+        """Return the stamp of a file."""
+        try:
+            found = (self.root / name).lstat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def write(self, name: str, content: bytes, within: str = "") -> None:
+        """Write a file: what was under its name stays until all of it is on disk."""
+        self.write_all({name: content}, within)
+
+    def write_all(
+        self,
+        files: Mapping[str, bytes],
+        within: str = "",
+        *,
+        lasting: bool = True,
+        is_known: Callable[[str, bytes | None], bool] | None = None,
+    ) -> list[str]:
+        """Write several files of a folder; each is the old one or the new one, whatever happens.
+
+        Unless they are to be ``lasting``, a machine that loses its power may come back with the old ones. One
+        that has something which is not known has been written by somebody else, and stays: the names of
+        those are returned. ``is_known`` is given the name and what is there, None if there is no file.
+        """
+        left: list[str] = []
+        if not files:
+            return left
+        with self._entered(within) as here:
+            together = len(files) > _MANY_FILES and sys.platform == "linux"
+            parts = {}
+            try:
+                for name, content in files.items():
+                    parts[name] = _draft(here, content, synced=not together)
+                if together:
+                    os.sync()
+                for name in files:
+                    if is_known is None:
+                        os.replace(parts[name], name, src_dir_fd=here, dst_dir_fd=here)
+                        del parts[name]
+                    elif not _put_over(here, parts[name], name, is_known):
+                        left.append(name)
+            finally:
+                for part in parts.values():
+                    with suppress(FileNotFoundError):  # it stands under its name
+                        os.unlink(part, dir_fd=here)
+            if lasting:
+                os.fsync(here)
+        return left
+
+    def append(self, name: str, content: bytes) -> None:
+        """Write behind what is in a file; what is there never changes."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        with self._entered("") as here, os.fdopen(os.open(name, flags, 0o666, dir_fd=here), "ab") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def remove(self, names: list[str], within: str) -> None:
+        """Take files away; one that is not there is gone already."""
+        if not names:
+            return
+        with self._entered(within) as here:
+            for name in names:
+                try:
+                    os.unlink(name, dir_fd=here)
+                except FileNotFoundError:
+                    continue
+            os.fsync(here)
+
+    @contextmanager
+    def _entered(self, within: str) -> Iterator[int]:
+        here = os.open(self.root, self._flags)
+        try:
+            if within:
+                below = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                os.close(here)
+                here = below
+            yield here
+        finally:
+            os.close(here)
+
+
+def _lock(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        if error.errno in (errno.EOPNOTSUPP, errno.ENOLCK, errno.EBADF):  # such as on a network
+            return True
+        raise
+    return True
+
+
+def _read(folder: int, name: str) -> bytes:
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "this is not a regular file", name)
+        return file.read()
+
+
+def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes | None], bool]) -> bool:
+    """Put a draft in the place of what is known, and of nothing else; say whether it is there.
+
+    The two change places, and what came out is looked at: nobody can write in between. Where the platform
+    cannot do that, it is looked at immediately before.
+    """
+
+    def is_ours(place: str) -> bool:
+        try:
+            return is_known(name, _read(folder, place))
+        except FileNotFoundError:
+            return is_known(name, None)
+        except OSError:  # a link or a folder
+            return False
+
+    if not is_ours(name):
+        return False
+    if _exchange(folder, part, name):
+        if is_ours(part):
+            return True
+        _exchange(folder, part, name)
+        return False
+    try:
+        os.link(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return True
+    except FileExistsError:
+        if not is_ours(name):
+            return False
+    except OSError:  # no links on this disk
+        pass
+    os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    return True
+
+
+def _exchange(folder: int, one: str, other: str) -> bool:
+    """Let two files change places; say whether they did."""
+    if _EXCHANGE is None:
+        return False
+    return bool(_EXCHANGE(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
+
+
+def _draft(folder: int, content: bytes, *, synced: bool) -> str:
+    name = f".{secrets.token_hex(8)}{PART}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    handle = os.open(name, flags, 0o666, dir_fd=folder)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        if synced:
+            os.fsync(handle)
+    except BaseException:
+        os.unlink(name, dir_fd=folder)
+        raise
+    finally:
+        os.close(handle)
+    return name

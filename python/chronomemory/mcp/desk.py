@@ -1,0 +1,129 @@
+"""The open store of a project, and whose records are asked: chosen at the start, never by a model."""
+
+from __future__ import annotations
+
+import site
+import sysconfig
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from chronomemory.blocks import Blocks
+from chronomemory.complaints import complaints
+from chronomemory.embedders import Embedder, LexicalEmbedder
+from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
+from chronomemory.face.handle import open_handle
+from chronomemory.mcp.quoting import Budget
+from chronomemory.record import ChronoRecord
+from chronomemory.records import Records
+from chronomemory.scope import Scope
+from chronomemory.scoped import ScopedStore
+from chronomemory.store import ChronoStore
+
+__all__ = ["Desk", "checked_project", "is_block"]
+
+#: What the ids of blocks begin with; nobody else may write such ids.
+_BLOCK = "block:"
+
+
+def checked_project(project: Path) -> Path:
+    """Return the absolute folder of a project; one inside an installation would be lost with an update."""
+    folder = project.absolute()
+    if not folder.is_dir():
+        raise InvalidArgument(
+            f"project: {folder} is not a folder",
+            field="project",
+            recovery="Give the folder of a project that exists, by --project.",
+        )
+    if folder.resolve() == Path(folder.resolve().anchor):
+        raise InvalidArgument(
+            f"project: {folder} is the root of the file system, and no project",
+            field="project",
+            recovery="Give the folder of a project, by --project: a client may start us from anywhere.",
+        )
+    places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
+    for place in filter(None, places):
+        if folder.resolve().is_relative_to(Path(place).resolve()):
+            raise InvalidArgument(
+                f"project: {folder} lies inside an installation of Python, and would go with it",
+                field="project",
+                recovery="Give the folder of a project of your own, by --project.",
+            )
+    return folder
+
+
+def is_block(record: ChronoRecord) -> bool:
+    """Say whether a record is a block: by its id, for any record may call itself one."""
+    return record.id.startswith(_BLOCK)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A store and a scope; every answer names both."""
+
+    store: ChronoStore
+    scope: Scope
+    #: Refuse every write.
+    read_only: bool = False
+    embedder: Embedder | None = None
+
+    @cached_property
+    def door(self) -> Records:
+        """The handle that asks and writes for the scope."""
+        return ScopedStore(self.store, self.scope) if self.scope.to_dict() else self.store
+
+    @property
+    def place(self) -> str:
+        """Where the store is, as text that JSON can carry."""
+        return str(self.store.project_root).encode("utf-8", "backslashreplace").decode()
+
+    def named(self) -> dict[str, Any]:
+        """Return what every answer says: which store and scope it is about."""
+        return {"store": self.place, "scope": str(self.scope)}
+
+    def budget(self, max_tokens: int, notes: list[str]) -> Budget:
+        """Return how much room there is for an answer, beside what every answer says."""
+        return Budget(max_tokens, self.place, str(self.scope), *notes)
+
+    @cached_property
+    def seen_files(self) -> dict[str, Any]:
+        """The files of pages that were looked at, by what changes when somebody edits them."""
+        return {}
+
+    @cached_property
+    def _found_at_opening(self) -> tuple[str, ...]:
+        return tuple(complaints(self.store.project_root, self.door.engine.findings()))
+
+    def notes(self, *, nothing_found: bool = False) -> list[str]:
+        """Return what a reader must know as well: damage, or a scope that nobody has written for."""
+        told = list(self._found_at_opening)
+        if nothing_found and not self.door.engine.is_known():
+            told.append(f"nothing was ever written for {self.scope}")
+        return told
+
+    def blocks(self) -> Blocks:
+        """Return the blocks of the scope; it costs next to nothing, so each call has its own."""
+        return open_handle(Blocks, self.store, scope=self.scope)
+
+    def embedding(self) -> Embedder:
+        """Return what makes vectors of texts."""
+        return self.embedder or LexicalEmbedder()
+
+    def warm_up(self) -> None:
+        """Open the store and its text index, while the interpreter is busy with something else."""
+        # What is wrong with the store is told by the first call that needs it, which meets it again.
+        with suppress(ChronoError, OSError):
+            self.door.search("a", limit=1)
+
+    def find(self, memory_id: str) -> ChronoRecord:
+        """Return a memory by its id, with or without the prefix of blocks."""
+        for name in (memory_id, f"{_BLOCK}{memory_id}"):
+            if name and (record := self.door.get(name)) is not None:
+                return record
+        raise UnknownRecord(
+            f'there is no memory "{memory_id[:200]}" in {self.scope}',
+            id=memory_id,
+            recovery="Look the id up with search_memories.",
+        )

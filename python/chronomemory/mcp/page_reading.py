@@ -1,0 +1,287 @@
+"""Lists, reads and searches pages, within a budget; what a person edited meanwhile is taken in first.
+
+Only what is asked for is read, and nothing is made: a project without pages stays one. Pages that are shared
+are read by every scope and changed by none, as all that is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from chronomemory._core import canonical_json
+from chronomemory.errors import ChronoError
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted, tokens_of
+from chronomemory.mcp.reading import Told, heading
+from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
+from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_name
+from chronomemory.pages.listing import write_index
+from chronomemory.pages.storage.home import Home, open_home
+from chronomemory.pages.storage.records import digest_of
+from chronomemory.scope import Scope
+
+__all__ = ["Shelf", "list_pages", "opened", "read_page", "recent_entries", "search_entries", "tell_schema"]
+
+T = TypeVar("T")
+Item = dict[str, Any]
+
+#: So many more entries are counted, so that an answer can say how many it left out.
+_COUNTED = 100
+#: No single entry takes more than this share of an answer; what it takes to say that one was cut.
+_SHARE, _CUT_TOKENS = 0.5, 14
+#: How long the description of a page may be in a list, and a note, in tokens; how many notes there are.
+_DESCRIPTION, _NOTE, _NOTES = 60, 40, 3
+_MAKE = "Make the first with `chronomemory pages create`, or check the names that the server was started with"
+
+
+@dataclass
+class Shelf:
+    """The pages that a scope sees, and what a reader must know of them."""
+
+    desk: Desk
+    #: None if there are none.
+    home: Home | None
+    #: Whether the pages are of the very names that ask.
+    is_own: bool = True
+    notes: list[str] = field(default_factory=list)
+
+    def need(self) -> Home:
+        """Return the home of the pages, which must be there."""
+        if self.home is None:
+            raise UnknownFolder(self.notes[0].partition(";")[0], recovery=f"{_MAKE}.")
+        return self.home
+
+    def take_in(self, names: Sequence[str]) -> None:
+        """Take in what was edited by hand on some pages; what cannot be taken in becomes a note."""
+        told = [note for name in names if (note := self._behind(self.need(), name))]
+        self.notes += told[:_NOTES]
+        if len(told) > _NOTES:
+            self.notes.append(f"so it is with {len(told) - _NOTES} more pages")
+
+    def take_in_all(self) -> None:
+        """The same for all pages whose files are not as they were when this server looked last."""
+        home, seen = self.home, self.desk.seen_files
+        if home is None:
+            return
+        files = {file: home.folder.stamp(file) for file in home.folder.names("") if is_page_file(file)}
+        changed = [file for file, stamp in files.items() if seen.get(file) != stamp]
+        before = len(self.notes)
+        self.take_in([file.removesuffix(SUFFIX) for file in changed])
+        if len(self.notes) == before:
+            seen.update({file: files[file] for file in changed})
+
+    def _behind(self, home: Home, name: str) -> str:
+        try:
+            page, content = home.look.page(name), home.content(name)
+            if content is None or (page is not None and digest_of(content) in (page.digest, *page.earlier)):
+                return ""
+            if self.desk.read_only or not self.is_own:
+                return (
+                    f"{file_of(name)} was edited by hand, which this server may not take in: told is what was"
+                )
+            with home.locked():
+                home.settle(name)
+                write_index(home)
+        except ChronoError as error:
+            said = quoted(clipped(str(error), _NOTE)[0])
+            return f"what was edited by hand cannot be taken in, told is what was said before: {said}"
+        return ""
+
+
+@contextmanager
+def opened(desk: Desk) -> Iterator[Shelf]:
+    """Open the pages that a scope sees: its own, or those that all share."""
+    shelf = _found(desk)
+    try:
+        yield shelf
+    finally:
+        if shelf.home is not None:
+            shelf.home.handle.close()
+
+
+def _found(desk: Desk) -> Shelf:
+    notes = desk.notes()
+    for scope in dict.fromkeys((desk.scope, Scope())):
+        home = open_home(desk.store, None, scope, None, {})
+        try:
+            home.check()
+        except FolderError:
+            home.handle.close()
+            continue
+        is_own = scope == desk.scope
+        return Shelf(desk, home, is_own, notes if is_own else [*notes, "these pages are shared by all"])
+    place = quoted(str(home.folder.root).encode("utf-8", "backslashreplace").decode())
+    return Shelf(
+        desk,
+        None,
+        notes=[f"there are no pages for {desk.scope} in {place}; {_MAKE[0].lower()}{_MAKE[1:]}", *notes],
+    )
+
+
+def list_pages(
+    desk: Desk, *, include_dormant: bool, include_archived: bool, offset: int, max_tokens: int
+) -> Told:
+    """Return the pages by their names, as many as fit."""
+    with opened(desk) as shelf:
+        shelf.take_in_all()
+        found: list[PageInfo] = []
+        if shelf.home is not None:
+            found = reading.list_pages(
+                shelf.home, include_dormant=include_dormant, include_archived=include_archived
+            )
+        items, left_out, following = _fitting(shelf, found[offset:], _page_item, max_tokens, offset)
+        structured = {
+            **desk.named(),
+            "pages": items,
+            "left_out": left_out,
+            "next_offset": following,
+            "notes": shelf.notes,
+        }
+        words = _words(f"{len(items)} of the pages, by name", left_out, following)
+        return Told(structured, [*heading(desk, words, shelf.notes), *map(_line, items)])
+
+
+def read_page(desk: Desk, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Told:
+    """Return the entries of a page in their order, as many as fit."""
+    name = page_name(path)
+    with opened(desk) as shelf:
+        home = shelf.need()
+        shelf.take_in([name])
+        try:
+            info = reading.info(home, name)
+            found = reading.read(home, name, **asked)
+        except UnknownPage as error:
+            raise UnknownPage(str(error), recovery="Look the name up with list_memories.") from None
+        page = _page_item(shelf, info, _DESCRIPTION)
+        budget = desk.budget(max_tokens, shelf.notes)
+        budget.take({}, _line(page))
+        items, left_out, following = _fitting(shelf, found[offset:], _entry_item, max_tokens, offset, budget)
+        words = _words(f"{len(items)} entries of a page, in their order", left_out, following)
+        told = _told(shelf, items, left_out, words, _line(page))
+        told.structured["next_offset"] = following
+        return told
+
+
+def search_entries(desk: Desk, query: str, *, limit: int, max_tokens: int, **asked: Any) -> Told:
+    """Return the entries that fit a text best, as many as fit."""
+    with opened(desk) as shelf:
+        shelf.take_in_all()
+        found = (
+            [] if shelf.home is None else reading.search(shelf.home, query, limit=limit + _COUNTED, **asked)
+        )
+        pairs = [(hit.entry, hit.score) for hit in found]
+        return _best(shelf, pairs, limit, max_tokens, "entries that match, best first")
+
+
+def recent_entries(desk: Desk, *, limit: int, max_tokens: int, **asked: Any) -> Told:
+    """Return the latest entries of all pages, as many as fit."""
+    with opened(desk) as shelf:
+        shelf.take_in_all()
+        found = [] if shelf.home is None else reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
+        return _best(
+            shelf, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
+        )
+
+
+def tell_schema(desk: Desk) -> Told:
+    """Return the page that tells how pages are written; it is ours, so it needs no quotes."""
+    text = schema()
+    return Told({**desk.named(), "schema": text}, [*heading(desk, "how pages are written"), text])
+
+
+def _best(
+    shelf: Shelf, found: Sequence[tuple[Entry, float | None]], limit: int, max_tokens: int, what: str
+) -> Told:
+    def make(_: Shelf, pair: tuple[Entry, float | None], tokens: int) -> Item:
+        item = _entry_item(shelf, pair[0], tokens)
+        return item if pair[1] is None else {**item, "score": round(pair[1], 4)}
+
+    if len(found) == limit + _COUNTED:
+        shelf.notes.append("more may be left out than were counted")
+    items, _, _ = _fitting(shelf, found[:limit], make, max_tokens, 0)
+    left_out = len(found) - len(items)
+    words = _words(f"{len(items)} of the {what}", left_out, 0)
+    return _told(shelf, items, left_out, words if found else "nothing found")
+
+
+def _told(shelf: Shelf, items: list[Item], left_out: int, words: str, *lines: str) -> Told:
+    structured = {
+        **shelf.desk.named(),
+        "entries": items,
+        "left_out": left_out,
+        "notes": shelf.notes,
+    }
+    return Told(structured, [*heading(shelf.desk, words, shelf.notes), *lines, *map(_line, items)])
+
+
+def _words(what: str, left_out: int, following: int) -> str:
+    return f"{what}, {left_out} left out" + (f", next_offset={following}" if following else "")
+
+
+def _fitting(
+    shelf: Shelf,
+    things: Sequence[T],
+    make: Callable[[Shelf, T, int], Item],
+    max_tokens: int,
+    offset: int,
+    budget: Budget | None = None,
+) -> tuple[list[Item], int, int]:
+    """Return the first things, as many as there is room for, how many there are more, and where to go on."""
+    room = shelf.desk.budget(max_tokens, shelf.notes) if budget is None else budget
+    items: list[Item] = []
+    for thing in things:
+        most = int(max_tokens * _SHARE / 2)
+        if not items:
+            bare = make(shelf, thing, 1)
+            most = min(most, (room.left - tokens_of(canonical_json(bare), _line(bare))) // 2 - _CUT_TOKENS)
+        item = make(shelf, thing, max(most, 1))
+        if not room.take(item, _line(item)):
+            break
+        items.append(item)
+    if things and not items:
+        shelf.notes.append("not one fits: ask again with a larger max_tokens")
+    left_out = len(things) - len(items)
+    return items, left_out, offset + len(items) if left_out else 0
+
+
+def _page_item(_: Shelf, page: PageInfo, tokens: int) -> Item:
+    return {
+        "page": page.name,
+        "title": clipped(page.title, _DESCRIPTION)[0],
+        "description": clipped(page.description, min(tokens, _DESCRIPTION))[0],
+        "tags": list(page.tags),
+        "status": page.status,
+        "updated": page.updated,
+        "entry_count": page.entry_count,
+    }
+
+
+def _entry_item(shelf: Shelf, entry: Entry, tokens: int) -> Item:
+    home = shelf.need()
+    record = home.handle.store.engine.get(entry_key(home.digits, entry.page, entry.id))
+    text, is_cut = clipped(entry.content, tokens)
+    item: Item = {
+        "id": entry.id,
+        "page": entry.page,
+        "time": entry.timestamp,
+        "tags": list(entry.tags),
+        "text": text,
+        "source": "" if record is None else record.source_type,
+        "status": "superseded" if entry.superseded else "active",
+        "confidence": 0.0 if record is None else round(record.confidence, 4),
+    }
+    if entry.superseded_by:
+        item["superseded_by"] = entry.superseded_by
+    if entry.reason:
+        item["reason"] = clipped(entry.reason, _DESCRIPTION)[0]
+    return {**item, "cut": True} if is_cut else item
+
+
+def _line(item: Item) -> str:
+    """Return a page or an entry for the text channel: its facts, then what it says, quoted, on one line."""
+    facts = {name: value for name, value in item.items() if name not in ("text", "cut")}
+    said = f" text={quoted(item['text'])}" if "text" in item else ""
+    return f"- {one_line(facts)}{said}{' (cut: ask with a larger max_tokens)' if item.get('cut') else ''}"

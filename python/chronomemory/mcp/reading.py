@@ -1,0 +1,242 @@
+"""Searches, shows and explains memories, within a budget; every answer says what it left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from chronomemory._core import canonical_json
+from chronomemory.errors import InvalidArgument, UnknownRecord
+from chronomemory.face.moments import parse_instant
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.items import item_of, line_of, more_of
+from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
+from chronomemory.record import ChronoRecord
+from chronomemory.search import Hits
+
+__all__ = ["Question", "Told", "get", "moment", "search", "verify"]
+
+#: So many more hits are counted, so that an answer can say how many it left out.
+_COUNTED = 100
+#: What it takes to say that a text was cut.
+_CUT_TOKENS = 14
+#: No single memory takes more than this share of an answer.
+_SHARE = 0.5
+#: How many places of damage a report lists.
+_PLACES = 20
+
+
+@dataclass(frozen=True)
+class Told:
+    """One answer in both channels, each complete in itself."""
+
+    structured: dict[str, Any]
+    lines: list[str]
+    #: The memories that a call changed, and the pages.
+    changed: list[str] = field(default_factory=list)
+    changed_pages: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What stands in the text channel."""
+        return "\n".join(self.lines)
+
+
+def heading(desk: Desk, words: str, notes: Sequence[str] = ()) -> list[str]:
+    """Return how every text begins: with the store, the scope and what the answer is."""
+    return [
+        f"store {quoted(desk.place)}, scope {quoted(str(desk.scope))}: {words}",
+        *(f"note: {n}" for n in notes),
+    ]
+
+
+def moment(name: str, spelled: str, *, ends: bool = True) -> datetime | None:
+    """Take a moment in ISO 8601 with its time zone, or a day in UTC: its end, or its beginning."""
+    if not spelled:
+        return None
+    if len(spelled) == 10:
+        begins = parse_instant(name, f"{spelled}T00:00:00Z")
+        end = begins + timedelta(days=1, microseconds=-1)
+        return min(end, max(begins, datetime.now(timezone.utc))) if ends else begins
+    return parse_instant(name, spelled)
+
+
+def as_of(spelled: str) -> int | datetime | None:
+    """Take an event of the log by its seq, or a moment."""
+    if spelled.isascii() and spelled.isdigit() and len(spelled) < 19:
+        return int(spelled)
+    return moment("as_of", spelled)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is searched for."""
+
+    query: str
+    limit: int = 10
+    cursor: str = ""
+    max_tokens: int = 4000
+    kinds: Sequence[str] = ()
+    status: str = "active"
+    tags: Sequence[str] = ()
+    where: Mapping[str, Any] = field(default_factory=dict)
+    min_confidence: float = 0.0
+    since: str = ""
+    until: str = ""
+    as_of: str = ""
+
+    def _where(self) -> dict[str, Any] | None:
+        """Return all that must hold; tags are asked for so that those of blocks count, which are keys."""
+        tags: list[dict[str, Any]] = [{"tags": {"all": list(self.tags)}}] if self.tags else []
+        given = [dict(self.where)] if self.where else []
+        return {"and": [*given, *tags]} if tags and given else next(iter([*given, *tags]), None)
+
+    def ask(self, desk: Desk, limit: int, after: str | None) -> Hits:
+        """Put it to the store."""
+        return desk.door.search(
+            self.query,
+            kind=list(self.kinds) or None,
+            status=None if self.status == "any" else self.status,
+            min_confidence=self.min_confidence,
+            where=self._where(),
+            since=moment("since", self.since, ends=False),
+            until=moment("until", self.until),
+            as_of=as_of(self.as_of),
+            limit=limit,
+            after=after or None,
+        )
+
+
+def search(desk: Desk, asked: Question) -> Told:
+    """Return the best memories for a text, as many as fit, and where to go on."""
+    try:
+        hits = asked.ask(desk, asked.limit, asked.cursor)
+    except InvalidArgument as error:
+        if error.field != "after":
+            raise
+        said = str(error).replace("after", "cursor", 1)  # as the argument is called here
+        raise type(error)(said, field="cursor", recovery=error.recovery) from None
+    notes = desk.notes(nothing_found=not hits)
+    items = _fitting(hits, desk.budget(asked.max_tokens, notes), asked.max_tokens)
+    cursor = hits.cursor
+    if len(items) < len(hits):
+        cursor = asked.ask(desk, len(items), asked.cursor).cursor if items else None
+    left_out, is_exact = len(hits) - len(items), True
+    if hits.cursor is not None:
+        more = asked.ask(desk, _COUNTED, hits.cursor)
+        left_out, is_exact = left_out + len(more), more.cursor is None
+    if hits and not items:
+        notes.append("not one memory fits: ask again with a larger max_tokens")
+    structured = {
+        **desk.named(),
+        "memories": items,
+        "left_out": left_out,
+        "left_out_is_exact": is_exact,
+        "next_cursor": cursor or "",
+        "notes": notes,
+    }
+    more_words = f"{left_out}{'' if is_exact else ' or more'} left out"
+    if cursor:
+        more_words += f", next_cursor={cursor}"
+    words = f"{len(items)} of the memories that match, best first, {more_words}" if hits else "nothing found"
+    return Told(structured, [*heading(desk, words, notes), *map(line_of, items)])
+
+
+def _fitting(hits: Hits, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
+    """Return the first hits, as many as there is room for; of the very first as much as there is room for."""
+    items: list[dict[str, Any]] = []
+    for hit in hits:
+        item = item_of(hit.record, tokens=int(max_tokens * _SHARE / 2), score=hit.score)
+        if not items:
+            bare = {**item, "text": ""}
+            room = (budget.left - tokens_of(canonical_json(bare), line_of(bare))) // 2 - _CUT_TOKENS
+            if room > 0:
+                item = item_of(hit.record, tokens=min(int(max_tokens * _SHARE / 2), room), score=hit.score)
+        if not budget.take(item, line_of(item)):
+            break
+        items.append(item)
+    return items
+
+
+def get(desk: Desk, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Told:
+    """Return one memory whole, now or as it was; a long text in pieces."""
+    record = _record(desk, memory_id, as_of_spelled)
+    item = item_of(record, tokens=2**31)
+    text, room = item["text"][offset:], max(desk.budget(max_tokens, desk.notes()).left, 50)
+    more = more_of(record)
+    told_more = quoted(more)
+    if tokens_of(told_more) * 2 > room // 2:
+        more = {"evidence": [], "data": {}}
+        told_more = "left out, being too long: ask with a larger max_tokens"
+        room -= 20
+    else:
+        room -= 2 * tokens_of(told_more)
+    shown, is_cut = clipped(text, max(room // 2 - 40, 10))
+    shown = shown[:-1] if is_cut else shown
+    end = offset + len(shown)
+    item = {**item, "text": shown}
+    structured = {
+        **desk.named(),
+        "memory": item,
+        **more,
+        "left_out": max(len(text) - len(shown), 0),
+        "next_offset": end if is_cut else 0,
+        "notes": desk.notes(),
+    }
+    words = f"one memory; {structured['left_out']} characters of its text left out"
+    if is_cut:
+        words += f", next_offset={end}"
+    lines = [*heading(desk, words, structured["notes"]), line_of(item), f"more: {told_more}"]
+    return Told(structured, lines)
+
+
+def _record(desk: Desk, memory_id: str, as_of_spelled: str) -> ChronoRecord:
+    when = as_of(as_of_spelled)
+    if when is None:
+        return desk.find(memory_id)
+    view = desk.door.as_of(when)
+    found = view.get(memory_id) or view.get(f"block:{memory_id}")
+    if found is None:
+        raise UnknownRecord(
+            f'there was no memory "{memory_id[:200]}" in {desk.scope} then',
+            id=memory_id,
+            recovery="Ask for a later moment, or see its history.",
+        )
+    return found
+
+
+def verify(desk: Desk) -> Told:
+    """Read every byte of the store again and say what that proves."""
+    report = desk.store.verify()
+    damage = [str(item) for item in report.damage[:_PLACES]]
+    notes = [str(report.tail)] if report.tail else []
+    if report.remembered_reason:
+        notes.append(report.remembered_reason)
+    if report.altered_indexes:
+        notes.append(f"{len(report.altered_indexes)} indexes are not what the log says; repair removes them")
+    # Whose records they are is nobody else's business: where there are names, only their number is told.
+    if report.scopes:
+        notes.append(f"{len(report.scopes)} records changed their scope or have none that is one")
+    advice = "" if report.valid else "Run `chronomemory repair` in the project, or restore a backup."
+    structured = {
+        **desk.named(),
+        "valid": report.valid,
+        "rung": report.rung,
+        "events": report.events,
+        "last_seq": report.last_seq,
+        "head": report.head,
+        "damage": damage,
+        "left_out": len(report.damage) - len(damage),
+        "advice": advice,
+        "notes": notes,
+    }
+    words = (
+        f"{report.rung}; {report.events} events, the last is {report.last_seq}, head {report.head or 'none'}"
+    )
+    lines = heading(desk, words, notes)
+    lines += [f"- damage: {quoted(place)}" for place in damage]
+    if structured["left_out"]:
+        lines.append(f"{structured['left_out']} more places of damage left out")
+    return Told(structured, [*lines, advice] if advice else lines)

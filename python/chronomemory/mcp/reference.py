@@ -1,0 +1,199 @@
+"""The profile ``reference``: the nine tools of the reference memory server, with its shapes, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.knowledge_graph import Graph, KnowledgeGraph
+from chronomemory.mcp.quoting import quoted
+from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.shapes import Named
+from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, Row
+
+__all__ = ["ROWS"]
+
+#: How long names and texts may be, and how many come in one call.
+_NAME, _TEXT, _MANY = 500, 20_000, 1_000
+
+Name = Annotated[str, Field(min_length=1, max_length=_NAME)]
+Text = Annotated[str, Field(min_length=1, max_length=_TEXT)]
+MaxTokens = Annotated[int, Field(ge=300, le=20_000, description="Most tokens of the answer")]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Entity(_Given):
+    """A thing with a name, a type and what was observed of it."""
+
+    name: Name
+    entityType: Name  # noqa: N815
+    observations: Annotated[list[Text], Field(max_length=_MANY)]
+
+
+class Relation(_Given):
+    """How one entity stands to another, in the active voice."""
+
+    from_: Name = Field(alias="from")
+    to: Name
+    relationType: Name  # noqa: N815
+
+
+class Additions(_Given):
+    """What to add to an entity."""
+
+    entityName: Name  # noqa: N815
+    contents: Annotated[list[Text], Field(max_length=_MANY)]
+
+
+class Deletions(_Given):
+    """What to take from an entity."""
+
+    entityName: Name  # noqa: N815
+    observations: Annotated[list[Text], Field(max_length=_MANY)]
+
+
+class ToldEntity(TypedDict):
+    """An entity in an answer."""
+
+    name: str
+    entityType: str
+    observations: list[str]
+
+
+ToldRelation = TypedDict("ToldRelation", {"from": str, "to": str, "relationType": str})
+
+
+class EntityList(Named):
+    """Entities."""
+
+    entities: list[ToldEntity]
+
+
+class RelationList(Named):
+    """Relations."""
+
+    relations: list[ToldRelation]
+
+
+class Added(TypedDict):
+    """What was new."""
+
+    entityName: str
+    addedObservations: list[str]
+
+
+class AddedList(Named):
+    """What was new, entity by entity."""
+
+    results: list[Added]
+
+
+class Done(Named):
+    """What was deleted."""
+
+    success: bool
+    message: str
+
+
+class ToldGraph(Named):
+    """Entities, relations, and how much of both was left out."""
+
+    entities: list[ToldEntity]
+    relations: list[ToldRelation]
+    left_out: int
+
+
+def create_entities(desk: Desk, entities: Annotated[list[Entity], Field(max_length=_MANY)]) -> Told:
+    """Create multiple new entities in the knowledge graph. Entities that exist are left as they are."""
+    made = KnowledgeGraph(desk).create_entities([entity.model_dump() for entity in entities])
+    return _listed(desk, "entities", made, f"{len(made)} of {len(entities)} entities created")
+
+
+def create_relations(desk: Desk, relations: Annotated[list[Relation], Field(max_length=_MANY)]) -> Told:
+    """Create multiple new relations between entities, in the active voice. Known ones are left out."""
+    made = KnowledgeGraph(desk).create_relations(
+        [relation.model_dump(by_alias=True) for relation in relations]
+    )
+    return _listed(desk, "relations", made, f"{len(made)} of {len(relations)} relations created")
+
+
+def add_observations(desk: Desk, observations: Annotated[list[Additions], Field(max_length=_MANY)]) -> Told:
+    """Add new observations to existing entities."""
+    added = KnowledgeGraph(desk).add_observations([row.model_dump() for row in observations])
+    return _listed(desk, "results", added, "observations added")
+
+
+def delete_entities(desk: Desk, entityNames: Annotated[list[Name], Field(max_length=_MANY)]) -> Told:  # noqa: N803
+    """Delete multiple entities and their relations. The log keeps their history."""
+    count = KnowledgeGraph(desk).delete_entities(entityNames)
+    return _done(desk, f"{count} of {len(entityNames)} entities deleted")
+
+
+def delete_observations(desk: Desk, deletions: Annotated[list[Deletions], Field(max_length=_MANY)]) -> Told:
+    """Delete specific observations from entities."""
+    count = KnowledgeGraph(desk).delete_observations([row.model_dump() for row in deletions])
+    return _done(desk, f"{count} observations deleted")
+
+
+def delete_relations(desk: Desk, relations: Annotated[list[Relation], Field(max_length=_MANY)]) -> Told:
+    """Delete multiple relations."""
+    count = KnowledgeGraph(desk).delete_relations([row.model_dump(by_alias=True) for row in relations])
+    return _done(desk, f"{count} of {len(relations)} relations deleted")
+
+
+def read_graph(desk: Desk, max_tokens: MaxTokens = 4000) -> Told:
+    """Read the entire knowledge graph, as much of it as fits into max_tokens."""
+    return _graph(desk, KnowledgeGraph(desk).read(max_tokens))
+
+
+def search_nodes(
+    desk: Desk, query: Annotated[str, Field(max_length=10_000)], max_tokens: MaxTokens = 4000
+) -> Told:
+    """Search for nodes by words in their name, type and observations, best first."""
+    return _graph(desk, KnowledgeGraph(desk).search(query, max_tokens))
+
+
+def open_nodes(
+    desk: Desk, names: Annotated[list[Name], Field(max_length=_MANY)], max_tokens: MaxTokens = 4000
+) -> Told:
+    """Open specific nodes by their names, with the relations at either end."""
+    return _graph(desk, KnowledgeGraph(desk).open(names, max_tokens))
+
+
+def _listed(desk: Desk, name: str, rows: Sequence[dict[str, Any]], words: str) -> Told:
+    lines = [*heading(desk, words, desk.notes()), *(f"- {quoted(row)}" for row in rows)]
+    return Told({**desk.named(), name: list(rows)}, lines)
+
+
+def _done(desk: Desk, message: str) -> Told:
+    return Told({**desk.named(), "success": True, "message": message}, heading(desk, message, desk.notes()))
+
+
+def _graph(desk: Desk, graph: Graph) -> Told:
+    counts = f"{len(graph.entities)} entities, {len(graph.relations)} relations, {graph.left_out} left out"
+    nothing = not graph.entities and not graph.left_out
+    lines = heading(desk, counts, desk.notes(nothing_found=nothing))
+    lines += [f"- entity {quoted(row)}" for row in graph.entities]
+    lines += [f"- relation {quoted(row)}" for row in graph.relations]
+    structured = {"entities": graph.entities, "relations": graph.relations, "left_out": graph.left_out}
+    return Told({**desk.named(), **structured}, lines)
+
+
+ROWS = [
+    Row(create_entities, "Create entities", EntityList, WRITES),
+    Row(create_relations, "Create relations", RelationList, WRITES),
+    Row(add_observations, "Add observations", AddedList, WRITES),
+    Row(delete_entities, "Delete entities", Done, RETRACTS),
+    Row(delete_observations, "Delete observations", Done, RETRACTS),
+    Row(delete_relations, "Delete relations", Done, RETRACTS),
+    Row(read_graph, "Read the graph", ToldGraph, READS),
+    Row(search_nodes, "Search nodes", ToldGraph, READS),
+    Row(open_nodes, "Open nodes", ToldGraph, READS),
+]

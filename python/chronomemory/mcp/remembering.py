@@ -1,0 +1,297 @@
+"""Adds, supersedes and retracts memories, each in one atomic batch with its operation.
+
+A new memory is a block, so that recall, frames and every other call of the package see it as well. It is kept
+as it was said: near texts are linked, and never taken for the same, as a consolidation on its own would do.
+What was put into the store as a plain record stays one, with its edges and rollbacks.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from chronomemory.blocks.ids import plain_id
+from chronomemory.blocks.life.asking import BlockAnswers
+from chronomemory.blocks.life.consolidation import Consolidation
+from chronomemory.blocks.life.learning import drafted, forget, inherit, return_to_inbox, supersede
+from chronomemory.blocks.memory import Memory
+from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.blocks.types import BlockStatus
+from chronomemory.deps import DependencyEdge, edge_in
+from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, UnknownRecord
+from chronomemory.face.arguments import contents, within
+from chronomemory.face.batch import Connection
+from chronomemory.mcp.desk import Desk, is_block
+from chronomemory.mcp.once import Operation, RepeatedError
+from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
+from chronomemory.rollback import WITHDRAWN, RollbackReport, invalidate
+from chronomemory.scope import Scope
+from chronomemory.updates import Look, run
+
+__all__ = ["ADDED", "KNOWN", "add", "retract", "supersede_with"]
+
+ADDED, KNOWN, RETURNED, SUPERSEDED, RETRACTED = (
+    "added",
+    "known already",
+    "brought back",
+    "superseded",
+    "retracted",
+)
+
+#: A plain record with such a status is no longer believed.
+_GONE = WITHDRAWN | {SUPERSEDED}
+
+#: Why a block is no longer found; one that comes back has no such reason any more.
+_BECAUSE = ("superseded_because", "retracted_because")
+
+Result = dict[str, Any]
+
+
+class _Apart(BlockAnswers):
+    """Says of any two texts that they do not say the same; nobody is asked, so no contradiction is noted."""
+
+    def contradiction(self, content: str, other: str) -> float:
+        return 1.0
+
+
+class _Keeper(Memory):
+    """A memory that takes a block in just as it was said, together with a change, in one batch."""
+
+    def take_in(self, record: ChronoRecord, change: Callable[[Connection, float], None]) -> None:
+        answers = _Apart(None, None, self._counter)
+        Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).take_at_once(
+            record, change
+        )
+
+    def change(self, work: Callable[[Connection], None]) -> None:
+        self._write(work)
+
+
+def _keeper(desk: Desk) -> _Keeper:
+    return _Keeper(desk.blocks(), embedder=desk.embedding())
+
+
+def _once(desk: Desk, operation: Operation, work: Callable[[], Result]) -> Result:
+    if desk.read_only:
+        raise ChronoError(
+            "this server only reads: nothing was written", recovery="Start it without --read-only to write."
+        )
+    try:
+        operation.check(desk.door)
+        try:
+            return {**work(), "repeated": False}
+        except ChronoError:
+            # What stands in the way may be what another has done under this very operation meanwhile.
+            operation.check(desk.door)
+            raise
+    except RepeatedError as done:
+        return {**done.result, "repeated": True}
+
+
+def add(
+    desk: Desk,
+    content: str,
+    *,
+    tags: Sequence[str],
+    category: str,
+    source: str,
+    confidence: float,
+    operation_id: str,
+) -> Result:
+    """Add a memory; the same words again are the same memory, which then has the tags of both."""
+    asked = {"content": content, "tags": list(tags), "category": category, "source": source}
+    operation = Operation.of(operation_id, desk.scope, "add_memory", {**asked, "confidence": confidence})
+
+    def work() -> Result:
+        record = _draft(content, tags, category, source, confidence, desk.scope)
+        result: Result = {}
+
+        def change(conn: Connection, _: float) -> None:
+            operation.begin_blocks(conn)
+            result.update(outcome=_put(conn, record), memory_id=record.id)
+            operation.keep_beside_blocks(conn, result)
+
+        _keeper(desk).take_in(record, change)
+        return result
+
+    return _once(desk, operation, work)
+
+
+def _draft(
+    content: str, tags: Sequence[str], category: str, source: str, confidence: float, scope: Scope
+) -> ChronoRecord:
+    record = drafted(content, tags, category, source, hours=0.0, session_id=None, scope=scope)
+    with contents:
+        record.confidence = within("confidence", confidence)
+    return record
+
+
+def _put(conn: Connection, record: ChronoRecord) -> str:
+    known = conn.record(record.id)
+    if known is None:
+        conn.put(record)
+        return ADDED
+    if known.status == BlockStatus.ARCHIVED:
+        return_to_inbox(conn, record)
+        _drop_reasons(conn, record.id)
+        return RETURNED
+    inherit(conn, known, tags_of(record))
+    return KNOWN
+
+
+def _drop_reasons(conn: Connection, record_id: str) -> None:
+    known = conn.record(record_id)
+    stale = [name for name in _BECAUSE if known is not None and name in known.data]
+    if stale:
+        conn.patch(record_id, {"data": dict.fromkeys(stale)})
+
+
+def supersede_with(
+    desk: Desk, memory_id: str, content: str, *, reason: str, source: str, operation_id: str
+) -> Result:
+    """Put a new memory in the place of another, which is no longer found but stays in the log."""
+    asked = {"memory_id": memory_id, "content": content, "reason": reason, "source": source}
+    operation = Operation.of(operation_id, desk.scope, "supersede_memory", asked)
+
+    def work() -> Result:
+        old = _changeable(desk, memory_id)
+        if is_block(old):
+            return _supersede_block(desk, old, content, reason, source, operation)
+        return _supersede_record(desk, old, content, reason, source, operation)
+
+    return _once(desk, operation, work)
+
+
+def _supersede_block(
+    desk: Desk, old: ChronoRecord, content: str, reason: str, source: str, operation: Operation
+) -> Result:
+    tags, category = tags_of(old), old.data["category"]
+    new = _draft(content, tags, category, source, old.confidence, desk.scope)
+    result = {"outcome": SUPERSEDED, "memory_id": new.id, "superseded_id": old.id}
+
+    def change(conn: Connection, _: float) -> None:
+        operation.begin_blocks(conn)
+        supersede(conn, new, plain_id(old.id))
+        _drop_reasons(conn, new.id)
+        if reason:
+            conn.patch(old.id, {"data": {"superseded_because": reason}})
+        operation.keep_beside_blocks(conn, result)
+
+    _keeper(desk).take_in(new, change)
+    return result
+
+
+def _supersede_record(
+    desk: Desk, old: ChronoRecord, content: str, reason: str, source: str, operation: Operation
+) -> Result:
+    def work(look: Look) -> Result:
+        known = look.get(old.id)
+        if known is None or known.status in _GONE:
+            raise _gone(old.id)
+        new = ChronoRecord(
+            id=look.own_id(f"MEMORY-{uuid.uuid4().hex}"),
+            kind=known.kind,
+            label=content,
+            confidence=known.confidence,
+            data={"source": source, "tags": _plain_tags(known)},
+        )
+        known.status = "superseded"
+        if reason:
+            known.data["superseded_because"] = reason
+        result = {"outcome": SUPERSEDED, "memory_id": new.id, "superseded_id": old.id}
+        noted = operation.beside_records(look, result)
+        edge = edge_in(look, DependencyEdge(new.id, old.id, "supersedes"))
+        look.upsert([*noted, known, new, *edge])
+        return result
+
+    with _plain(old):
+        return run(desk.door, work)
+
+
+def _plain_tags(record: ChronoRecord) -> list[str]:
+    tags = record.data.get("tags", [])
+    return [str(tag) for tag in tags] if isinstance(tags, list | dict) else []
+
+
+def retract(desk: Desk, memory_id: str, *, reason: str, operation_id: str) -> Result:
+    """Withdraw a memory that was wrong; what rests on it is doubted, and the log keeps all of it."""
+    operation = Operation.of(
+        operation_id, desk.scope, "retract_memory", {"memory_id": memory_id, "reason": reason}
+    )
+
+    def work() -> Result:
+        old = _changeable(desk, memory_id)
+        if is_block(old):
+            return _retract_block(desk, old, reason, operation)
+        return _retract_record(desk, old, reason, operation)
+
+    return _once(desk, operation, work)
+
+
+def _retract_block(desk: Desk, old: ChronoRecord, reason: str, operation: Operation) -> Result:
+    result: Result = {"outcome": RETRACTED, "memory_id": old.id, "doubted": []}
+
+    def work(conn: Connection) -> None:
+        operation.begin_blocks(conn)
+        known = conn.record(old.id)
+        if known is None or known.status == BlockStatus.ARCHIVED:
+            raise _gone(old.id)
+        forget(conn, plain_id(old.id))
+        conn.patch(old.id, {"data": {"retracted_because": reason}})
+        operation.keep_beside_blocks(conn, result)
+
+    _keeper(desk).change(work)
+    return result
+
+
+def _retract_record(desk: Desk, old: ChronoRecord, reason: str, operation: Operation) -> Result:
+    result: Result = {"outcome": RETRACTED, "memory_id": old.id}
+
+    def check(known: ChronoRecord | None) -> None:
+        if known is None or known.status in _GONE:
+            raise _gone(old.id)
+
+    def note(look: Look, report: RollbackReport) -> list[ChronoRecord]:
+        result["doubted"] = [change.record_id for change in report.cascaded]
+        return operation.beside_records(look, result)
+
+    with _plain(old):
+        invalidate(old.id, reason, desk.door, check=check, note=note)
+    return result
+
+
+def _changeable(desk: Desk, memory_id: str) -> ChronoRecord:
+    """Return a memory that may be changed here: it keeps no books."""
+    found = desk.find(memory_id)
+    if found.kind in INFRASTRUCTURE_KINDS:
+        raise _not_here(found)
+    return found
+
+
+@contextmanager
+def _plain(record: ChronoRecord) -> Iterator[None]:
+    """Change a plain record; that it belongs to a face is what the engine knows and tells."""
+    try:
+        yield
+    except InvalidRecord as error:
+        if error.field != "id":
+            raise
+        raise _not_here(record) from None
+
+
+def _not_here(record: ChronoRecord) -> InvalidArgument:
+    return InvalidArgument(
+        f'memory_id: "{record.id}" is of kind {record.kind}, which is not changed here',
+        field="memory_id",
+        recovery="Change it through the face that made it; search_memories shows what is a memory.",
+    )
+
+
+def _gone(memory_id: str) -> UnknownRecord:
+    return UnknownRecord(
+        f'the memory "{memory_id}" was superseded or retracted before; nothing was written',
+        id=memory_id,
+        recovery="Look with search_memories for what took its place, or see its history.",
+    )

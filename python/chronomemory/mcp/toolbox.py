@@ -1,0 +1,157 @@
+"""Makes tools of functions: arguments checked strictly, errors with what to do next, both channels filled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
+
+from chronomemory.errors import ChronoError
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.reading import Told
+from chronomemory.mcp.shapes import slim
+
+__all__ = ["MEMORY_URI", "PAGE_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
+
+#: Where a memory can be read as a resource.
+MEMORY_URI = "memory://record/"
+#: Where a page can.
+PAGE_URI = "memory://page/"
+
+#: A tool that only reads; one that adds; one after which something is not found any more.
+READS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+WRITES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+RETRACTS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+
+#: What a model need not know of an argument, for it is told when it oversteps a bound; and of an answer, in
+#: which all fields are there that say something. Whoever lists the tools pays for every word.
+_UNSHOWN = ("title", "maxLength", "minLength", "maxItems", "maximum", "minimum")
+_UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
+
+#: How much of a refused argument is shown, and how many of them.
+_SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tool of a profile: a function of the desk and of what a model says, and what it answers."""
+
+    work: Callable[..., Told]
+    title: str
+    output: Any
+    annotations: ToolAnnotations
+
+    @property
+    def name(self) -> str:
+        """What the tool is called: as the function is."""
+        return self.work.__name__
+
+
+def failure(error: Exception) -> str:
+    """Say what went wrong and, in one sentence, what to do next."""
+    if isinstance(error, ChronoError):
+        return f"{str(error).rstrip('.')}. {error.recovery}"
+    if isinstance(error, OSError):
+        place = f": {error.filename}" if error.filename is not None else ""
+        said = error.strerror or str(error) or type(error).__name__
+        return f"{said}{place}. See to the folder or the disk of the store, then call again."
+    return f"{type(error).__name__}: {error}. Report it with what you called."
+
+
+class StrictTool(Tool):
+    """A tool that names what it refuses, and the arguments that it takes."""
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
+        """Run it, and tell a refusal of arguments in a few words."""
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            raise ToolError(self._refusal(error.__cause__)) from error.__cause__
+
+    def _refusal(self, error: ValidationError) -> str:
+        told = []
+        for found in error.errors(include_url=False)[:_SHOWN_ERRORS]:
+            path = ".".join(str(part)[:_SHOWN_LETTERS] for part in found["loc"]) or "arguments"
+            given = repr(found["input"])
+            shown = given if len(given) <= _SHOWN_LETTERS else f"{given[:_SHOWN_LETTERS]}…"
+            if found["type"] == "extra_forbidden":
+                told.append(f"{path}: there is no such argument")
+            elif found["type"] == "missing":
+                told.append(f"{path}: it is required")
+            else:
+                told.append(f"{path}: {found['msg']}, got {shown}")
+        known = ", ".join(self.parameters.get("properties", {}))
+        then = f"call again with these arguments: {known}" if known else "call again without arguments"
+        return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
+
+
+def _tool(desk: Desk, row: Row) -> Tool:
+    work = functools.partial(row.work, desk)
+    vars(work)["__name__"] = row.name  # by which the SDK calls what holds the arguments
+    tool = StrictTool.from_function(
+        work,
+        name=row.name,
+        title=row.title,
+        description=inspect.getdoc(row.work),
+        annotations=row.annotations,
+        structured_output=False,
+    )
+    model = tool.fn_metadata.arg_model
+    # What the SDK does not know it would drop without a word: a misspelled limit would be no limit.
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    metadata = FuncMetadata(arg_model=model, output_model=row.output)
+    metadata.output_schema = slim(metadata.output_schema, *_UNSHOWN_OF_ANSWERS)
+
+    async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
+        told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
+        for memory_id in told.changed:
+            await ctx.notify_resource_updated(MEMORY_URI + memory_id)
+        for page in told.changed_pages:
+            await ctx.notify_resource_updated(PAGE_URI + page)
+        return CallToolResult(
+            content=[TextContent(type="text", text=told.text)], structured_content=told.structured
+        )
+
+    changed = {"fn": call, "is_async": True, "context_kwarg": "ctx", "fn_metadata": metadata}
+    return tool.model_copy(
+        update={**changed, "parameters": slim(model.model_json_schema(by_alias=True), *_UNSHOWN)}
+    )
+
+
+def _answer(work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
+    # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
+    try:
+        return work(**arguments)
+    except (ChronoError, OSError, Warning) as error:
+        raise ToolError(failure(error)) from error
+
+
+def tools_of(desk: Desk, rows: list[Row]) -> list[Tool]:
+    """Return the tools of a profile."""
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # of pydantic: an argument may be called as a method of its models
+        return [_tool(desk, row) for row in rows]

@@ -1,0 +1,198 @@
+"""Tells the life of a memory, event by event, and what it stands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chronomemory.blocks.ids import block_key, plain_id
+from chronomemory.blocks.storage.acts import in_words
+from chronomemory.blocks.storage.contradictions import open_contradictions
+from chronomemory.blocks.storage.edges import shown_edges
+from chronomemory.errors import HistoryUnavailable
+from chronomemory.event import WalEvent
+from chronomemory.face.batch import merged
+from chronomemory.mcp.desk import Desk, is_block
+from chronomemory.mcp.items import item_of, line_of, text_of
+from chronomemory.mcp.quoting import clipped, one_line, quoted
+from chronomemory.mcp.reading import Told, heading
+from chronomemory.reasons import Reason
+from chronomemory.record import ChronoRecord
+
+__all__ = ["explain", "history"]
+
+#: Events that say everything of a record; the others say what they change.
+_WHOLE = frozenset({"upsert", "migrate"})
+#: How much of a value is told, and how many changes of one event.
+_VALUE_TOKENS, _CHANGES = 30, 12
+#: How many links of a block are told, the strongest first.
+_LINKS = 10
+
+
+def history(desk: Desk, memory_id: str, *, max_tokens: int) -> Told:
+    """Return what happened to a memory, the newest first, as much of it as fits."""
+    record = desk.find(memory_id)
+    events = desk.door.history(record.id)
+    if not events:
+        raise HistoryUnavailable(
+            f'the events of "{record.id}" were dropped by a compaction',
+            recovery="get_memory shows the memory as it is; a backup from before may have its events.",
+        )
+    notes = desk.notes()
+    rows, budget = [], desk.budget(max_tokens, notes)
+    for row in reversed(_story(events, record.id)):
+        if not budget.take(row, _event_line(row)):
+            break
+        rows.append(row)
+    left_out = len(events) - len(rows)
+    structured = {**desk.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
+    words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
+    return Told(structured, [*heading(desk, words, notes), *map(_event_line, rows)])
+
+
+def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    before: dict[str, Any] = {}
+    for event in events:
+        said = event.record or {}
+        if event.op == "act":
+            changes = [in_words(said, record_id)]
+        else:
+            now = dict(said) if event.op in _WHOLE else merged(before, said)
+            changes = _changes(_leaves(before), _leaves(now))
+            before = now
+        told = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
+        rows.append(told)
+    return rows
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        return {path: value}
+    found: dict[str, Any] = {}
+    for name, part in value.items():
+        found.update(_leaves(part, f"{path}.{name}" if path else str(name)))
+    return found
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    told = []
+    for path in dict.fromkeys([*old, *new]):
+        if path in ("", "id", "recursion_depth") or old.get(path) == new.get(path):
+            continue
+        # What is empty at the beginning was not changed.
+        if path not in old and new[path] in ("", [], {}, False, None):
+            continue
+        told.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
+    more = [f"and {len(told) - _CHANGES} more"] if len(told) > _CHANGES else []
+    return told[:_CHANGES] + more
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else clipped(quoted(value), _VALUE_TOKENS)[0]
+
+
+def _event_line(row: dict[str, Any]) -> str:
+    return f"- {one_line({name: row[name] for name in ('seq', 'time', 'op')})} {'; '.join(row['changes'])}"
+
+
+def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
+    """Return what a memory stands on, what took its place or speaks against it, and its rollbacks."""
+    record = desk.find(memory_id)
+    tree = desk.door.why(record.id, depth=depth)
+    item = item_of(record, tokens=max_tokens // 8)
+    notes = desk.notes()
+    budget = desk.budget(max_tokens, notes)
+    budget.take(item, line_of(item))
+    grounds: list[dict[str, Any]] = []
+    around, more = _of_block(desk, record)
+    every = [*_because(record), *_of_record(tree.root), *around]
+    for ground in every:
+        if not budget.take(ground, _ground_line(ground)):
+            break
+        grounds.append(ground)
+    left_out = tree.left_out + more + len(every) - len(grounds)
+    structured = {
+        **desk.named(),
+        "memory": item,
+        "grounds": grounds,
+        "circles": list(tree.circles),
+        "left_out": left_out,
+        "notes": notes,
+    }
+    said = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
+    words = f"{said}; {left_out} places left out"
+    circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
+    return Told(
+        structured, [*heading(desk, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
+    )
+
+
+def _of_record(root: Reason) -> list[dict[str, Any]]:
+    """Return the tree of reasons, from the top down, each with how deep it lies."""
+    found: list[dict[str, Any]] = []
+    waiting = [(root, 0)]
+    while waiting:
+        reason, level = waiting.pop()
+        if level:
+            found.append(_ground(level, reason.relation, reason.record_id, reason.record, reason.again))
+        for told in reason.rollbacks:
+            words = f"withdrawn because {quoted(told.reason)}"
+            if told.reinstated is not None:
+                words += f", taken back because {quoted(told.reinstated)}"
+            found.append(_said("rollback", words, level=level + 1, name=told.rollback_id))
+        waiting += [(below, level + 1) for below in reversed(reason.grounds)]
+    return found
+
+
+def _ground(
+    level: int, relation: str, record_id: str, record: ChronoRecord | None, again: str = ""
+) -> dict[str, Any]:
+    known = "" if record is None else clipped(text_of(record), 100)[0]
+    return {
+        "depth": level,
+        "relation": f"{relation} ({again})" if again else relation,
+        "id": record_id,
+        "text": known,
+        "status": "not a record here" if record is None else record.status,
+        "confidence": 0.0 if record is None else round(record.confidence, 4),
+    }
+
+
+def _because(record: ChronoRecord) -> list[dict[str, Any]]:
+    """Return why a memory is no longer found, in the words of who said so."""
+    told = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
+    return [
+        _said(name.replace("_", " "), reason) for name, reason in told if isinstance(reason, str) and reason
+    ]
+
+
+def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[str, Any]:
+    return {"depth": level, "relation": relation, "id": name, "text": text, "status": "", "confidence": 0.0}
+
+
+def _of_block(desk: Desk, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
+    """Return what a block replaced, what replaced it, contradicts it or is linked; and how many are left."""
+    if not is_block(record):
+        return [], 0
+    name = plain_id(record.id)
+    named: list[tuple[str, str]] = []
+    for field, words in (("supersedes", "supersedes"), ("superseded_by", "superseded by")):
+        if isinstance(other := record.data.get(field), str):
+            named.append((words, other))
+    conn = desk.blocks().look()
+    for pair in open_contradictions(conn, [name]):
+        ends = (pair.data["block_a_id"], pair.data["block_b_id"])
+        named.append(("contradicted by", ends[1] if ends[0] == name else ends[0]))
+    links = sorted(shown_edges(conn, [name]), key=lambda link: -link.data["weight"])
+    for link in links[:_LINKS]:
+        ends = (link.data["from_id"], link.data["to_id"])
+        named.append(("linked with", ends[1] if ends[0] == name else ends[0]))
+    found = [_ground(1, words, block_key(other), desk.door.get(block_key(other))) for words, other in named]
+    return found, len(links[_LINKS:])
+
+
+def _ground_line(ground: dict[str, Any]) -> str:
+    facts = {name: ground[name] for name in ("relation", "id", "status")}
+    indent = "  " * ground["depth"]
+    confidence = f" confidence={ground['confidence']:.3g}" if ground["confidence"] else ""
+    return f"{indent}- {one_line(facts)}{confidence} text={quoted(ground['text'])}"

@@ -1,0 +1,68 @@
+"""Markdown pages that a person can read and edit, over the chained log."""
+
+from __future__ import annotations
+
+from chronomemory.pages.awaited import AsyncPages
+from chronomemory.pages.errors import (
+    EntryError,
+    FolderError,
+    NotAPage,
+    PageConflict,
+    PageError,
+    PageExists,
+    PageNameError,
+    SettingsError,
+    UnknownEntry,
+    UnknownFolder,
+    UnknownPage,
+)
+from chronomemory.pages.ids import PREFIXES
+from chronomemory.pages.pages import Pages, schema
+from chronomemory.pages.settings import Settings
+from chronomemory.pages.text.rewriting import merge_superseded
+from chronomemory.pages.types import (
+    Cleaned,
+    Compaction,
+    Entry,
+    Imported,
+    Indexed,
+    Link,
+    Links,
+    PageHit,
+    PageInfo,
+    Problem,
+    Rebuilt,
+    Synced,
+)
+
+__all__ = [
+    "PREFIXES",
+    "AsyncPages",
+    "Cleaned",
+    "Compaction",
+    "Entry",
+    "EntryError",
+    "FolderError",
+    "Imported",
+    "Indexed",
+    "Link",
+    "Links",
+    "NotAPage",
+    "PageConflict",
+    "PageError",
+    "PageExists",
+    "PageHit",
+    "PageInfo",
+    "PageNameError",
+    "Pages",
+    "Problem",
+    "Rebuilt",
+    "Settings",
+    "SettingsError",
+    "Synced",
+    "UnknownEntry",
+    "UnknownFolder",
+    "UnknownPage",
+    "merge_superseded",
+    "schema",
+]

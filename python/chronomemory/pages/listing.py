@@ -1,0 +1,65 @@
+"""The file ``index.md``: which pages there are, and what happened last."""
+
+from __future__ import annotations
+
+from chronomemory.pages.ids import INDEX_FILE, file_of
+from chronomemory.pages.reading import list_pages, recent
+from chronomemory.pages.storage.home import Home
+from chronomemory.pages.text.escaping import escape
+from chronomemory.pages.types import PageInfo
+
+__all__ = ["index_text", "write_index"]
+
+#: By this line the file is known as ours: what a person wrote under its name is left alone.
+_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"
+_RECENT = 20
+_LETTERS = 120
+_SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archived"))
+
+
+def index_text(home: Home) -> str:
+    """Spell the list of all pages; it depends on what the log says and on nothing else."""
+    pages = list_pages(home, include_dormant=True, include_archived=True)
+    lines = ["# Memory", "", _MARK]
+    for title, state in _SECTIONS:
+        listed = [page for page in pages if page.status == state]
+        lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
+    lines += ["", "## Recent activity", ""]
+    entries = recent(home, limit=_RECENT)
+    for entry in entries:
+        lines.append(f"- {entry.timestamp} [{entry.page}]({_way(entry.page)}): {_short(entry.content)}")
+    return "\n".join([*lines, *([] if entries else ["None."]), ""])
+
+
+def write_index(home: Home) -> bool:
+    """Write the file where it is not as it should be; say whether it is ours to write."""
+    try:
+        there = home.folder.read(INDEX_FILE)
+    except FileNotFoundError:
+        there = None
+    except OSError:
+        return False
+    if there is not None and _MARK.encode() not in there:
+        return False
+    text = index_text(home).encode()
+    if there != text:
+        home.folder.write(INDEX_FILE, text)
+    return True
+
+
+def _of_page(page: PageInfo) -> str:
+    entries = "1 entry" if page.entry_count == 1 else f"{page.entry_count:,} entries"
+    told = f"- [{_short(page.title)}]({_way(page.name)}): {_short(page.description)} ({entries})"
+    flagged = " **to be compacted**" if page.needs_compact else ""
+    return told + "".join(f" #{tag}" for tag in page.tags) + flagged
+
+
+def _way(name: str) -> str:
+    way = file_of(name)
+    return f"<{way}>" if set(way) & set(" ()") else way
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    line = line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
+    return escape(line).replace("[", "\\[").replace("]", "\\]") if line else ""

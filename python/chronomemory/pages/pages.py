@@ -1,0 +1,345 @@
+"""A folder of pages, for scripts: every verb there is."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from chronomemory.face.arguments import flag, function, function_or_none
+from chronomemory.face.arguments import path as path_argument
+from chronomemory.face.moments import Now
+from chronomemory.pages import compaction, importing, reading, syncing, watching, writing
+from chronomemory.pages.compaction import Rewrite
+from chronomemory.pages.errors import PageConflict
+from chronomemory.pages.ids import page_name
+from chronomemory.pages.listing import write_index
+from chronomemory.pages.settings import Settings
+from chronomemory.pages.storage.home import Home, open_home
+from chronomemory.pages.storage.records import digest_of
+from chronomemory.pages.text.rewriting import merge_superseded
+from chronomemory.pages.types import (
+    Cleaned,
+    Compaction,
+    Entry,
+    Imported,
+    Indexed,
+    Links,
+    PageHit,
+    PageInfo,
+    Rebuilt,
+    Synced,
+)
+from chronomemory.scope import NOT_GIVEN, Scope
+from chronomemory.store import ChronoStore
+from chronomemory.types import Progress
+
+__all__ = ["Pages", "schema"]
+
+#: The pages that every folder begins with.
+_SEEDED = {
+    "user-profile": ("Who the user is", ("identity",)),
+    "user-preferences": ("What the user prefers", ("preferences",)),
+}
+_Day = str | date | datetime
+#: ``list`` is a verb here.
+_Entries = list[Entry]
+_Hits = list[PageHit]
+_Infos = list[PageInfo]
+_Compactions = list[Compaction]
+
+
+def schema() -> str:
+    """Return the page that tells a writer how pages are written: prefixes, tense, and who is meant."""
+    return resources.files("chronomemory.pages").joinpath("schema.md").read_text(encoding="utf-8")
+
+
+class Pages:
+    """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
+
+    The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
+    in. A folder belongs to the names that it was made with, if any. With ``must_exist`` none is made.
+
+    >>> import tempfile
+    >>> with Pages(tempfile.mkdtemp()) as pages:
+    ...     entry = pages.append("user-profile", "The user lives in Lisbon.", ["home"])
+    ...     [hit.entry.content for hit in pages.search("Lisbon")]
+    ['The user lives in Lisbon.']
+    """
+
+    def __init__(
+        self,
+        project: str | os.PathLike[str] | ChronoStore,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        user: str = NOT_GIVEN,
+        agent: str = NOT_GIVEN,
+        session: str = NOT_GIVEN,
+        clock: Now | None = None,
+        must_exist: bool = False,
+        **options: Any,
+    ) -> None:
+        scope = Scope.of(user=user, agent=agent, session=session)
+        place = project if isinstance(project, ChronoStore) else path_argument("project", project)
+        where = None if folder is None else path_argument("folder", folder)
+        self._home: Home = open_home(place, where, scope, clock, options)
+        self._is_index_due = False
+        try:
+            self.settings = Settings.of_project(self.store.project_root)
+            if flag("must_exist", must_exist):
+                self._home.check()
+            elif self._home.create():
+                self._seed()
+        except BaseException:
+            self._home.handle.close()
+            raise
+
+    def _seed(self) -> None:
+        for name, (description, tags) in _SEEDED.items():
+            if self._home.content(name) is None and self._home.look.page(name) is None:
+                writing.create(self._home, name, description, tags)
+        write_index(self._home)
+
+    @property
+    def folder(self) -> Path:
+        """Where the pages are."""
+        return self._home.folder.root
+
+    @property
+    def store(self) -> ChronoStore:
+        """The project behind them: its log, its search, its evidence."""
+        return self._home.handle.project
+
+    @property
+    def scope(self) -> Scope:
+        """The names that they belong to."""
+        return self._home.handle.scope
+
+    def close(self) -> None:
+        """Write ``index.md`` if it is due, and let go of the project; closing twice is fine."""
+        try:
+            if self._is_index_due:
+                self._is_index_due = False
+                with self._home.locked():
+                    write_index(self._home)
+        finally:
+            self._home.handle.close()
+
+    def __enter__(self) -> Pages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Pages {os.fspath(self.folder)!r}, {self.scope}>"
+
+    # Writing.
+
+    def create(
+        self, path: str, description: str, tags: Iterable[str] = (), *, title: str | None = None
+    ) -> str:
+        """Make a page without entries, and return its name; its tags are topics, not those of its entries."""
+        name = writing.create(self._home, path, description, tags, title)
+        self._is_index_due = True
+        return name
+
+    def append(self, path: str, content: str, tags: Iterable[str]) -> str:
+        """Write an entry with one to three tags at the end of a page, and return its id."""
+        told = writing.append(self._home, self.settings, path, content, tags)
+        self._is_index_due = True
+        return told
+
+    def supersede(
+        self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
+    ) -> str:
+        """Strike the entry with an id, write the one that holds instead, and return the id of that.
+
+        It has the tags of the old one unless told. Nothing is deleted: ``chain`` walks both ways.
+        """
+        told = writing.supersede(self._home, self.settings, path, old_id, new_content, reason, tags)
+        self._is_index_due = True
+        return told
+
+    def flag_compact(self, path: str, reason: str) -> None:
+        """Ask for a page to be compacted, and say why."""
+        writing.flag_compact(self._home, path, reason)
+        self._is_index_due = True
+
+    def set_status(self, path: str, status: str) -> None:
+        """Say that a page is active, dormant or archived."""
+        writing.set_status(self._home, path, status)
+        self._is_index_due = True
+
+    def compact(self, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
+        """Let a function rewrite the text of a page; a rewrite that loses facts is rejected, and told why.
+
+        Without one, what was superseded becomes a note of what holds instead.
+        """
+        told = compaction.compact(self._home, path, rewrite)
+        self._is_index_due = True
+        return told
+
+    def compact_flagged(self, rewrite: Rewrite = merge_superseded) -> _Compactions:
+        """Compact every page that is flagged, and report on each."""
+        told = compaction.compact_flagged(self._home, function("rewrite", rewrite))
+        self._is_index_due = True
+        return told
+
+    # Reading.
+
+    def list(
+        self,
+        *,
+        include_dormant: bool = False,
+        include_archived: bool = False,
+        prefixes: Iterable[str] | None = None,
+    ) -> _Infos:
+        """Return the pages, by their names."""
+        return reading.list_pages(
+            self._home, include_dormant=include_dormant, include_archived=include_archived, prefixes=prefixes
+        )
+
+    def info(self, path: str) -> PageInfo:
+        """Return a page, without its entries."""
+        self._take_in(page_name(path))
+        return reading.info(self._home, path)
+
+    def text(self, path: str) -> str:
+        """Return the whole text of a page."""
+        name = page_name(path)
+        self._take_in(name)
+        return self._home.look.text(reading.known_page(self._home.look, name))
+
+    def read(
+        self,
+        path: str,
+        *,
+        since: _Day | None = None,
+        until: _Day | None = None,
+        tags: Iterable[str] | None = None,
+        tail_n: int | None = None,
+        include_superseded: bool = False,
+    ) -> _Entries:
+        """Return the entries of a page, in their order; of those that fit, the last ``tail_n``.
+
+        A day as ``since`` or ``until`` means all of it. What was edited by hand is taken in first.
+        """
+        self._take_in(page_name(path))
+        return reading.read(
+            self._home,
+            path,
+            since=since,
+            until=until,
+            tags=tags,
+            tail_n=tail_n,
+            include_superseded=include_superseded,
+        )
+
+    def chain(self, path: str, entry_id: str) -> _Entries:
+        """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
+        return reading.chain(self._home, path, entry_id)
+
+    def recent(
+        self, *, since: _Day | None = None, limit: int = 20, prefixes: Iterable[str] | None = None
+    ) -> _Entries:
+        """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
+        return reading.recent(self._home, since=since, limit=limit, prefixes=prefixes)
+
+    def tagged(self, tag: str, *, limit: int = 20) -> _Entries:
+        """Return the latest entries of all pages that have a tag."""
+        return reading.tagged(self._home, tag, limit=limit)
+
+    def search(
+        self,
+        query: str,
+        *,
+        path: str | None = None,
+        prefix: str | None = None,
+        tags: Iterable[str] | None = None,
+        since: _Day | None = None,
+        until: _Day | None = None,
+        status: str | None = None,
+        include_superseded: bool = False,
+        limit: int = 10,
+    ) -> _Hits:
+        """Return the entries that fit a text best; those that are alike by their time, the latest first.
+
+        ``path`` is the name of a page, in which ``*`` and ``?`` stand for any letters and for one;
+        ``status`` is that of the page.
+        """
+        return reading.search(
+            self._home,
+            query,
+            path=path,
+            prefix=prefix,
+            tags=tags,
+            since=since,
+            until=until,
+            status=status,
+            include_superseded=include_superseded,
+            limit=limit,
+        )
+
+    def links(self, path: str) -> Links:
+        """Return what a page links to, and what links to it."""
+        self._take_in(page_name(path))
+        return reading.links(self._home, path)
+
+    # Folder and log.
+
+    def sync(self, *, forget_missing: bool = False, progress: Progress | None = None) -> Synced:
+        """Take in what was edited by hand, bring up to date what is behind, and report what cannot be.
+
+        A page whose file is gone is reported; with ``forget_missing`` the page is let go. Pages that nobody
+        wrote to for long become dormant.
+        """
+        return syncing.sync(
+            self._home,
+            self.settings,
+            forget_missing=flag("forget_missing", forget_missing),
+            progress=function_or_none("progress", progress),
+        )
+
+    def watch(self, tell: Callable[[Synced], object], stop: threading.Event | None = None) -> None:
+        """Sync now, and each page that is edited from now on, until ``stop`` is set."""
+        watching.watch(self._home, self.settings, function("tell", tell), stop)
+
+    def rebuild(self, *, progress: Progress | None = None) -> Rebuilt:
+        """Write all files that are missing or behind, byte for byte as they were.
+
+        What was edited by hand is reported and left alone.
+        """
+        return syncing.rebuild(self._home, function_or_none("progress", progress))
+
+    def rebuild_index(self, *, progress: Progress | None = None) -> Indexed:
+        """Read all pages, correct what is known of their entries as one batch, and write ``index.md``."""
+        return syncing.rebuild_index(self._home, function_or_none("progress", progress))
+
+    def clean(self, what: str = "memory") -> Cleaned:
+        """Take all pages away; ``"all"`` also forgets when was synced. The chained history stays."""
+        return syncing.clean(self._home, self.settings, what)
+
+    def import_(self, source: str | os.PathLike[str]) -> Imported:
+        """Take in a folder of Markdown notes of another tool; each becomes a page."""
+        told = importing.import_folder(self._home, source)
+        self._is_index_due = True
+        return told
+
+    def _take_in(self, name: str) -> None:
+        """Take in what was edited by hand on one page; where that cannot be, what was known stays."""
+        home = self._home
+        try:
+            page, content = home.look.page(name), home.content(name)
+            if content is None or (page is not None and digest_of(content) in (page.digest, *page.earlier)):
+                return
+            with home.locked():
+                home.catch_up(name)
+            self._is_index_due = True
+        except PageConflict as error:
+            warnings.warn(f"{error}; what is shown is as it was before", RuntimeWarning, stacklevel=3)

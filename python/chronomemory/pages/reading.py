@@ -1,0 +1,300 @@
+"""The verbs that read: list, read, recent, search, chains and links."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable
+from datetime import date, datetime
+from itertools import islice
+from typing import Any
+
+from chronomemory.face.arguments import count, flag, must, string, string_list, word
+from chronomemory.pages.errors import UnknownEntry, UnknownPage
+from chronomemory.pages.ids import PREFIXES, page_key, page_name
+from chronomemory.pages.storage.home import Home
+from chronomemory.pages.storage.look import Look
+from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
+from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
+from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
+from chronomemory.pages.text.links import LinkText, call_of, links_in
+from chronomemory.pages.types import Entry, Link, Links, PageHit, PageInfo
+from chronomemory.record import ChronoRecord
+from chronomemory.search import Hit
+from chronomemory.search import search as search_records
+
+__all__ = ["chain", "info", "links", "list_pages", "read", "recent", "search", "tagged"]
+
+#: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
+_SPARE = 20
+#: Of more than so many that are alike, the order of the log decides who is looked at.
+_MOST_ALIKE = 200
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def list_pages(
+    home: Home,
+    *,
+    include_dormant: bool = False,
+    include_archived: bool = False,
+    prefixes: Iterable[str] | None = None,
+) -> list[PageInfo]:
+    """Return the pages, by their names."""
+    hidden = set()
+    if not flag("include_dormant", include_dormant):
+        hidden.add("dormant")
+    if not flag("include_archived", include_archived):
+        hidden.add("archived")
+    wanted = _prefixes(prefixes)
+    return [
+        info_of(page)
+        for page in home.look.pages()
+        if page.meta.state not in hidden and page.name.partition("-")[0] in wanted
+    ]
+
+
+def info(home: Home, path: str) -> PageInfo:
+    """Return a page, without its entries."""
+    return info_of(known_page(home.look, page_name(path)))
+
+
+def known_page(look: Look, name: str) -> PageState:
+    """Return what the log says of a page that must be there."""
+    page = look.page(name)
+    if page is None:
+        raise UnknownPage(f"there is no page {name!r}")
+    return page
+
+
+def read(
+    home: Home,
+    path: str,
+    *,
+    since: str | date | datetime | None = None,
+    until: str | date | datetime | None = None,
+    tags: Iterable[str] | None = None,
+    tail_n: int | None = None,
+    include_superseded: bool = False,
+) -> list[Entry]:
+    """Return the entries of a page, in their order; of those that fit, the last so many."""
+    name = page_name(path)
+    known_page(home.look, name)
+    first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
+    wanted = set() if tags is None else set(check_tags(tags, "tags", least=0, most=None))
+    records = home.look.entry_records(name, superseded=flag("include_superseded", include_superseded))
+    found = [
+        record
+        for record in records
+        if _is_between(record, first, last) and wanted <= set(record.data["tags"])
+    ]
+    if tail_n is not None:
+        found = found[max(0, len(found) - count("tail_n", tail_n)) :]
+    return [entry_of(record) for record in found]
+
+
+def recent(
+    home: Home,
+    *,
+    since: str | date | datetime | None = None,
+    limit: int = 20,
+    prefixes: Iterable[str] | None = None,
+) -> list[Entry]:
+    """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
+    first = _bound("since", since, ends=False)
+    walks = home.look.recent(_prefixes(prefixes))
+    merged = heapq.merge(*walks, key=lambda record: (record.data["at"], record.data["id"]), reverse=True)
+    found = []
+    for record in islice(merged, count("limit", limit)):
+        if first is not None and record.data["at"] < first:
+            break
+        found.append(entry_of(record))
+    return found
+
+
+def tagged(home: Home, tag: str, *, limit: int = 20) -> list[Entry]:
+    """Return the latest entries of all pages that have a tag."""
+    (wanted,) = check_tags([tag], "tag", least=1, most=1)
+    return [entry_of(record) for record in islice(home.look.tagged(wanted), count("limit", limit))]
+
+
+def search(
+    home: Home,
+    query: str,
+    *,
+    path: str | None = None,
+    prefix: str | None = None,
+    tags: Iterable[str] | None = None,
+    since: str | date | datetime | None = None,
+    until: str | date | datetime | None = None,
+    status: str | None = None,
+    include_superseded: bool = False,
+    limit: int = 10,
+) -> list[PageHit]:
+    """Return the entries that fit a text best, by the words of their contents and tags.
+
+    ``path`` is the name of a page, in which ``*`` and ``?`` stand for any letters and for one.
+    """
+    text = string("query", query)
+    wanted = count("limit", limit)
+    where: dict[str, Any] = {"data.folder": home.digits}
+    if path is not None:
+        where["data.page"] = _pattern(home.digits, string("path", path))
+    if prefix is not None:
+        where["data.prefix"] = _prefixes([prefix])[0]
+    first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
+    times = {name: bound for name, bound in (("gte", first), ("lte", last)) if bound is not None}
+    if times:
+        where["data.at"] = times
+    any_status = flag("include_superseded", include_superseded)
+    if any_status:
+        where["status"] = {"in": ["active", SUPERSEDED]}
+    state = None if status is None else word("status", status, STATES)
+    marked = [] if tags is None else list(check_tags(tags, "tags", least=0, most=None))
+    if not wanted:
+        return []
+    asked = wanted + _SPARE
+    while True:
+        hits = search_records(
+            home.handle.store,
+            text,
+            kind="entry",
+            status=None if any_status else "active",
+            tags=marked,
+            where=where,
+            limit=asked,
+            context=False,
+        )
+        fitting = _of_state(home.look, hits, state)
+        # Those that are alike are ordered among themselves, so the last of them must be there too.
+        is_all = len(hits) < asked
+        is_enough = len(fitting) > wanted and (
+            fitting[wanted].score < fitting[wanted - 1].score or asked >= wanted + _MOST_ALIKE
+        )
+        if is_all or is_enough:
+            break
+        asked = max(2 * asked, wanted + _MOST_ALIKE)
+    fitting.sort(key=lambda hit: hit.record.data["id"])
+    fitting.sort(key=lambda hit: hit.record.data["at"], reverse=True)
+    fitting.sort(key=lambda hit: hit.score, reverse=True)
+    return [PageHit(entry_of(hit.record), hit.score) for hit in fitting[:wanted]]
+
+
+def _of_state(look: Look, hits: Iterable[Hit], state: str | None) -> list[Hit]:
+    if state is None:
+        return list(hits)
+    states: dict[str, str | None] = {}
+    found = []
+    for hit in hits:
+        name = hit.record.data["page"].split(":", 2)[2]
+        if name not in states:
+            page = look.page(name)
+            states[name] = None if page is None else page.meta.state
+        if states[name] == state:
+            found.append(hit)
+    return found
+
+
+def _pattern(folder: str, glob: str) -> str | dict[str, str]:
+    name = glob.removesuffix(".md")
+    if not set(name) & set("*?"):
+        return page_key(folder, name)
+    escaped = re.sub(r"([%_\\])", r"\\\1", name)
+    return {"like": page_key(folder, escaped.replace("*", "%").replace("?", "_"))}
+
+
+def chain(home: Home, path: str, entry_id: str) -> list[Entry]:
+    """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
+    name = page_name(path)
+    known_page(home.look, name)
+    entries = {record.data["id"]: entry_of(record) for record in home.look.entry_records(name)}
+    start = entries.get(string("entry_id", entry_id))
+    if start is None:
+        raise UnknownEntry(f"{name} has no entry {entry_id!r}")
+    before: dict[str, list[str]] = {}
+    for entry in entries.values():
+        if entry.superseded_by is not None:
+            before.setdefault(entry.superseded_by, []).append(entry.id)
+    linked, open_ends = {start.id}, [start.id]
+    while open_ends:
+        here = entries[open_ends.pop()]
+        beside = [*before.get(here.id, []), *([here.superseded_by] if here.superseded_by in entries else [])]
+        for other in beside:
+            if other is not None and other not in linked:
+                linked.add(other)
+                open_ends.append(other)
+    return [entry for entry in entries.values() if entry.id in linked]
+
+
+def links(home: Home, path: str) -> Links:
+    """Return what a page links to, and what links to it."""
+    look = home.look
+    page = known_page(look, page_name(path))
+    out = []
+    preamble = page.head[frontmatter_end(page.head) :]
+    records = look.entry_records(page.name, superseded=False)
+    texts = [(None, preamble), *((record.data["id"], record.data["content"]) for record in records)]
+    for entry_id, text in texts:
+        out += [_link(look, link, entry_id) for link in links_in(text)]
+    backlinks: dict[tuple[str, str | None, str], Link] = {}
+    record = home.handle.store.engine.get(page_key(look.folder, page.name))
+    for call in [] if record is None else record.data["calls"]:
+        for other in look.mentioning(call):
+            for link in _leading_here(look, other, call, page.name):
+                backlinks[link.page or "", link.entry, link.target] = link
+    ordered = sorted(backlinks.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
+    return Links(page.name, tuple(out), tuple(link for _, link in ordered))
+
+
+def _link(look: Look, link: LinkText, entry_id: str | None) -> Link:
+    call = call_of(link.target)
+    names = [] if call is None else look.called(call)
+    return Link(link.kind, link.target, link.label, names[0] if names else None, entry_id)
+
+
+def _leading_here(look: Look, other: ChronoRecord, call: str, name: str) -> list[Link]:
+    """Return the links of another record that lead to a page; ``page`` is whose they are."""
+    if look.called(call)[:1] != [name]:
+        return []
+    is_page = other.kind == "page"
+    text = other.data["head"] if is_page else other.data["content"]
+    source = other.data["name"] if is_page else other.data["page"].split(":", 2)[2]
+    entry_id = None if is_page else other.data["id"]
+    return [
+        Link(link.kind, link.target, link.label, source, entry_id)
+        for link in links_in(text)
+        if call_of(link.target) == call
+    ]
+
+
+def _prefixes(given: Iterable[str] | None) -> list[str]:
+    if given is None:
+        return list(PREFIXES)
+    wanted = [one.removesuffix("-") for one in string_list("prefixes", given)]
+    return [word("prefix", one, PREFIXES) for one in wanted]
+
+
+def _is_between(record: ChronoRecord, first: str | None, last: str | None) -> bool:
+    at = record.data["at"]
+    return (first is None or at >= first) and (last is None or at <= last)
+
+
+def _bound(field: str, given: str | date | datetime | None, *, ends: bool) -> str | None:
+    """Take a moment or a day, and return it as entries are ordered; a day means all of it."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if _DAY.fullmatch(given):
+            try:
+                given = date.fromisoformat(given)
+            except ValueError:
+                raise must(field, "be a day of the calendar", given) from None
+        else:
+            moment = moment_of(given)
+            if moment is None:
+                raise must(field, "be a day or a moment in ISO 8601", given)
+            given = moment
+    if isinstance(given, datetime):
+        return wall_time(given)
+    if isinstance(given, date):
+        return f"{given.isoformat()}T{'23:59:59' if ends else '00:00:00'}"
+    raise must(field, "be a day or a moment", given)

@@ -1,0 +1,57 @@
+"""The knobs of a writer: ``[writer]`` in ``.chronomemory/config.toml``, which we read and never write."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from chronomemory.layout import log_folder
+from chronomemory.pages.errors import SettingsError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover (the tests run where it is part of Python)
+    import tomli as tomllib
+
+__all__ = ["CONFIG_FILE", "Settings"]
+
+CONFIG_FILE = "config.toml"
+_SECTION = "writer"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """When a page is long, and when it sleeps."""
+
+    #: Above this an append suggests to compact the page, and above the other it flags it.
+    soft_limit_tokens: int = 20_000
+    hard_limit_tokens: int = 50_000
+    #: A page that nobody wrote to for so many days is dormant.
+    auto_dormant_days: int = 30
+
+    @classmethod
+    def of_project(cls, project: Path) -> Settings:
+        """Read what a project says; without a file, or a section, all is as usual."""
+        place = log_folder(project) / CONFIG_FILE
+        try:
+            told = tomllib.loads(place.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            return cls()
+        except (ValueError, OSError) as error:
+            raise SettingsError(f"{place} cannot be read: {error}") from None
+        section = told.get(_SECTION, {})
+        if not isinstance(section, dict):
+            raise SettingsError(f"{place}: [{_SECTION}] must be a section")
+        known = {knob.name for knob in fields(cls)}
+        given = {
+            name: _days_or_tokens(place, name, value) for name, value in section.items() if name in known
+        }
+        return cls(**given)
+
+
+def _days_or_tokens(place: Path, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SettingsError(f"{place}: {name} must be a whole number of at least 1, got {value!r}")
+    return value

@@ -1,0 +1,1 @@
+"""How pages and entries stand in the log, and how the folder follows it."""

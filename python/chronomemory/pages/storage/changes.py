@@ -1,0 +1,157 @@
+"""What has to be written so that the log says what a text says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from chronomemory.face.batch import Connection
+from chronomemory.pages.ids import page_key
+from chronomemory.pages.storage.records import (
+    BY_US,
+    NO_FILE,
+    EntryState,
+    Origin,
+    PageState,
+    digest_of,
+    entry_record,
+    following,
+    page_record,
+)
+from chronomemory.pages.text.frontmatter import is_plain, mark_of
+from chronomemory.pages.text.page import PageText
+from chronomemory.record import ChronoRecord
+
+__all__ = ["PageChange", "change_to", "put_page"]
+
+
+@dataclass(slots=True)
+class PageChange:
+    """The records that a new text of a page asks for."""
+
+    page: PageState
+    text: str
+    origin: Origin
+    added: list[ChronoRecord] = field(default_factory=list)
+    changed: list[ChronoRecord] = field(default_factory=list)
+    gone: list[ChronoRecord] = field(default_factory=list)
+    #: The ids of entries that an edit by hand did not know, and that were put back on the page.
+    kept: tuple[str, ...] = ()
+
+    @property
+    def corrections(self) -> int:
+        """How many entries are not what the log said."""
+        return len(self.added) + len(self.changed) + len(self.gone)
+
+    def put(self, conn: Connection, folder: str) -> None:
+        """Write it as part of a batch."""
+        for record in self.gone:
+            # What is taken away keeps its fields: the event before says who took it away.
+            if self.origin.evidence:
+                said = {"source_type": self.origin.source_type, "evidence": list(self.origin.evidence)}
+                conn.patch(record.id, said)
+            conn.delete(record.id)
+        for record in (*self.changed, *self.added):
+            conn.put(record)
+        put_page(conn, folder, self.page, self.origin)
+
+
+def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
+    """Write what is new about a page."""
+    known = conn.record(page_key(folder, page.name))
+    new = page_record(folder, page, origin)
+    if known is None:
+        conn.put(new)
+        return
+    data = {name: value for name, value in new.data.items() if known.data.get(name) != value}
+    data |= {name: None for name in known.data if name not in new.data and name != "@scope"}
+    if not data:
+        return
+    patch = {
+        name: getattr(new, name)
+        for name in ("label", "source_type", "evidence")
+        if getattr(new, name) != getattr(known, name)
+    }
+    conn.patch(new.id, {**patch, "data": data})
+
+
+def change_to(
+    folder: str,
+    name: str,
+    new: PageText,
+    origin: Origin,
+    *,
+    page: PageState | None = None,
+    entries: Sequence[EntryState] = (),
+    on_disk: bool = False,
+    shown: str | None = None,
+    written: str | None = None,
+    source: tuple[str, str] | None = None,
+) -> PageChange:
+    """Return what leads from what the log says of a page to a text.
+
+    ``on_disk`` says that the file has this text already; else ``shown`` is the digest of what it has.
+    """
+    mark = None if page is None else mark_of(new.head, new.meta)
+    known = {entry.stretch.entry.entry_id: entry for entry in entries}
+    orders = _orders([known.get(entry.entry_id) for entry in new.entries])
+    text = new.text
+    digest = digest_of(text.encode())
+    if page is None:
+        state = PageState(
+            name=name,
+            head="",
+            tail="",
+            eol=new.eol,
+            meta=new.meta,
+            plain=False,
+            count=0,
+            letters=0,
+            digest=digest,
+            earlier=(NO_FILE,),
+            next_order=0,
+            source=source,
+        )
+    else:
+        state = following(page, shown, text)
+    state = replace(
+        state,
+        head=new.head,
+        tail=new.tail,
+        eol=new.eol,
+        meta=new.meta,
+        plain=page.plain if page is not None and page.head == new.head else is_plain(new.head),
+        count=len(new.entries),
+        letters=len(text),
+        digest=digest,
+        earlier=() if on_disk else state.earlier,
+        written=state.written if written is None else written,
+        next_order=max([*orders, -1, (page.next_order if page else 0) - 1]) + 1,
+    )
+    change = PageChange(state, text, origin)
+    for stretch, order in zip(new.stretches, orders, strict=True):
+        before = known.get(stretch.entry.entry_id)
+        came = mark if before is None else before.came
+        record = entry_record(folder, name, stretch, order, new.eol, origin, came)
+        if before is None:
+            change.added.append(record)
+        elif not _says_the_same(before.record, record):
+            change.changed.append(record)
+    kept = {entry.entry_id for entry in new.entries}
+    change.gone = [entry.record for entry_id, entry in known.items() if entry_id not in kept]
+    return change
+
+
+def _orders(known: Sequence[EntryState | None]) -> list[int]:
+    """Number entries: known ones keep their numbers if their order is the same and all new ones follow."""
+    numbers = [entry.order for entry in known if entry is not None]
+    behind = known[len(numbers) :]
+    if numbers == sorted(set(numbers)) and not any(behind):
+        start = numbers[-1] + 1 if numbers else 0
+        return [*numbers, *range(start, start + len(behind))]
+    return list(range(len(known)))
+
+
+def _says_the_same(before: ChronoRecord, after: ChronoRecord) -> bool:
+    data = {name: value for name, value in before.data.items() if name != "@scope"}
+    return before.status == after.status and data == after.data

@@ -1,0 +1,108 @@
+"""A look at the pages of a folder in the log, by the indexes that the engine keeps for them."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from chronomemory.face.batch import Connection
+from chronomemory.pages.ids import PREFIXES, SUFFIX, page_key
+from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
+from chronomemory.record import ChronoRecord
+from chronomemory.vectors import HasEngine
+
+__all__ = ["Look"]
+
+#: So many records are fetched at a time where they are gone through one by one.
+_AT_ONCE = 500
+
+
+class Look:
+    """The pages of one folder, as whoever holds a store sees them."""
+
+    def __init__(self, store: HasEngine, folder: str) -> None:
+        self._store = store
+        self.folder = folder
+
+    def page(self, name: str, conn: Connection | None = None) -> PageState | None:
+        """Return a page, or None; in a batch it must stay so until that is written."""
+        key = page_key(self.folder, name)
+        record = self._store.engine.get(key) if conn is None else conn.record(key)
+        return None if record is None or record.status == "tombstone" else page_state(record)
+
+    def pages(self) -> list[PageState]:
+        """Return all pages, by their names."""
+        return [page_state(record) for record in self._found("pages.by_name", self.folder)]
+
+    def in_state(self, state: str, before: str | None = None) -> list[PageState]:
+        """Return the pages of a state, those that were not written for longest first, up to a moment."""
+        found = []
+        for record in self._walk("pages.by_state", [self.folder, state], "written"):
+            if before is not None and record.data["written"] >= before:
+                break
+            found.append(page_state(record))
+        return found
+
+    def flagged(self) -> list[str]:
+        """Return the names of the pages that are to be compacted."""
+        return [record.data["name"] for record in self._found("pages.flagged", self.folder, True)]
+
+    def called(self, call: str) -> list[str]:
+        """Return the names of the pages that a link may mean.
+
+        One of that very name comes first, then one of a note whose file was called so.
+        """
+        found = self._found("pages.by_call", self.folder, call)
+        return [record.data["name"] for record in sorted(found, key=lambda record: _nearness(record, call))]
+
+    def entries(self, page: PageState) -> list[EntryState]:
+        """Return the entries of a page, in their order."""
+        return [entry_state(record, page.eol) for record in self.entry_records(page.name)]
+
+    def entry_records(self, name: str, *, superseded: bool = True) -> list[ChronoRecord]:
+        """Return the records of the entries of a page, in their order."""
+        key = page_key(self.folder, name)
+        found = self._found("pages.entries", key)
+        if superseded:
+            found += self._found("pages.struck", key)
+            found.sort(key=lambda record: record.data["order"])
+        return found
+
+    def text(self, page: PageState) -> str:
+        """Return the text that the log says a page has."""
+        return "".join((page.head, *(entry.stretch.raw for entry in self.entries(page)), page.tail))
+
+    def recent(self, prefixes: Iterable[str] = PREFIXES) -> list[Iterator[ChronoRecord]]:
+        """Return the living entries of pages with these prefixes, the latest first, prefix by prefix."""
+        return [self._walk("pages.recent", [self.folder, prefix], "at", reverse=True) for prefix in prefixes]
+
+    def tagged(self, tag: str) -> Iterator[ChronoRecord]:
+        """Yield the living entries with a tag, the latest first."""
+        return self._walk("pages.by_tag", [self.folder, tag], "at", reverse=True)
+
+    def mentioning(self, call: str) -> Iterator[ChronoRecord]:
+        """Yield the living entries, then the pages, that have a link to what is called so."""
+        yield from self._found("pages.mentioned", self.folder, call)
+        yield from self._found("pages.mentioned_above", self.folder, call)
+
+    def _found(self, index: str, *key: object) -> list[ChronoRecord]:
+        return self._store.engine.find(index, list(key), limit=sys.maxsize)
+
+    def _walk(
+        self, index: str, key: list[object], then: str, *, reverse: bool = False
+    ) -> Iterator[ChronoRecord]:
+        after = None
+        while True:
+            found = self._store.engine.find(index, key, after=after, limit=_AT_ONCE, reverse=reverse)
+            yield from found
+            if len(found) < _AT_ONCE:
+                return
+            after = (found[-1].data[then], found[-1].id)
+
+
+def _nearness(record: ChronoRecord, call: str) -> tuple[int, str]:
+    name, (way, *_) = record.data["name"], record.data.get("source") or ("",)
+    whole = unicodedata.normalize("NFC", way.removesuffix(SUFFIX)).casefold()
+    likely = (name.casefold(), whole, whole.rpartition("/")[2])
+    return likely.index(call) if call in likely else len(likely), name

@@ -1,0 +1,290 @@
+"""How a page and its entries become records, and come back byte for byte.
+
+A page keeps what stands before its entries and the line ends behind them; an entry keeps its raw stretch of
+the page if it is not spelled as we would spell it. Together they are the whole text, so that a lost folder
+can be written anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chronomemory.pages.ids import ENTRY, PAGE, entry_key, page_key, prefix_of
+from chronomemory.pages.text.entries import EntryText, spell_entry
+from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
+from chronomemory.pages.text.headings import moment_of, wall_time
+from chronomemory.pages.text.links import calls_in
+from chronomemory.pages.text.page import Stretch, title_of, tokens_of
+from chronomemory.pages.types import Entry, PageInfo
+from chronomemory.record import ChronoRecord
+
+__all__ = [
+    "BY_HAND",
+    "BY_US",
+    "NO_FILE",
+    "SUPERSEDED",
+    "EntryState",
+    "Origin",
+    "PageState",
+    "digest_of",
+    "entry_of",
+    "entry_record",
+    "entry_state",
+    "following",
+    "info_of",
+    "page_record",
+    "page_state",
+]
+
+SUPERSEDED = "superseded"
+#: Stands among the digests of earlier texts for a page that had no file yet.
+NO_FILE = ""
+_TITLE_LETTERS = 80
+#: So many texts a file may be behind: after a loss of power not every rename has reached the disk.
+_EARLIER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change comes from."""
+
+    source_type: str
+    evidence: tuple[str, ...]
+
+
+BY_US = Origin("inferred", ())
+BY_HAND = Origin("observed", ("edited by hand",))
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """What the log says of a page."""
+
+    name: str
+    head: str
+    tail: str
+    eol: str
+    meta: Meta
+    #: Whether its frontmatter can be changed line by line.
+    plain: bool
+    count: int
+    letters: int
+    #: Of the text that the file should have, and of those that it may have if it has not been written since.
+    digest: str
+    earlier: tuple[str, ...]
+    next_order: int
+    #: When somebody wrote to it last, in UTC, in a form that can be ordered; nothing if nobody knows.
+    written: str = ""
+    #: The note that it was imported from, and the digest of that.
+    source: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryState:
+    """What the log says of an entry."""
+
+    order: int
+    stretch: Stretch
+    record: ChronoRecord
+    #: What the frontmatter said once it was there; None of an entry as old as its page, or as this mark.
+    came: Mark | None = None
+
+
+def digest_of(content: bytes) -> str:
+    """Return what tells two texts of a page apart."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def entry_record(
+    folder: str,
+    name: str,
+    stretch: Stretch,
+    order: int,
+    eol: str,
+    origin: Origin = BY_US,
+    came: Mark | None = None,
+) -> ChronoRecord:
+    """Return the record of an entry."""
+    entry = stretch.entry
+    moment = moment_of(entry.timestamp)
+    data: dict[str, Any] = {
+        "folder": folder,
+        "page": page_key(folder, name),
+        "prefix": prefix_of(name),
+        "id": entry.entry_id,
+        "order": order,
+        "timestamp": entry.timestamp,
+        "at": "" if moment is None else wall_time(moment),
+        "tags": list(entry.tags),
+        "content": entry.content,
+    }
+    if mentions := calls_in(entry.content):
+        data["mentions"] = mentions
+    if entry.superseded_by is not None:
+        data["superseded_by"] = entry.superseded_by
+    if entry.reason is not None:
+        data["reason"] = entry.reason
+    if came is not None:
+        data["came"] = list(came)
+    if stretch.raw != spell_entry(entry, eol):
+        data["raw"] = stretch.raw
+    return ChronoRecord(
+        id=entry_key(folder, name, entry.entry_id),
+        kind=ENTRY,
+        status=SUPERSEDED if entry.superseded else "active",
+        label=_line(entry.content),
+        confidence=1.0,
+        source_type=origin.source_type,
+        evidence=list(origin.evidence),
+        data=data,
+    )
+
+
+def _line(content: str) -> str:
+    line = content.strip().partition("\n")[0].strip()
+    return line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…"
+
+
+def entry_state(record: ChronoRecord, eol: str) -> EntryState:
+    """Return the entry of a record."""
+    data = record.data
+    entry = EntryText(
+        entry_id=data["id"],
+        timestamp=data["timestamp"],
+        tags=tuple(data["tags"]),
+        content=data["content"],
+        superseded=record.status == SUPERSEDED,
+        superseded_by=data.get("superseded_by"),
+        reason=data.get("reason"),
+    )
+    raw = data.get("raw")
+    came = data.get("came")
+    return EntryState(
+        data["order"],
+        Stretch.of(entry, eol) if raw is None else Stretch(entry, raw),
+        record,
+        None if came is None else (came[0], came[1]),
+    )
+
+
+def entry_of(record: ChronoRecord) -> Entry:
+    """Return an entry as it is handed out."""
+    data = record.data
+    return Entry(
+        id=data["id"],
+        page=data["page"].split(":", 2)[2],
+        timestamp=data["timestamp"],
+        tags=tuple(data["tags"]),
+        content=data["content"],
+        superseded=record.status == SUPERSEDED,
+        superseded_by=data.get("superseded_by"),
+        reason=data.get("reason"),
+    )
+
+
+def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord:
+    """Return the record of a page."""
+    meta, title = page.meta, title_of(page.head)
+    preamble = page.head[frontmatter_end(page.head) :]
+    calls = [page.name, page.name.partition("-")[2], *meta.aliases]
+    if page.source is not None:
+        whole = page.source[0].removesuffix(".md")
+        calls += [whole, whole.rpartition("/")[2]]
+    data: dict[str, Any] = {
+        "folder": folder,
+        "name": page.name,
+        "prefix": prefix_of(page.name),
+        "title": title,
+        "description": meta.description,
+        "tags": list(meta.tags),
+        "state": meta.state,
+        "created": meta.created,
+        "updated": meta.updated,
+        "written": page.written or meta.written,
+        "needs_compact": meta.needs_compact,
+        "compact_reason": meta.compact_reason,
+        "aliases": list(meta.aliases),
+        "head": page.head,
+        "tail": page.tail,
+        "eol": page.eol,
+        "plain": page.plain,
+        "count": page.count,
+        "letters": page.letters,
+        "digest": page.digest,
+        "earlier": list(page.earlier),
+        "next_order": page.next_order,
+        "calls": list(dict.fromkeys(unicodedata.normalize("NFC", call).casefold() for call in calls)),
+        "mentions": calls_in(preamble),
+    }
+    if page.source is not None:
+        data["source"] = list(page.source)
+    return ChronoRecord(
+        id=page_key(folder, page.name),
+        kind=PAGE,
+        label=title or page.name,
+        confidence=1.0,
+        source_type=origin.source_type,
+        evidence=list(origin.evidence),
+        data=data,
+    )
+
+
+def page_state(record: ChronoRecord) -> PageState:
+    """Return the page of a record."""
+    data = record.data
+    meta = Meta(
+        description=data["description"],
+        tags=tuple(data["tags"]),
+        state=data["state"],
+        created=data["created"],
+        updated=data["updated"],
+        needs_compact=data["needs_compact"],
+        compact_reason=data["compact_reason"],
+        aliases=tuple(data["aliases"]),
+    )
+    source = data.get("source")
+    return PageState(
+        name=data["name"],
+        head=data["head"],
+        tail=data["tail"],
+        eol=data["eol"],
+        meta=meta,
+        plain=data["plain"],
+        count=data["count"],
+        letters=data["letters"],
+        digest=data["digest"],
+        earlier=tuple(data["earlier"]),
+        next_order=data["next_order"],
+        written=data["written"],
+        source=None if source is None else (source[0], source[1]),
+    )
+
+
+def info_of(page: PageState) -> PageInfo:
+    """Return a page as it is handed out."""
+    meta = page.meta
+    return PageInfo(
+        name=page.name,
+        title=title_of(page.head) or page.name,
+        description=meta.description,
+        tags=meta.tags,
+        status=meta.state,
+        created=meta.created,
+        updated=meta.updated,
+        entry_count=page.count,
+        needs_compact=meta.needs_compact,
+        tokens=tokens_of(page.letters),
+        compact_reason=meta.compact_reason,
+    )
+
+
+def following(page: PageState, shown: str | None, text: str, **changed: Any) -> PageState:
+    """Return a page with another text, which its file has not yet; ``shown`` is the digest of what it has."""
+    earlier = tuple(one for one in (*page.earlier, page.digest) if one != NO_FILE or shown is None)
+    digest = digest_of(text.encode())
+    if page.digest == digest:
+        earlier = page.earlier
+    return replace(page, digest=digest, earlier=earlier[-_EARLIER:], letters=len(text), **changed)

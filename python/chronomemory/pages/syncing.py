@@ -1,0 +1,341 @@
+"""The verbs that bring folder and log together: sync, rebuild, rebuild of the index, and clean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
+from chronomemory.face.arguments import word
+from chronomemory.face.batch import Connection
+from chronomemory.pages.errors import PageConflict, PageError
+from chronomemory.pages.ids import INDEX_FILE, SUFFIX, file_of, is_page_file, page_key
+from chronomemory.pages.listing import write_index
+from chronomemory.pages.settings import Settings
+from chronomemory.pages.storage.changes import PageChange, change_to
+from chronomemory.pages.storage.home import Home
+from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
+from chronomemory.pages.text.frontmatter import read_values, utc_text
+from chronomemory.pages.text.page import read_page
+from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
+from chronomemory.pages.writing import set_status
+from chronomemory.types import Progress
+
+__all__ = ["CLEANED", "clean", "rebuild", "rebuild_index", "sync"]
+
+#: Files are written so many at a time when all of them are: each time the system is synced once.
+_AT_ONCE = 4_000
+#: What can be cleaned.
+CLEANED = ("memory", "all")
+#: How names of files begin and end that editors write beside the one they edit.
+_BESIDE = ((".", "#", "~"), ("~", "#", ".swp", ".tmp", ".bak"))
+_EDITED = "it was edited by hand, so it is left alone; sync takes it in"
+_GONE_BY_HAND = ["deleted by hand"]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a sync has come upon so far."""
+
+    edited: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    caught_up: list[str] = field(default_factory=list)
+    dormant: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    added: int = 0
+    changed: int = 0
+    deleted: int = 0
+    kept: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    #: The ids of the entries of new pages, and their digests.
+    new: dict[str, tuple[set[str], str]] = field(default_factory=dict)
+
+    def take(self, change: PageChange, *, is_new: bool) -> None:
+        name = change.page.name
+        (self.created if is_new else self.edited).append(name)
+        self.added += len(change.added)
+        self.changed += len(change.changed)
+        self.deleted += len(change.gone)
+        self.kept += change.kept
+        if is_new:
+            self.new[name] = ({record.data["id"] for record in change.added}, change.page.digest)
+
+    def told(self) -> Synced:
+        return Synced(
+            tuple(self.edited),
+            tuple(self.created),
+            tuple(self.caught_up),
+            tuple(self.dormant),
+            tuple(self.forgotten),
+            self.added,
+            self.changed,
+            self.deleted,
+            tuple(self.kept),
+            tuple(self.problems),
+        )
+
+
+def sync(
+    home: Home,
+    settings: Settings,
+    names: Iterable[str] | None = None,
+    *,
+    forget_missing: bool = False,
+    progress: Progress | None = None,
+) -> Synced:
+    """Take in what was edited by hand, bring up to date what is behind, and report what cannot be."""
+    with home.locked():
+        found = _Found()
+        known = {page.name: page for page in home.look.pages()} if names is None else _known(home, names)
+        there = set(home.folder.names(""))
+        files = (
+            sorted(there) if names is None else [file_of(name) for name in known if file_of(name) in there]
+        )
+        files += [] if names is None else sorted(set(map(file_of, names)) & there - set(files))
+        for number, file in enumerate(files):
+            if is_page_file(file):
+                _sync_file(home, file.removesuffix(SUFFIX), known, found)
+            elif _is_strange(file):
+                found.problems.append(
+                    Problem("strange", file, "this is no name of a page, so it is left alone; rename it")
+                )
+            if progress is not None:
+                progress(number + 1, len(files))
+        missing = [page for name, page in known.items() if file_of(name) not in there]
+        _sync_missing(home, missing, found, forget=forget_missing)
+        if names is None:
+            _let_sleep(home, settings, found)
+        told = found.told()
+        if told.edited or told.created or told.caught_up or told.forgotten:
+            home.handle.run(lambda conn: home.note(conn, synced=utc_text(home.clock())))
+        if names is None and not write_index(home):
+            problem = Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone")
+            told = replace(told, problems=(*told.problems, problem))
+        return told
+
+
+def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
+    pages = {name: home.look.page(name) for name in names}
+    return {name: page for name, page in pages.items() if page is not None}
+
+
+def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found) -> None:
+    page = known.get(name)
+    try:
+        content = home.content(name)
+        if content is None:
+            return
+        shown = digest_of(content)
+        if page is not None and shown == page.digest:
+            return
+        if page is not None and shown in page.earlier:
+            home.catch_up(name)
+            found.caught_up.append(name)
+            return
+        change = home.edit_by_hand(name, page, content)
+        home.commit([change], show=False)
+        found.take(change, is_new=page is None)
+        if change.kept:
+            home.catch_up(name)
+    except (PageConflict, InvalidArgument, Limit) as error:
+        found.problems.append(Problem("conflict", file_of(name), str(error)))
+
+
+def _is_strange(file: str) -> bool:
+    begins, ends = _BESIDE
+    return (
+        file.endswith(SUFFIX)
+        and file != INDEX_FILE
+        and not file.startswith(begins)
+        and not file.endswith(ends)
+    )
+
+
+def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget: bool) -> None:
+    for page in missing:
+        if NO_FILE in page.earlier:
+            # Its file was never written: whoever made it was killed before.
+            home.catch_up(page.name)
+            found.caught_up.append(page.name)
+            continue
+        if forget:
+            _forget(home, [page], _GONE_BY_HAND)
+            found.forgotten.append(page.name)
+            continue
+        ids = {record.data["id"] for record in home.look.entry_records(page.name)}
+        alike = [
+            name
+            for name, (others, digest) in found.new.items()
+            if digest == page.digest or (others and len(ids & others) * 2 > len(ids))
+        ]
+        kind, told = "missing", "its file is gone"
+        if alike:
+            kind, told = "renamed", f"its file is gone, and {file_of(alike[0])} says the same"
+        message = f"{told}; rebuild writes it anew, sync with forget_missing lets go of the page"
+        found.problems.append(Problem(kind, file_of(page.name), message))
+
+
+def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: object) -> int:
+    """Take pages with all their entries away, as one batch."""
+    gone = [(page.name, home.look.entry_records(page.name)) for page in pages]
+
+    def work(conn: Connection) -> None:
+        for name, records in gone:
+            for record in records:
+                _put_away(conn, record.id, evidence)
+            _put_away(conn, page_key(home.digits, name), evidence)
+        if said:
+            home.note(conn, **said)
+
+    home.handle.run(work)
+    return sum(len(records) for _, records in gone)
+
+
+def _put_away(conn: Connection, record_id: str, evidence: list[str]) -> None:
+    if evidence:
+        conn.patch(record_id, {"source_type": "observed", "evidence": evidence})
+    conn.delete(record_id)
+
+
+def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
+    """Say of pages that nobody wrote to for long that they are dormant."""
+    before = utc_text(home.clock() - timedelta(days=settings.auto_dormant_days))
+    busy = {problem.file for problem in found.problems}
+    for page in home.look.in_state("active", before):
+        # Of a page that says nothing about its last write nobody knows how long it sleeps.
+        # A word of a person's own for its status is theirs.
+        said = read_values(page.head).get("status", page.meta.state)
+        if page.written and said == page.meta.state and file_of(page.name) not in busy:
+            set_status(home, page.name, "dormant")
+            found.dormant.append(page.name)
+
+
+def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
+    """Write all files that are missing or behind; what was edited by hand is reported, and left alone."""
+    _check_log(home)
+    with home.locked():
+        pages = home.look.pages()
+        written: list[str] = []
+        problems: list[Problem] = []
+        for start in range(0, len(pages), _AT_ONCE):
+            texts: dict[str, str] = {}
+            shown: dict[str, str | None] = {}
+            for number, page in enumerate(pages[start : start + _AT_ONCE], start + 1):
+                text, digest = _text_to_write(home, page, problems)
+                if text is not None:
+                    texts[page.name], shown[page.name] = text, digest
+                if progress is not None:
+                    progress(number, len(pages))
+            left = home.show(texts, shown)
+            problems += [Problem("conflict", file_of(name), _EDITED) for name in left]
+            written += [name for name in texts if name not in left]
+        if not write_index(home):
+            problems.append(Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone"))
+        return Rebuilt(len(pages), tuple(written), tuple(problems))
+
+
+def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tuple[str | None, str | None]:
+    """Return the text that the file of a page should have, unless it has it, or was edited by hand.
+
+    With it comes the digest of what it has.
+    """
+    file = file_of(page.name)
+    try:
+        content = home.content(page.name)
+    except PageConflict as error:
+        problems.append(Problem("conflict", file, str(error)))
+        return None, None
+    shown = None if content is None else digest_of(content)
+    if shown == page.digest:
+        return None, shown
+    if shown is not None and shown not in page.earlier:
+        problems.append(Problem("conflict", file, _EDITED))
+        return None, shown
+    text = home.look.text(page)
+    if digest_of(text.encode()) != page.digest:
+        told = "the log has lost a part of it: its entries do not make up the text that was written"
+        problems.append(Problem("conflict", file, told))
+    return text, shown
+
+
+def _check_log(home: Home) -> None:
+    try:
+        report = home.handle.project.verify()
+        broken = str(report.damage[0]) if report.damage else None
+        if broken is None and not report.valid:
+            broken = "its chain is not valid"
+    except LogCorrupted as error:  # the log that was open here is gone, or shorter than it was
+        broken = str(error)
+    if broken:
+        raise PageError(
+            f"{home.folder.root}: the log is damaged ({broken}), so the files are left as they are",
+            recovery="Repair the store first: chronomemory repair, or pages.store.repair().",
+        )
+
+
+def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
+    """Read all pages and correct what the log says of their entries as one batch; then write ``index.md``."""
+    with home.locked():
+        changes: list[PageChange] = []
+        problems: list[Problem] = []
+        known = {page.name: page for page in home.look.pages()}
+        files = {file.removesuffix(SUFFIX) for file in home.folder.names("") if is_page_file(file)}
+        names = sorted(files | set(known))
+        for number, name in enumerate(names):
+            try:
+                changes.append(_indexed(home, name, known.get(name)))
+            except (PageConflict, InvalidArgument) as error:
+                problems.append(Problem("conflict", file_of(name), str(error)))
+            if progress is not None:
+                progress(number + 1, len(names))
+        home.commit(changes, show=False)
+        for change in changes:
+            if change.kept:
+                home.catch_up(change.page.name)
+        write_index(home)
+        entries = sum(change.page.count for change in changes)
+        corrected = sum(change.corrections for change in changes)
+        return Indexed(len(changes), entries, corrected, tuple(problems))
+
+
+def _indexed(home: Home, name: str, page: PageState | None) -> PageChange:
+    content = home.content(name)
+    shown = None if content is None else digest_of(content)
+    if content is not None and (page is None or (shown != page.digest and shown not in page.earlier)):
+        return home.edit_by_hand(name, page, content)
+    if page is None:
+        raise PageConflict(f"{file_of(name)} is gone")
+    is_shown = shown == page.digest and content is not None
+    text = content.decode() if is_shown and content is not None else home.look.text(page)
+    change = change_to(
+        home.digits,
+        name,
+        read_page(text, (page.head, page.meta)),
+        BY_US,
+        page=page,
+        entries=home.look.entries(page),
+        shown=shown,
+    )
+    change.page = replace(change.page, plain=page.plain, earlier=page.earlier)
+    return change
+
+
+def clean(home: Home, settings: Settings, what: str) -> Cleaned:
+    """Take all pages away from folder and index; the chained history stays.
+
+    What was edited by hand is taken in before, so that the log has it. Files that are no pages stay.
+    """
+    word("what", what, CLEANED)
+    with home.locked():
+        before = sync(home, settings)
+        left = {problem.file for problem in before.problems if problem.kind == "conflict"}
+        pages = home.look.pages()
+        said: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
+        if what == "all":
+            said["synced"] = None
+        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
+        files = [file for file in home.folder.names("") if is_page_file(file) and file not in left]
+        home.folder.remove(files, "")
+        write_index(home)
+        return Cleaned(what, len(pages), entries, tuple(sorted(left)))

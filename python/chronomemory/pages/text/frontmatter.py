@@ -1,0 +1,297 @@
+"""The frontmatter of a page: read as YAML, changed without touching what nobody asked to change."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+from chronomemory.pages.errors import NotAPage
+from chronomemory.pages.text.headings import moment_of
+from chronomemory.pages.text.scalars import spell_value
+
+try:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+except ImportError as error:  # pragma: no cover (the tests have it)
+    raise ImportError("pages need ruamel.yaml: pip install 'chronomemory-rs[pages]'") from error
+
+__all__ = [
+    "STATES",
+    "Mark",
+    "Meta",
+    "edit",
+    "frontmatter_end",
+    "is_plain",
+    "mark_after",
+    "mark_of",
+    "new_frontmatter",
+    "read_meta",
+    "read_values",
+    "utc_text",
+]
+
+#: By what the texts of a page are told apart by age: ``updated`` in UTC, and ``entry_count``.
+Mark = tuple[str, int]
+
+STATES = ("active", "dormant", "archived")
+#: A clock that is set back by less than this still gives updates that follow each other.
+_AHEAD = timedelta(hours=2)
+#: Longer than any line: YAML breaks longer ones.
+_NO_WIDTH = 1 << 30
+#: How long a frontmatter may be, and how deep its brackets may go.
+_MOST_LETTERS = 1 << 16
+_DEEPEST = 50
+
+_COUNT = re.compile(r"^entry_count[ \t]*:[ \t]*(\d{1,9})[ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE | re.ASCII)
+_END = r"---[ \t]*(?=\r?\n|\r?\Z)"
+_BLOCK = re.compile(rf"\A\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!{_END})[^\n]*\n)*){_END}")
+_OPENED = re.compile(r"\A\ufeff?---[ \t]*(?:\r?\n|\Z)")
+#: A value on the line of its key, as we would write it or a person would.
+_VALUE = r"""(?:"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\r\n]|'')*'|[^\s"'#&*!|>\[\]{}%@`,][^#\r\n]*?)?"""
+
+#: A line that says one thing and leaves nothing open: a comment, a key with a value, or nothing.
+_SIMPLE = re.compile(
+    rf"(?:#[^\r\n]*|[A-Za-z_][\w-]*:(?:[ \t]+(?:{_VALUE}|\[[^\[\]{{}}\"'#&*!|>%@`\r\n]*\]))?"
+    r"[ \t]*(?:[ \t]#[^\r\n]*)?)?\r?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a frontmatter says that we know."""
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    state: str = "active"
+    created: str = ""
+    updated: str = ""
+    needs_compact: bool = False
+    compact_reason: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def last_update(self) -> str:
+        """When it was updated, in UTC, as text that can be ordered; nothing if unsaid."""
+        moment = moment_of(self.updated)
+        try:
+            return "" if moment is None else utc_text(moment)
+        except (OverflowError, ValueError):  # beyond the calendar in UTC
+            return ""
+
+    @property
+    def written(self) -> str:
+        """When the page was written last, in UTC, as text that can be ordered; nothing if unsaid."""
+        for said in (self.updated, self.created):
+            moment = moment_of(said)
+            if moment is not None:
+                try:
+                    return utc_text(moment)
+                except (OverflowError, ValueError):  # beyond the calendar in UTC
+                    continue
+        return ""
+
+
+def utc_text(moment: datetime) -> str:
+    """Return a moment in UTC, in a form that can be ordered."""
+    return f"{moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def mark_of(head: str, meta: Meta) -> Mark | None:
+    """Return how old a text is by what its frontmatter says; None if that says too little."""
+    count = _COUNT.search(head, 0, frontmatter_end(head))
+    return (meta.last_update, int(count[1])) if count is not None and meta.last_update else None
+
+
+def mark_after(before: Mark | None, now: datetime, count: int) -> datetime:
+    """Return the moment of an update that comes after another: a second later if one second had both."""
+    if before is None or before < (utc_text(now), count):
+        return now
+    moment = moment_of(before[0])
+    if (
+        moment is None or moment - now.astimezone() > _AHEAD
+    ):  # not by us: somebody wrote a day that is still to come
+        return now
+    return moment + timedelta(seconds=1)
+
+
+def frontmatter_end(text: str) -> int:
+    """Return where a frontmatter ends, with its last dashes; 0 if a page has none."""
+    found = _BLOCK.match(text)
+    if found is not None:
+        return found.end()
+    if _OPENED.match(text):
+        raise NotAPage("the frontmatter does not end: a line --- is missing behind it", line=1)
+    return 0
+
+
+def is_plain(head: str) -> bool:
+    """Say whether each line of a frontmatter stands for itself, and can be changed without the others.
+
+    >>> is_plain("---\\na: 1 # one\\n---"), is_plain("---\\na: |\\n  updated: no\\n---"), is_plain("# T")
+    (True, False, False)
+    """
+    found = _BLOCK.match(head)
+    return found is not None and all(map(_SIMPLE.fullmatch, found["yaml"].split("\n")))
+
+
+def read_values(head: str) -> dict[str, Any]:
+    """Return all keys of a frontmatter as they are."""
+    found = _BLOCK.match(head)
+    if found is None:
+        return {}
+    _check_size(found["yaml"])
+    try:
+        values = YAML(typ="rt").load(found["yaml"].replace("\r\n", "\n"))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 2
+        problem = " ".join(str(error.problem or error.context).split())
+        raise NotAPage(f"the frontmatter is not YAML: {problem}", line=line) from None
+    except (YAMLError, ValueError, RecursionError, OverflowError) as error:
+        raise NotAPage(f"the frontmatter is not YAML: {' '.join(str(error).split())}", line=1) from None
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise NotAPage("the frontmatter is no list of keys with values", line=2)
+    return dict(values)
+
+
+def _check_size(yaml: str) -> None:
+    """Refuse what would keep a reader of YAML busy for minutes: it is no frontmatter that a person wrote."""
+    if len(yaml) > _MOST_LETTERS:
+        raise NotAPage(f"the frontmatter is longer than {_MOST_LETTERS:,} characters", line=1)
+    depth = 0
+    for sign in re.findall(r"[\[\]{}]", yaml):
+        depth += 1 if sign in "[{" else -1
+        if depth > _DEEPEST:
+            raise NotAPage("the frontmatter is not YAML that a page may have: it is nested too deep", line=2)
+
+
+def read_meta(head: str) -> Meta:
+    """Return what a frontmatter says; what is missing or makes no sense has its usual value."""
+    values = read_values(head)
+    state = values.get("status")
+    return Meta(
+        description=_text(values.get("description")),
+        tags=_texts(values.get("tags")),
+        state=state if state in STATES else "active",
+        created=_moment(values.get("created")),
+        updated=_moment(values.get("updated")),
+        needs_compact=values.get("needs_compact") is True,
+        compact_reason=_text(values.get("compact_reason")),
+        aliases=_texts(values.get("aliases")),
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if type(value) is str else str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = re.split(r"[,\s]+", value)
+    if not isinstance(value, list):
+        return ()
+    listed = (str(one).removeprefix("#") for one in value if isinstance(one, str | int | float | date))
+    return tuple(dict.fromkeys(one for one in listed if one))
+
+
+def _moment(value: Any) -> str:
+    if isinstance(value, datetime):
+        # YAML gives a time zone that its own classes keep aside; a moment in the middle has all of it.
+        return value.isoformat()
+    if isinstance(value, date):
+        return f"{value.isoformat()}T00:00:00"
+    return value if isinstance(value, str) else ""
+
+
+def new_frontmatter(values: Mapping[str, Any], eol: str = "\n") -> str:
+    """Spell a frontmatter."""
+    lines = ["---", *(f"{key}: {spell_value(value)}" for key, value in values.items()), "---"]
+    return eol.join(lines)
+
+
+def edit(head: str, changes: Mapping[str, Any], *, plain: bool, eol: str) -> tuple[str, bool]:
+    """Return a head with other values for some keys, None to take one away, and whether it is plain.
+
+    In a plain frontmatter each key that we change stands with its value on a line of its own, so that nothing
+    has to be read to change it. Comments, order and spelling of everything else stay.
+    """
+    if not _BLOCK.match(head):
+        kept = {key: value for key, value in changes.items() if value is not None}
+        joined = new_frontmatter(kept, eol)
+        return (joined + eol + eol + head.lstrip("\r\n") if head else joined), True
+    edited = _edit_lines(head, changes, eol)
+    if plain and edited is not None:
+        return edited, True
+    wanted = {key: value for key, value in read_values(head).items() if key not in changes}
+    wanted |= {key: value for key, value in changes.items() if value is not None}
+    if edited is not None and _says(edited, wanted):
+        return edited, True
+    return _edit_yaml(head, changes, eol), False
+
+
+def _says(head: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        told = read_values(head)
+    except NotAPage:
+        return False
+    return {key: _compared(value) for key, value in told.items()} == {
+        key: _compared(value) for key, value in wanted.items()
+    }
+
+
+def _compared(value: Any) -> Any:
+    """Return a value so that a moment is equal to its spelling."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _edit_lines(head: str, changes: Mapping[str, Any], eol: str) -> str | None:
+    found = _BLOCK.match(head)
+    if found is None:
+        return None
+    yaml = found["yaml"]
+    for key, value in changes.items():
+        line = re.compile(
+            rf"^(?P<key>{re.escape(key)}[ \t]*:)(?P<gap>[ \t]*)(?P<value>{_VALUE})"
+            r"(?P<rest>[ \t]*(?:[ \t]#[^\r\n]*)?)(?=\r?$)",
+            re.MULTILINE,
+        )
+        here = line.search(yaml)
+        if value is None:
+            if here is not None:
+                yaml = yaml[: here.start()] + re.sub(r"\A\r?\n", "", yaml[here.end() :])
+        elif here is not None:
+            spelled = f"{here['key']}{here['gap'] or ' '}{spell_value(value)}{here['rest']}"
+            yaml = yaml[: here.start()] + spelled + yaml[here.end() :]
+        elif re.search(rf"^[\"']?{re.escape(key)}[\"']?[ \t]*:", yaml, re.MULTILINE):
+            return None
+        else:
+            yaml += f"{key}: {spell_value(value)}{eol}"
+    return head[: found.start("yaml")] + yaml + head[found.end("yaml") :]
+
+
+def _edit_yaml(head: str, changes: Mapping[str, Any], eol: str) -> str:
+    """Change a frontmatter that is written in another way, such as in braces: YAML spells it again."""
+    found = _BLOCK.match(head)
+    if found is None:
+        raise AssertionError("there is a frontmatter")
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = _NO_WIDTH
+    values = yaml.load(found["yaml"].replace("\r\n", "\n"))
+    for key, value in changes.items():
+        if value is None:
+            values.pop(key, None)
+        else:
+            values[key] = list(value) if isinstance(value, tuple) else value
+    spelled = io.StringIO()
+    yaml.dump(values, spelled)
+    told = spelled.getvalue().replace("\n", eol)
+    return head[: found.start("yaml")] + told + head[found.end("yaml") :]

@@ -1,0 +1,59 @@
+"""The rewrite that needs no model: what was superseded becomes a note of what holds instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chronomemory.pages.text.entries import EntryText
+from chronomemory.pages.text.page import Stretch, read_page
+
+__all__ = ["merge_superseded"]
+
+#: What stands before what an entry said once.
+NOTE = "Earlier"
+
+
+def merge_superseded(text: str) -> str:
+    """Return a page on which each superseded entry is a note of the living one that came in its place.
+
+    The note names its id, its moment, its tags and the reason. One without a living successor stays.
+    """
+    page = read_page(text)
+    by_id = {entry.entry_id: entry for entry in page.entries}
+    notes: dict[str, list[str]] = {}
+    merged = set()
+    for entry in page.entries:
+        living = _living(entry, by_id) if entry.superseded else None
+        if living is not None:
+            notes.setdefault(living.entry_id, []).append(_note(entry))
+            merged.add(entry.entry_id)
+    kept = []
+    for stretch in page.stretches:
+        entry = stretch.entry
+        if entry.entry_id in merged:
+            continue
+        if entry.entry_id in notes:
+            said = "\n\n".join((entry.content.rstrip("\r\n"), *notes[entry.entry_id]))
+            stretch = Stretch.of(replace(entry, content=said), page.eol)
+        kept.append(stretch)
+    return replace(page, stretches=tuple(kept)).text
+
+
+def _living(entry: EntryText, by_id: dict[str, EntryText]) -> EntryText | None:
+    """Follow a chain to its end; one that leads nowhere, or round and round, has none."""
+    seen = {entry.entry_id}
+    here: EntryText | None = entry
+    while here is not None and here.superseded:
+        here = by_id.get(here.superseded_by or "")
+        if here is not None and here.entry_id in seen:
+            return None
+        if here is not None:
+            seen.add(here.entry_id)
+    return here
+
+
+def _note(entry: EntryText) -> str:
+    about = [entry.timestamp, *(f"#{tag}" for tag in entry.tags)]
+    if entry.reason:
+        about.append(f"superseded: {' '.join(entry.reason.split())}")
+    return f"{NOTE}: {entry.entry_id} ({', '.join(about)}): {entry.content}"

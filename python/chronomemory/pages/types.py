@@ -1,0 +1,278 @@
+"""What the pages hand out: entries, pages, hits, links, and what a verb did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from chronomemory.face.results import Result, counted
+from chronomemory.pages.text.headings import moment_of
+
+__all__ = [
+    "Cleaned",
+    "Compaction",
+    "Entry",
+    "Imported",
+    "Indexed",
+    "Link",
+    "Links",
+    "PageHit",
+    "PageInfo",
+    "Problem",
+    "Rebuilt",
+    "Synced",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Result):
+    """One entry of a page, its content as it was given."""
+
+    id: str
+    page: str
+    timestamp: str
+    tags: tuple[str, ...]
+    content: str
+    superseded: bool = False
+    superseded_by: str | None = None
+    reason: str | None = None
+
+    @property
+    def moment(self) -> datetime | None:
+        """When it was written; without a time zone, as pages tell it, this is local time."""
+        return moment_of(self.timestamp)
+
+    @property
+    def summary(self) -> str:
+        """The entry in one line."""
+        return f"[{self.timestamp}] {self.id} {' '.join(self.content.split())}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo(Result):
+    """A page, without its entries."""
+
+    name: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    status: str
+    created: str
+    updated: str
+    entry_count: int
+    needs_compact: bool
+    tokens: int
+    compact_reason: str = ""
+
+    @property
+    def path(self) -> str:
+        """Its file."""
+        return f"{self.name}.md"
+
+    @property
+    def summary(self) -> str:
+        """The page in one line."""
+        return f"{self.name}: {self.description} ({_entries(self.entry_count)})"
+
+
+@dataclass(frozen=True, slots=True)
+class PageHit(Result):
+    """An entry that a search found."""
+
+    entry: Entry
+    score: float
+
+    @property
+    def summary(self) -> str:
+        """The hit in one line."""
+        return f"{self.score:.2f} {self.entry.page} {self.entry.summary}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Result):
+    """Something about a file that a person should know."""
+
+    #: ``conflict``, ``missing``, ``renamed``, ``strange``.
+    kind: str
+    file: str
+    message: str
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        return f"{self.file}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Synced(Result):
+    """What a sync has found and done."""
+
+    #: Pages that were edited by hand, new ones, those that were behind the log, and that sleep by now.
+    edited: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+    caught_up: tuple[str, ...] = ()
+    dormant: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    #: Entries that were added, changed and taken away by hand.
+    added: int = 0
+    changed: int = 0
+    deleted: int = 0
+    #: Entries that were written while somebody edited an older text, and were put back on the page.
+    kept: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        parts = []
+        if self.edited or self.created:
+            parts.append(
+                f"took in {counted(len(self.edited) + len(self.created), 'page')}: "
+                f"{self.added} added, {self.changed} changed, {self.deleted} deleted"
+            )
+        if self.kept:
+            parts.append(f"kept {_entries(len(self.kept))} that the edit did not know")
+        for said, names in (
+            ("brought up to date", self.caught_up),
+            ("dormant now", self.dormant),
+            ("forgotten", self.forgotten),
+        ):
+            if names:
+                parts.append(f"{counted(len(names), 'page')} {said}")
+        if self.problems:
+            parts.append(counted(len(self.problems), "problem"))
+        return "; ".join(parts) or "pages and log agree"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt(Result):
+    """What a rebuild has written, and what it left alone."""
+
+    pages: int
+    written: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        said = f"wrote {len(self.written):,} of {counted(self.pages, 'page')}"
+        return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(Result):
+    """What an index was made from, and how much of it was not as it should be."""
+
+    pages: int
+    entries: int
+    corrected: int
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        said = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
+        return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned(Result):
+    """What was taken away; the chained history stays."""
+
+    what: str
+    pages: int
+    entries: int
+    #: Files that could not be read as pages, and were left where they are.
+    left: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        said = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
+        return f"{said}; left {', '.join(self.left)}" if self.left else said
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction(Result):
+    """What became of a rewrite, and what was missing in it."""
+
+    page: str
+    accepted: bool
+    tokens_before: int
+    tokens_after: int
+    words_kept: float = 1.0
+    missing_words: tuple[str, ...] = ()
+    missing_numbers: tuple[str, ...] = ()
+    missing_cjk: tuple[str, ...] = ()
+    missing_ids: tuple[str, ...] = ()
+    missing_links: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        if self.accepted:
+            return f"{self.page}: {self.tokens_before:,} tokens became {self.tokens_after:,}"
+        lost = (
+            ("words", self.missing_words),
+            ("numbers", self.missing_numbers),
+            ("CJK text", self.missing_cjk),
+            ("ids", self.missing_ids),
+            ("links", self.missing_links),
+        )
+        named = [f"{what} {', '.join(missing[:10])}" for what, missing in lost if missing]
+        return f"{self.page}: rejected: {self.reason or 'missing ' + '; '.join(named)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported(Result):
+    """Which notes became which pages, and which did not."""
+
+    pages: dict[str, str] = field(default_factory=dict)
+    unchanged: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        parts = [f"took in {counted(len(self.pages), 'note')}"]
+        if self.unchanged:
+            parts.append(f"{len(self.unchanged):,} were there already")
+        if self.problems:
+            parts.append(counted(len(self.problems), "problem"))
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Result):
+    """A link between two pages, or to somewhere else: ``page`` is None where it leads to no page."""
+
+    kind: str
+    target: str
+    label: str
+    page: str | None
+    #: The entry that it stands in; None if it stands above the entries.
+    entry: str | None
+
+    @property
+    def summary(self) -> str:
+        """The link in one line."""
+        return f"{self.target} → {self.page or 'no page'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Links(Result):
+    """What a page links to, and what links to it."""
+
+    page: str
+    links: tuple[Link, ...]
+    backlinks: tuple[Link, ...]
+
+    @property
+    def summary(self) -> str:
+        """How many, in one line."""
+        return f"{self.page}: {counted(len(self.links), 'link')}, {counted(len(self.backlinks), 'backlink')}"
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number:,} entries"

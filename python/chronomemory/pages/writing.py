@@ -1,0 +1,248 @@
+"""The verbs that write: create, append, supersede, flag, and the state of a page."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from chronomemory.face.arguments import string, word
+from chronomemory.face.batch import Connection
+from chronomemory.face.moments import instant
+from chronomemory.pages.errors import EntryError, PageExists, UnknownEntry
+from chronomemory.pages.ids import draw_id, entry_key, page_name
+from chronomemory.pages.settings import Settings
+from chronomemory.pages.storage.changes import change_to, put_page
+from chronomemory.pages.storage.home import Home, Settled
+from chronomemory.pages.storage.records import BY_US, EntryState, PageState, entry_record, following
+from chronomemory.pages.text.entries import EntryText
+from chronomemory.pages.text.frontmatter import (
+    STATES,
+    Meta,
+    edit,
+    mark_after,
+    mark_of,
+    new_frontmatter,
+    utc_text,
+)
+from chronomemory.pages.text.headings import check_tags, local_text, wall_time
+from chronomemory.pages.text.page import PageText, Stretch, tokens_of
+
+__all__ = ["append", "create", "flag_compact", "set_status", "supersede", "touched"]
+
+_MOST_ENTRY_TAGS = 3
+
+
+def create(
+    home: Home, path: str, description: str, tags: Iterable[str] = (), title: str | None = None
+) -> str:
+    """Make a page without entries, and return its name."""
+    name = page_name(path)
+    described = _line("description", description)
+    topics = check_tags(tags, "tags", least=0, most=None)
+    titled = _title(name) if title is None else _line("title", title, blank=False)
+    with home.locked():
+        if home.look.page(name) is not None or home.content(name) is not None:
+            raise PageExists(f"there is a page {name!r} already")
+        now = local_text(_now(home))
+        meta = Meta(description=described, tags=topics, created=now, updated=now)
+        front = new_frontmatter(
+            {
+                "description": described,
+                "tags": topics,
+                "status": meta.state,
+                "created": now,
+                "updated": now,
+                "entry_count": 0,
+                "needs_compact": False,
+            }
+        )
+        change = change_to(home.digits, name, PageText(f"{front}\n\n# {titled}", meta, (), "\n", "\n"), BY_US)
+        home.commit([change])
+    return name
+
+
+def append(home: Home, settings: Settings, path: str, content: str, tags: Iterable[str]) -> str:
+    """Write an entry at the end of a page, and return its id."""
+    name = page_name(path)
+    said = _content(content)
+    marked = check_tags(tags, "tags", least=1, most=_MOST_ENTRY_TAGS)
+
+    def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
+        page, now = settled.page, _now(home)
+        entry = EntryText(_free_id(home, conn, name, now), wall_time(now), marked, said)
+        stretch = Stretch.of(entry, page.eol)
+        end = len(settled.text) - len(page.tail)
+        body = settled.text[len(page.head) : end] + stretch.raw
+        order, came = page.next_order, page.count + 1
+        page, text = touched(page, settled, body, now, settings, count=came)
+        mark = (page.meta.last_update, came)
+        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark))
+        put_page(conn, home.digits, replace(page, next_order=order + 1))
+        return (entry.entry_id, page), text
+
+    entry_id, page = home.change(name, work)
+    _suggest(page, settings)
+    return entry_id
+
+
+def supersede(
+    home: Home,
+    settings: Settings,
+    path: str,
+    old_id: str,
+    new_content: str,
+    reason: str,
+    tags: Iterable[str] | None = None,
+) -> str:
+    """Strike exactly the entry with an id, write another that holds instead, and return the id of that."""
+    name = page_name(path)
+    said = _content(new_content)
+    why = string("reason", reason)
+    marked = None if tags is None else check_tags(tags, "tags", least=1, most=_MOST_ENTRY_TAGS)
+
+    def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
+        page, now = settled.page, _now(home)
+        entries = home.look.entries(page)
+        old = _to_strike(entries, name, old_id)
+        new_id = _free_id(home, conn, name, now)
+        before = old.stretch.entry
+        struck = Stretch.of(before.struck(new_id, why), page.eol)
+        new = EntryText(new_id, wall_time(now), before.tags if marked is None else marked, said)
+        stretch = Stretch.of(new, page.eol)
+        # What was read must stay so: the batch minds the entry that it strikes.
+        conn.record(old.record.id)
+        conn.put(entry_record(home.digits, name, struck, old.order, page.eol, came=old.came))
+        raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
+        order, came = page.next_order, page.count + 1
+        page, text = touched(page, settled, "".join((*raws, stretch.raw)), now, settings, count=came)
+        mark = (page.meta.last_update, came)
+        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark))
+        put_page(conn, home.digits, replace(page, next_order=order + 1))
+        return (new_id, page), text
+
+    new_id, page = home.change(name, work)
+    _suggest(page, settings)
+    return new_id
+
+
+def flag_compact(home: Home, path: str, reason: str) -> None:
+    """Ask for a page to be compacted, and say why."""
+    name = page_name(path)
+    why = _line("reason", reason)
+    changes = {"needs_compact": True, "compact_reason": why or None}
+    _change_head(home, name, changes, needs_compact=True, compact_reason=why)
+
+
+def set_status(home: Home, path: str, status: str) -> None:
+    """Say that a page is active, dormant or archived."""
+    state = word("status", status, STATES)
+    _change_head(home, page_name(path), {"status": state}, state=state)
+
+
+def _change_head(home: Home, name: str, changes: dict[str, Any], **known: Any) -> None:
+    def work(conn: Connection, settled: Settled) -> tuple[None, str]:
+        page = with_head(settled, changes, **known)
+        text = page.head + settled.text[len(settled.page.head) :]
+        put_page(conn, home.digits, following(settled.page, settled.shown, text, **_of_head(page)))
+        return None, text
+
+    home.change(name, work)
+
+
+def with_head(settled: Settled, changes: dict[str, Any], **known: Any) -> PageState:
+    """Return a page with other values in its frontmatter."""
+    page = settled.page
+    head, plain = edit(page.head, changes, plain=page.plain, eol=page.eol)
+    return replace(page, head=head, plain=plain, meta=replace(page.meta, **known))
+
+
+def _of_head(page: PageState) -> dict[str, Any]:
+    return {"head": page.head, "plain": page.plain, "meta": page.meta}
+
+
+def touched(
+    page: PageState, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
+) -> tuple[PageState, str]:
+    """Return a page with other entries, and its text: who writes to a page wakes it."""
+    updated = local_text(mark_after(mark_of(page.head, page.meta), now, count))
+    known: dict[str, Any] = {"updated": updated}
+    changes: dict[str, Any] = {"updated": updated, "entry_count": count}
+    if page.meta.state == "dormant":
+        changes["status"] = known["state"] = "active"
+    tail = page.tail or page.eol
+    letters = len(page.head) + len(body) + len(tail)
+    if tokens_of(letters) > settings.hard_limit_tokens and not page.meta.needs_compact:
+        why = f"longer than {settings.hard_limit_tokens:,} tokens"
+        changes |= {"needs_compact": True, "compact_reason": why}
+        known |= {"needs_compact": True, "compact_reason": why}
+    page = with_head(settled, changes, **known)
+    text = page.head + body + tail
+    return following(
+        settled.page, settled.shown, text, tail=tail, count=count, written=utc_text(now), **_of_head(page)
+    ), text
+
+
+def _suggest(page: PageState, settings: Settings) -> None:
+    tokens = tokens_of(page.letters)
+    if tokens > settings.soft_limit_tokens and not page.meta.needs_compact:
+        warnings.warn(
+            f"{page.name} has about {tokens:,} tokens, more than {settings.soft_limit_tokens:,}: "
+            "flag_compact() asks for it to be compacted",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def _to_strike(entries: list[EntryState], name: str, old_id: str) -> EntryState:
+    wanted = string("old_id", old_id)
+    for entry in entries:
+        if entry.stretch.entry.entry_id == wanted:
+            if entry.stretch.entry.superseded:
+                by = entry.stretch.entry.superseded_by
+                told = f" by {by}" if by else ""
+                raise UnknownEntry(f"the entry {wanted!r} of {name} was superseded already{told}")
+            return entry
+    raise UnknownEntry(f"{name} has no entry {wanted!r}")
+
+
+def _free_id(home: Home, conn: Connection, name: str, now: datetime) -> str:
+    """Draw an id that no entry of the page has, or ever had."""
+    while True:
+        drawn = draw_id(now.astimezone())
+        if home.handle.store.engine.get(entry_key(home.digits, name, drawn)) is None:
+            return drawn
+
+
+def _now(home: Home) -> datetime:
+    return instant("clock", home.clock())
+
+
+def _content(given: str) -> str:
+    content = string("content", given)
+    if not content.strip():
+        raise EntryError("content must say something, got a blank text", field="content")
+    return content
+
+
+def _line(field: str, given: str, *, blank: bool = True) -> str:
+    text = string(field, given)
+    if field == "title" and (text != text.strip() or "\n" in text or "\r" in text):
+        raise EntryError(f"{field} must be one line without blanks around it, got {text!r}", field=field)
+    if not blank and not text.strip():
+        raise EntryError(f"{field} must say something, got a blank text", field=field)
+    return text
+
+
+def _title(name: str) -> str:
+    """Return the title of a page that was given none.
+
+    >>> _title("user-profile")
+    'User Profile'
+    """
+    prefix, _, rest = name.partition("-")
+    if prefix == "event":
+        return f"Event {rest}"
+    return " ".join(part[:1].upper() + part[1:] for part in (prefix, *rest.split("-")) if part)

@@ -1,0 +1,61 @@
+//! What does a face declare of itself?
+
+use crate::acts::Rules;
+
+/// A face.
+#[derive(Debug)]
+pub struct Face {
+    /// Its name.
+    pub name: &'static str,
+    /// What its ids begin with, up to a colon. Nobody else may write such ids.
+    pub prefixes: &'static [&'static str],
+    /// What its records are looked up by.
+    pub indexes: &'static [Index],
+    /// Which of its records join others to a network.
+    pub networks: &'static [Network],
+    /// Which of its records call others by less than their ids.
+    pub calls: &'static [Call],
+    /// What follows from its acts, if it has any.
+    pub acts: Option<&'static Rules>,
+}
+
+/// Records with one prefix call those of another by what follows it: a link between `a` and `b` means `of:a` and `of:b`.
+#[derive(Debug)]
+pub struct Call {
+    /// The prefix of those who call, with its colon.
+    pub by: &'static str,
+    /// The prefix of those who are called, likewise.
+    pub of: &'static str,
+}
+
+/// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.
+#[derive(Debug)]
+pub struct Index {
+    /// Its name, that of the face in front.
+    pub name: &'static str,
+    /// The kind of the records.
+    pub kind: &'static str,
+    /// Their status; nothing for any.
+    pub status: &'static str,
+    /// The fields that are given in a lookup, each as the keys that lead to it. Records that lack one are not found.
+    pub by: &'static [&'static [&'static str]],
+    /// The field that orders what is found; records that lack it, or have null there, come last. Of those that are alike, the older comes first.
+    pub then: &'static [&'static str],
+}
+
+/// Records that join two others each: what is joined can be walked from one to the next.
+#[derive(Debug)]
+pub struct Network {
+    /// Its name, that of the face in front.
+    pub name: &'static str,
+    /// The index that leads from an end to the records that join it to others. It is by one field.
+    pub by_source: &'static str,
+    /// The index that leads from the other end to them, likewise.
+    pub by_target: &'static str,
+    /// Where a record that joins says of which kind it is.
+    pub kind: &'static [&'static str],
+    /// The index of those that are joined, by their kind.
+    pub ends: &'static str,
+    /// What the ids of those begin with; the rest of an id is how they are called by who joins them.
+    pub prefix: &'static str,
+}

@@ -1,0 +1,127 @@
+"""Is HTTP closed to everyone but who has the token and speaks to this machine by its own name?"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from assistants import ERAS, Talk
+from chronomemory import ChronoStore, Scope
+from chronomemory.errors import InvalidArgument
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.server import checked_host, make_server, serve_http
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from uvicorn import Config, Server
+
+TOKEN = "a-token-that-nobody-guesses"
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    """A server on a port of its own, over real sockets."""
+    with ChronoStore(tmp_path) as store, socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        number: int = listening.getsockname()[1]
+        app = make_server(Desk(store, Scope(user="ann")), token=TOKEN).streamable_http_app(host="127.0.0.1")
+        server = Server(Config(app, log_level="error", lifespan="on"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield number
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def post(port: int, body: bytes = b"", **changed: str | None) -> tuple[int, bytes]:
+    """Send a request with a token, unless told otherwise, and return its status and body."""
+    headers: dict[str, str | None] = {
+        "Host": f"127.0.0.1:{port}",
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        **{name.replace("_", "-"): value for name, value in changed.items()},
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest("POST", "/mcp", skip_host=True)
+    sent = body or json.dumps(HELLO).encode()
+    for name, value in headers.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.putheader("Content-Length", str(len(sent)))
+    connection.endheaders()
+    with suppress(OSError):  # it need not read to the end what it refuses
+        connection.send(sent)
+    answer = connection.getresponse()
+    told = answer.status, answer.read()
+    connection.close()
+    return told
+
+
+def test_who_may_not_come_in(port: int) -> None:
+    assert post(port)[0] == 200
+    assert post(port, Authorization=None)[0] == 401
+    for wrong in ("Bearer wrong", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer ", TOKEN):
+        assert post(port, Authorization=wrong)[0] == 401
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example:80"):
+        assert post(port, Host=host)[0] == 421
+    for origin in ("https://evil.example", "null", f"http://evil.example:{port}"):
+        assert post(port, Origin=origin)[0] == 403
+    assert post(port, Origin=f"http://127.0.0.1:{port}")[0] == 200
+    assert post(port, Content_Type="text/plain")[0] in (400, 415)
+    # A page of somebody else that found out the name of the machine has no token all the same.
+    assert post(port, Origin="https://evil.example", Authorization=None)[0] in (401, 403)
+
+
+def test_ten_megabytes_are_refused(port: int) -> None:
+    call = {"name": "add_memory", "arguments": {"content": "x" * 10_000_000}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode()
+    assert post(port, body)[0] == 413
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_client_with_the_token_is_served(port: int, mode: str) -> None:
+    async def work(talk: Talk) -> None:
+        added = await talk.call("add_memory", content="Tea at four")
+        assert added["scope"] == "user=ann"
+        [found] = (await talk.call("search_memories", query="tea"))["memories"]
+        assert found["id"] == added["memory_id"]
+
+    async def run() -> None:
+        async with create_mcp_http_client(headers={"Authorization": f"Bearer {TOKEN}"}) as caller:
+            transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=caller)
+            async with Client(transport, mode=mode) as client:
+                await work(Talk(client))
+
+    asyncio.run(run())
+
+
+def test_only_this_machine_and_a_long_token(desk: Desk) -> None:
+    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org", "127.0.0.2"):
+        with pytest.raises(InvalidArgument, match=r"host: 127\.0\.0\.1"):
+            checked_host(host)
+    assert [checked_host(host) for host in ("127.0.0.1", "::1", "localhost")]
+    with pytest.raises(InvalidArgument, match="at least 16 characters"):
+        serve_http(desk, "memories", host="127.0.0.1", port=1, token="short")

@@ -1,0 +1,193 @@
+"""Does installing for a client change one entry of its settings, and nothing else?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from chronomemory.cli import app, installing
+from chronomemory.errors import ChronoError
+from chronomemory.mcp.clients import CLIENTS, command_of
+from chronomemory.mcp.jsonc import value_of, with_member, without_member
+from typer.testing import CliRunner
+
+tomlkit = pytest.importorskip("tomlkit", reason="the extra mcp is not installed")
+
+COMMENTED = """\
+// servers of this project
+{
+    /* the others { are: "ours" */
+    "servers": {
+        "other": {"command": "x", "args": ["a", "b",],}, // keep me
+        // and me
+    },
+    "inputs": [], // "chronomemory": {}
+}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "a project"
+    folder.mkdir()
+    return folder
+
+
+def run(*words: str | Path, code: int = 0, stdin: str | None = None) -> str:
+    told = CliRunner().invoke(app, ["mcp", *map(str, words)], input=stdin)
+    assert told.exit_code == code, told.output
+    return told.output
+
+
+def entry(path: Path, group: str) -> object:
+    text = path.read_text()
+    found = tomlkit.parse(text).unwrap() if path.suffix == ".toml" else value_of(text)
+    return found.get(group, {}).get("chronomemory")
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_install_and_uninstall_leave_everything_else_as_it_was(name: str, home: Path, project: Path) -> None:
+    client = CLIENTS[name]
+    path = client.file(project.absolute())
+    assert path.is_relative_to(home) or path.is_relative_to(project)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if client.is_toml:
+        before = f'model = "x" # mine\n\n[{client.group}.other]\ncommand = "y" # theirs\n'
+    else:
+        before = COMMENTED.replace("servers", client.group)
+    path.write_text(before)
+    told = run("install", name, "--project", project, "--user", "ann", "--profile", "reference", "--yes")
+    assert "+" in told
+    made = entry(path, client.group)
+    assert made == client.entry(command_of(project, ["--profile", "reference", "--user", "ann"]))
+    assert isinstance(made, dict)
+    assert Path(made["command"]).is_absolute()
+    assert Path(made["command"]).exists()
+    assert Path(made["args"][made["args"].index("--project") + 1]).is_absolute()
+    for line in before.splitlines():
+        assert line.strip() in path.read_text()
+    assert [each.read_text() for each in path.parent.glob(f"{path.name}.backup-*")] == [before]
+    assert "says so already" in run(
+        "install", name, "--project", project, "--user", "ann", "--profile", "reference", "--yes"
+    )
+    run("install", name, "--project", project, "--yes")
+    assert entry(path, client.group) == client.entry(command_of(project, []))
+    run("uninstall", name, "--project", project, "--yes")
+    assert entry(path, client.group) is None
+    assert path.read_text().split() == before.split()
+    assert "nothing was written" in run("uninstall", name, "--project", project, "--yes")
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_file_that_is_not_there_is_made(name: str, home: Path, project: Path) -> None:
+    client = CLIENTS[name]
+    path = client.file(project.absolute())
+    printed = run("install", name, "--project", project, "--print")
+    assert not path.exists()
+    run("install", name, "--project", project, "--yes")
+    assert path.read_text() == printed
+    assert entry(path, client.group) == client.entry(command_of(project, []))
+    assert list(path.parent.glob("*.backup-*")) == []
+
+
+def test_it_asks_and_a_no_writes_nothing(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run("install", "cursor", "--project", project, code=2)
+    assert "nobody is there to be asked" in told
+    assert not (project / ".cursor" / "mcp.json").exists()
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(installing, "sys", terminal)
+    told = run("install", "cursor", "--project", project, code=1, stdin="n\n")
+    assert "Write this?" in told
+    assert '+    "chronomemory": {' in told
+    assert not (project / ".cursor" / "mcp.json").exists()
+    assert "✔ written" in run("install", "cursor", "--project", project, stdin="y\n")
+    assert (project / ".cursor" / "mcp.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"a": 1', '{"mcpServers": []}', '{"a" 1}', "{'a': 1}", '{"a": nope}', "{} {}", '"x"']
+)
+def test_a_file_that_cannot_be_read_is_left_alone(home: Path, project: Path, text: str) -> None:
+    path = project / ".mcp.json"
+    path.write_text(text)
+    told = run("install", "claude-code", "--project", project, "--yes", code=2)
+    assert "config: line" in told
+    assert path.read_text() == text
+    assert list(project.glob("*.backup-*")) == []
+
+
+def test_toml_that_is_none_is_left_alone(home: Path, project: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("a = = 1")
+    assert "it is no TOML" in run("install", "codex", "--project", project, "--yes", code=2)
+    assert path.read_text() == "a = = 1"
+
+
+def test_a_link_stays_a_link(home: Path, project: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    real.chmod(0o600)
+    (project / ".mcp.json").symlink_to(real)
+    run("install", "claude-code", "--project", project, "--yes")
+    assert (project / ".mcp.json").is_symlink()
+    assert entry(real, "mcpServers") is not None
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_unknown_client_is_named_with_those_there_are(project: Path) -> None:
+    told = run("install", "emacs", "--project", project, code=2)
+    assert "there is no client 'emacs'" in told
+    assert "claude-desktop" in told
+
+
+SHAPES = [
+    "",
+    "{}",
+    "{ }",
+    "{\n}",
+    "{ // nothing\n}",
+    '{"a":1}',
+    '{"a": 1,}',
+    '{"g": {}}',
+    '{"g": {"x": 1}}',
+    '{"g": {"x": 1,}, "b": [1, 2, ], }',
+    '{\n\t"g": {\n\t\t"x": {"y": "}"} // last\n\t}\n}\n',
+    '{"g": {"n": {"old": true}}}',
+    '{"g": {"n": 1, "x": 2}}',
+    '{"g": {"x": 2, /* c */ "n": 1 /* d */}}',
+    '{"g": {"x": "//", "n": 1, "y": "/*"}, "n": "g"}',
+    '\ufeff{"g": {}}'.removeprefix("\ufeff"),
+]
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_one_member_changes_and_the_rest_stays(text: str) -> None:
+    value = {"command": "c", "args": ["a, b", "// no comment"]}
+    was = value_of(text)
+    after = with_member(text, "g", "n", value)
+    assert value_of(after) == {**was, "g": {**was.get("g", {}), "n": value}}
+    assert all(comment in after for comment in ("// last", "/* c */", "// nothing") if comment in text)
+    back = without_member(after, "g", "n")
+    assert back is not None
+    kept = {name: each for name, each in was.get("g", {}).items() if name != "n"}
+    assert value_of(back) == {**was, "g": kept}
+    assert without_member(back, "g", "n") is None
+    json.loads(json.dumps(value_of(back)))
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(ChronoError, match="nested too deeply"):
+        value_of('{"a":' * 150 + "1" + "}" * 150)

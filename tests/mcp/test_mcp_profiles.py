@@ -1,0 +1,159 @@
+"""Do the other profiles answer in the shapes that their clients know?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from assistants import ERAS, Talk, with_desk
+from chronomemory import Scope
+from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.quoting import tokens_of
+
+ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Bern"]}
+BERN = {"name": "Bern", "entityType": "city", "observations": ["has a river"]}
+LIVES = {"from": "Ann", "to": "Bern", "relationType": "lives in"}
+
+
+def bare(answer: dict[str, Any]) -> dict[str, Any]:
+    """Without what we say beside the shapes of the reference."""
+    return {name: value for name, value in answer.items() if name not in ("store", "scope", "left_out")}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_the_nine_tools_of_the_reference(desk: Desk, mode: str) -> None:
+    async def work(talk: Talk) -> None:
+        made = await talk.call("create_entities", entities=[ANN, BERN, ANN])
+        assert bare(made) == {"entities": [ANN, BERN]}
+        assert made["scope"] == "user=ann"
+        assert bare(await talk.call("create_entities", entities=[ANN])) == {"entities": []}
+        assert bare(await talk.call("create_relations", relations=[LIVES, LIVES])) == {"relations": [LIVES]}
+        assert bare(await talk.call("create_relations", relations=[LIVES])) == {"relations": []}
+        added = await talk.call(
+            "add_observations", observations=[{"entityName": "Ann", "contents": ["likes tea", "plays chess"]}]
+        )
+        assert bare(added) == {"results": [{"entityName": "Ann", "addedObservations": ["plays chess"]}]}
+        ann = {**ANN, "observations": ["likes tea", "lives in Bern", "plays chess"]}
+        assert bare(await talk.call("read_graph")) == {"entities": [ann, BERN], "relations": [LIVES]}
+        # Relations come along if one end matches.
+        assert bare(await talk.call("search_nodes", query="chess")) == {
+            "entities": [ann],
+            "relations": [LIVES],
+        }
+        assert bare(await talk.call("search_nodes", query="iver")) == {
+            "entities": [BERN],
+            "relations": [LIVES],
+        }
+        assert bare(await talk.call("search_nodes", query="zebra")) == {"entities": [], "relations": []}
+        assert bare(await talk.call("open_nodes", names=["Bern", "Nobody"])) == {
+            "entities": [BERN],
+            "relations": [LIVES],
+        }
+        told = await talk.call(
+            "delete_observations", deletions=[{"entityName": "Ann", "observations": ["likes tea", "x"]}]
+        )
+        assert bare(told) == {"success": True, "message": "1 observations deleted"}
+        assert (await talk.call("delete_relations", relations=[LIVES]))["success"] is True
+        assert (await talk.call("read_graph"))["relations"] == []
+        await talk.call("create_relations", relations=[LIVES])
+        assert (await talk.call("delete_entities", entityNames=["Ann", "Nobody"]))["success"] is True
+        assert bare(await talk.call("read_graph")) == {"entities": [BERN], "relations": []}
+        # What was deleted can come again.
+        assert bare(await talk.call("create_entities", entities=[ANN])) == {"entities": [ANN]}
+
+    with_desk(desk, work, mode, "reference")
+
+
+def test_the_reference_has_limits_and_says_what_it_left_out(desk: Desk) -> None:
+    many = [{"name": f"E{n}", "entityType": "thing", "observations": ["word " * 50]} for n in range(100)]
+
+    async def work(talk: Talk) -> None:
+        await talk.call("create_entities", entities=many)
+        graph, text = await talk.both("read_graph")
+        assert tokens_of(json.dumps(graph), text) <= 4_000
+        assert len(graph["entities"]) + graph["left_out"] == 100
+        assert f"{graph['left_out']} left out" in text
+        refused = await talk.refusal(
+            "add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]
+        )
+        assert "Entity with name Nobody not found. Make it with create_entities" in refused
+        assert "no such argument" in await talk.refusal(
+            "create_entities", entities=[{**ANN, "observation": ["x"]}]
+        )
+        assert "limt: there is no such argument" in await talk.refusal("read_graph", limt=1)
+
+    with_desk(desk, work, profile="reference")
+
+
+def test_entities_of_two_users_are_apart(desk: Desk) -> None:
+    bob = Desk(desk.store, Scope(user="bob"))
+
+    async def make(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[ANN])
+
+    async def read(talk: Talk) -> list[Any]:
+        found: list[Any] = (await talk.call("read_graph"))["entities"]
+        return found
+
+    with_desk(desk, make, profile="reference")
+    assert with_desk(bob, read, profile="reference") == []
+    with_desk(bob, make, profile="reference")
+    assert with_desk(bob, read, profile="reference") == [ANN]
+
+
+def test_what_is_shared_is_read_and_not_changed(desk: Desk) -> None:
+    shared = Desk(desk.store, Scope())
+
+    async def make(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[ANN, BERN])
+        await talk.call("create_relations", relations=[LIVES])
+
+    async def use(talk: Talk) -> None:
+        assert bare(await talk.call("create_entities", entities=[ANN])) == {"entities": []}
+        assert bare(await talk.call("read_graph")) == {"entities": [ANN, BERN], "relations": [LIVES]}
+        added = [{"entityName": "Ann", "contents": ["sings"]}]
+        assert "scope" in await talk.refusal("add_observations", observations=added)
+        assert (await talk.call("delete_entities", entityNames=["Ann"]))[
+            "message"
+        ] == "0 of 1 entities deleted"
+        assert bare(await talk.call("read_graph")) == {"entities": [ANN, BERN], "relations": [LIVES]}
+
+    with_desk(shared, make, profile="reference")
+    with_desk(desk, use, profile="reference")
+
+
+def test_entities_are_memories_like_any_other(desk: Desk) -> None:
+    async def make(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[ANN])
+
+    async def find(talk: Talk) -> list[str]:
+        found = await talk.call("search_memories", query="tea")
+        return [f"{each['kind']}: {each['text']}" for each in found["memories"]]
+
+    with_desk(desk, make, profile="reference")
+    assert with_desk(desk, find) == ["entity: Ann"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_search_and_fetch_for_chatgpt(desk: Desk, mode: str) -> None:
+    async def add(talk: Talk) -> str:
+        return str((await talk.call("add_memory", content="Tea at four", source="user"))["memory_id"])
+
+    memory_id = with_desk(desk, add)
+
+    async def work(talk: Talk) -> None:
+        found, text = await talk.both("search", query="tea")
+        assert found["results"] == [
+            {"id": memory_id, "title": "Tea at four", "url": f"memory://record/{memory_id}"}
+        ]
+        assert found["metadata"]["scope"] == "user=ann"
+        assert json.loads(text) == found
+        document, text = await talk.both("fetch", id=memory_id)
+        assert (document["text"], document["metadata"]["source"]) == ("Tea at four", "user")
+        assert json.loads(text) == document
+        assert "Look the id up" in await talk.refusal("fetch", id="nobody")
+        empty = await talk.call("search", query="zebra")
+        assert empty["results"] == []
+
+    with_desk(desk, work, mode, "chatgpt")
