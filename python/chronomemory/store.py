@@ -6,16 +6,17 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import migrate, reembedding, search, selection, vectors
+from chronomemory import erasure, migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
+from chronomemory.erasure import Erased
 from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
@@ -38,6 +39,7 @@ from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
 from chronomemory.watching import tell, watched
+from chronomemory.where import Where
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -53,8 +55,9 @@ class ChronoStore(Records):
     Its files are private to whoever makes it; with ``shared``, the group may read and write too.
 
     All stores of a process on the same folder share one engine, each on its own terms: ``recursion_depth``,
-    ``durability`` and ``lock_timeout`` hold for its writes alone. With ``own_engine`` it shares with nobody,
-    as another process would.
+    ``durability``, ``lock_timeout`` and ``salt`` hold for its writes alone. With ``own_engine`` it shares
+    with nobody, as another process would. Each line carries a salt, so that the hash of one that is erased
+    later cannot be guessed; ``salt=False`` leaves it out, for logs that tell of no people.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -76,6 +79,7 @@ class ChronoStore(Records):
         head_file: str | os.PathLike[str] | None = None,
         shared: bool = False,
         own_engine: bool = False,
+        salt: bool = True,
     ) -> None:
         self._engine = None
         # Absolute: a process that goes to another folder must not take its stores along.
@@ -90,6 +94,7 @@ class ChronoStore(Records):
             "strict": flag("strict", strict),
             "verify": word("verify", verify, _VERIFY),
             "shared": flag("shared", shared),
+            "salt": flag("salt", salt),
         }
         self._handles: weakref.WeakSet[Records] = weakref.WeakSet()
         self._own_engine = flag("own_engine", own_engine)
@@ -300,6 +305,38 @@ class ChronoStore(Records):
         keep_history = flag("keep_history", keep_history)
         with watched("compact", self.project_root, large=True):
             return self.engine.compact(keep_history=keep_history, progress=progress)
+
+    def erase(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        scope: Mapping[str, str] | None = None,
+        where: Where | None = None,
+        reason: str,
+        history: str = "redact",
+        again: Iterable[str] = (),
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Erased:
+        """Erase records from the store and from all of its past; the log still proves everything else.
+
+        They are named by their ``ids``, by a ``scope`` (all that carries it or ever did), or by what they say
+        now (``where``). With ``history="drop"`` the history of all records goes. The present value of those
+        in ``again`` is said again: their past goes, and they stay. The ``reason`` stays in the log for ever.
+        Backups and quarantined files that hold a record go too. With ``dry_run`` nothing is written.
+        """
+        with watched("erase", self.project_root, large=True):
+            return erasure.erase(
+                self,
+                ids=ids,
+                scope=scope,
+                where=where,
+                reason=reason,
+                history=history,
+                again=again,
+                dry_run=dry_run,
+                progress=progress,
+            )
 
     def backup(self, *, progress: Progress | None = None) -> Path:
         """Make a consistent copy inside the store's folder and return where it is.

@@ -86,6 +86,8 @@ pub struct Follower {
     pub mark: Mark,
     /// The chain of hashes alone, if anyone follows it.
     pub trail: Option<Trail>,
+    /// Somebody does: it begins with the first event.
+    pub has_trail: bool,
     /// The last seq that a broken batch at the end of the log claims: what comes next must not seem to belong to it.
     pub claimed: u64,
     /// All that is wrong.
@@ -221,6 +223,9 @@ impl Follower {
 
     fn take(&mut self, event: &Event, line: &[u8]) {
         let hash = event.hash(line);
+        if self.has_trail && self.mark.first.is_none() {
+            self.trail = Some(Trail::beginning(event.spans.seq, event.op, event.record(line)));
+        }
         if let Some(trail) = &mut self.trail {
             trail.add(&hash.raw());
         }

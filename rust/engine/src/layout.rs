@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use shape::{
     Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder, is_backup_draft, is_backup_folder,
     is_base_draft, is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_kept_hint,
-    is_quarantine_draft, is_rows_draft, is_rows_file, is_space_name, is_text_draft, last_seq_in_archive_name,
-    offset_of_tail, short_digest_in_archive_name, text_index_seq,
+    is_quarantine_draft, is_quarantine_name, is_rows_draft, is_rows_file, is_space_name, is_text_draft,
+    last_seq_in_archive_name, offset_of_tail, short_digest_in_archive_name, text_index_seq,
 };
 
 /// The folder of a store inside a project.

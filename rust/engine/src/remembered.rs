@@ -17,6 +17,7 @@ use crate::hint::{Hint, first_line, hint_for, line_before};
 use crate::json::{self, Value};
 use crate::layout::{Layout, own_draft};
 use crate::origin::{ALONE, Origin, Sentinel, WayBack, origin_of};
+use crate::trail::{Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
 use crate::wal::synced::Synced;
 
@@ -38,20 +39,35 @@ pub enum Standing {
     Unreadable(String),
 }
 
+/// A head that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenHead {
+    /// Which event it was, and where it stood.
+    pub at: Synced,
+    /// The trail up to it: tells what stood before it, also where lines were erased since.
+    pub trail: Option<TrailEnd>,
+}
+
+impl From<Synced> for SeenHead {
+    fn from(at: Synced) -> Self {
+        Self { at, trail: None }
+    }
+}
+
 /// What a note says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The head that was seen last.
-    pub seen: Synced,
+    pub seen: SeenHead,
     /// The head of a log that was about to take the place of that one: either may be there.
-    pub next: Option<Synced>,
+    pub next: Option<SeenHead>,
     /// Why that head was missed when the log was replaced since: the logs that come after cannot tell it any more.
     pub lost: Option<String>,
 }
 
 impl Note {
     /// A note about one head.
-    pub fn of(seen: Synced) -> Self {
+    pub fn of(seen: SeenHead) -> Self {
         Self {
             seen,
             next: None,
@@ -85,25 +101,36 @@ pub fn read(disk: &dyn Disk, note: &Path) -> io::Result<Option<Note>> {
     }))
 }
 
-fn head_in(value: &Value) -> Option<Synced> {
+fn head_in(value: &Value) -> Option<SeenHead> {
     let digest = |name: &str| Hex::read(value.get(name)?.as_str()?.as_bytes());
     let number = |name: &str| value.get(name)?.as_u64();
-    Some(Synced {
-        offset: number("offset")?,
-        seq: number("seq")?,
-        first: digest("first")?,
-        head: digest("head")?,
+    let trail = digest("trail").zip(number("trail_from"));
+    Some(SeenHead {
+        at: Synced {
+            offset: number("offset")?,
+            seq: number("seq")?,
+            first: digest("first")?,
+            head: digest("head")?,
+        },
+        trail: trail.map(|(value, from)| TrailEnd { value, from }),
     })
 }
 
-fn spelled(head: &Synced) -> Vec<(&'static str, Value)> {
+fn spelled(seen: &SeenHead) -> Vec<(&'static str, Value)> {
     let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
-    vec![
-        ("first", Value::Str(head.first.text().to_owned())),
-        ("head", Value::Str(head.head.text().to_owned())),
+    let digest = |digest: &Hex| Value::Str(digest.text().to_owned());
+    let head = &seen.at;
+    let mut fields = vec![
+        ("first", digest(&head.first)),
+        ("head", digest(&head.head)),
         ("offset", number(head.offset)),
         ("seq", number(head.seq)),
-    ]
+    ];
+    if let Some(trail) = &seen.trail {
+        fields.push(("trail", digest(&trail.value)));
+        fields.push(("trail_from", number(trail.from)));
+    }
+    fields
 }
 
 /// Writes a note about the log in `folder`, as a whole or not at all.
@@ -207,7 +234,8 @@ enum Answer {
 ///
 /// # Errors
 /// What the disk says.
-pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Result<Standing> {
+pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Result<Standing> {
+    let seen = &head.at;
     let log = match disk.open(layout.log(), Access::Read) {
         Ok(log) => log,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
@@ -218,7 +246,7 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
         }
         Err(fault) => return Err(fault),
     };
-    let mut answer = ask(&*log, seen)?;
+    let mut answer = ask(&*log, head)?;
     let mut way = WayBack::default();
     let unknown = |why: String| {
         Ok(Standing::Unknown(format!(
@@ -234,7 +262,7 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
         let Some((name, _)) = sentinel.safe_archive() else {
             return unknown("the history that could tell was dropped".to_owned());
         };
-        let asked = archive::open(disk, &layout.inside(name)).and_then(|archive| ask(&*archive.log, seen));
+        let asked = archive::open(disk, &layout.inside(name)).and_then(|archive| ask(&*archive.log, head));
         answer = match asked {
             // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
             Ok(Answer::Before(earlier)) if earlier.last_seq >= sentinel.last_seq => {
@@ -251,10 +279,10 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
 }
 
 /// Asks one log, the live one or one in an archive.
-fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
-    let length = log.length()?;
+fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<Answer> {
+    let (length, seen) = (log.length()?, &head.at);
     if log.is_redacted() {
-        return ask_redacted(log, length, seen);
+        return ask_redacted(log, length, head);
     }
     match hint_for(Some(*seen), log, length)? {
         Hint::Synced(_) => return Ok(Answer::Here(Standing::Kept)),
@@ -270,12 +298,25 @@ fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
 }
 
 /// Asks a log of which lines were erased: the others stand elsewhere now, so the head is found by its seq and its hash.
-fn ask_redacted(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<Answer> {
-    let mut search = HeadSearch { seen, is_there: false };
+/// It stands for what came before it only as far as the trail does: no link leads over a hole.
+fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<Answer> {
+    let seen = &head.at;
+    let mut search = HeadSearch {
+        seen,
+        trail: None,
+        found: None,
+    };
     let mut walk = Walk::new(None);
     walk.go(log, length, ALONE, &mut search, &mut |_, _| {})?;
-    if search.is_there {
-        return Ok(Answer::Here(Standing::Kept));
+    if let Some(found) = search.found {
+        let is_kept = head.trail.is_none_or(|noted| noted == found);
+        return Ok(Answer::Here(match is_kept {
+            true => Standing::Kept,
+            false => Standing::Lost(format!(
+                "event {} was seen here, but what stands before it is not what stood there then",
+                seen.seq
+            )),
+        }));
     }
     if walk.mark().first == Some(seen.first) {
         let reason = format!(
@@ -287,15 +328,23 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<An
     ask_origin(log, length, seen)
 }
 
-/// Looks for a head among events.
+/// Looks for a head among events, and for the trail up to it.
 struct HeadSearch<'a> {
     seen: &'a Synced,
-    is_there: bool,
+    trail: Option<Trail>,
+    found: Option<TrailEnd>,
 }
 
 impl Sink for HeadSearch<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
-        self.is_there |= known.seq == self.seen.seq && known.hash == self.seen.head.bytes();
+        let begin = || Trail::beginning(known.seq, known.op, known.record);
+        let trail = self.trail.get_or_insert_with(begin);
+        if let Some(hash) = Hex::read_raw(known.hash) {
+            trail.add(&hash);
+        }
+        if known.seq == self.seen.seq && known.hash == self.seen.head.bytes() {
+            self.found = Some(trail.end());
+        }
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
@@ -305,7 +354,7 @@ impl Sink for HeadSearch<'_> {
     fn settle(&mut self, _: Held) {}
 
     fn is_satisfied(&self) -> bool {
-        self.is_there
+        self.found.is_some()
     }
 }
 

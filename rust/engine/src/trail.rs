@@ -4,6 +4,8 @@
 //! goes over such lines, so what stands before a hole cannot be changed without changing every trail behind it.
 
 use crate::digest::{Hasher, Hex};
+use crate::event::Op;
+use crate::json;
 
 /// After so many events the trail begins anew, with what it was.
 const STRETCH: u64 = 1024;
@@ -35,6 +37,12 @@ impl Trail {
         Self::after([0; 32], from)
     }
 
+    /// The trail before the first event of a log: it goes on from what a sentinel says, or begins anew.
+    pub fn beginning(seq: u64, op: Op, record: &[u8]) -> Self {
+        let told = (op == Op::Compact).then(|| told_in(record)).flatten();
+        told.map_or_else(|| Self::new(seq), |(value, from)| Self::after(value.raw(), from))
+    }
+
     /// One that goes on from another.
     pub fn after(start: [u8; 32], from: u64) -> Self {
         let mut hasher = Hasher::default();
@@ -64,6 +72,35 @@ impl Trail {
             Hex::spell(&self.start)
         } else {
             self.hasher.clone().finish()
+        }
+    }
+}
+
+/// What the record of a sentinel says of the trail before it, if that is one: what it is, and the first seq that it covers.
+fn told_in(record: &[u8]) -> Option<(Hex, u64)> {
+    let record = json::parse(record).ok()?;
+    let data = record.get("data")?;
+    data.get("base_sha256")?;
+    let value = Hex::read(data.get("trail")?.as_str()?.as_bytes())?;
+    let from = u64::try_from(data.get("trail_from")?.as_i64()?).ok()?;
+    Some((value, from))
+}
+
+/// A trail up to some event: what it is there, and the first seq that it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrailEnd {
+    /// What it is.
+    pub value: Hex,
+    /// Where it began.
+    pub from: u64,
+}
+
+impl Trail {
+    /// Where it has come to.
+    pub fn end(&self) -> TrailEnd {
+        TrailEnd {
+            value: self.value(),
+            from: self.from,
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::event::line::{Event, Fault};
 use crate::event::{Coming, Known, Op, salt, stamp};
 use crate::layout::Layout;
 use crate::memory::{self, Refused};
+use crate::trail::{Trail, TrailEnd};
 use crate::wal::reader::{Reading, read_pieces};
 
 pub use holding::Holding;
@@ -69,6 +70,8 @@ pub struct Report {
     pub last_seq: u64,
     /// The hash of its last event.
     pub head: Option<Hex>,
+    /// The trail up to that.
+    pub trail: Option<TrailEnd>,
     /// Lines proven by the scan.
     pub fast_lines: u64,
     /// Lines that had to be parsed.
@@ -191,6 +194,18 @@ impl Walk {
             promised: until.unwrap_or(0),
             ..self
         }
+    }
+
+    /// Follows the chain of hashes alone too, from the first event on.
+    #[must_use]
+    pub fn with_trail(mut self) -> Self {
+        self.follower.has_trail = true;
+        self
+    }
+
+    /// The trail up to the committed end.
+    pub fn trail(&self) -> Option<TrailEnd> {
+        self.follower.trail.as_ref().map(Trail::end)
     }
 
     /// How far the chain has come.
@@ -330,7 +345,7 @@ impl Walk {
             self.erasures.push(ErasureSeen { index, place, ts, told });
         }
         let kept;
-        if is_of_one(known.op) {
+        if is_of_one(known.op) || known.op == Op::Act {
             kept = salt::without(known.record, known.fields);
             (known.record, known.fields) = (&kept.0, kept.1);
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use chronomemory::Erase;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -33,6 +34,41 @@ impl Engine {
     #[pyo3(signature = (*, keep_history=true, progress=None))]
     fn compact(&self, py: Python<'_>, keep_history: bool, progress: Option<Py<PyAny>>) -> PyResult<u64> {
         enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
+    }
+
+    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), dry_run=false, progress=None))]
+    #[allow(clippy::too_many_arguments)] // the signature is the public one
+    fn erase<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        scope: Option<Vec<u8>>,
+        reason: String,
+        drop_history: bool,
+        again: Vec<String>,
+        dry_run: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let order = Erase {
+            ids,
+            scope,
+            reason,
+            drop_history,
+            again,
+            dry_run,
+        };
+        let told = enter_reporting(py, progress, |report| self.engine.erase(&order, report))?;
+        let dict = PyDict::new(py);
+        dict.set_item("seq", told.seq)?;
+        dict.set_item("ids", told.ids)?;
+        dict.set_item("lines", told.lines)?;
+        dict.set_item("unsalted", told.unsalted)?;
+        dict.set_item("logs", told.by_log)?;
+        dict.set_item("replaced", told.replaced)?;
+        dict.set_item("again", told.again)?;
+        dict.set_item("backups", told.backups)?;
+        dict.set_item("quarantine", told.quarantine)?;
+        Ok(dict)
     }
 
     #[pyo3(signature = (progress=None))]

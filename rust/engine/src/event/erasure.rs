@@ -30,6 +30,16 @@ pub fn redacted(line: &[u8]) -> Option<(u64, Hex)> {
     Some((u64::try_from(seq).ok()?, Hex::read(hash)?))
 }
 
+/// Writes what is left of a line, its newline included.
+pub fn write_redacted(seq: u64, hash: &Hex, out: &mut Vec<u8>) {
+    out.extend_from_slice(BEFORE_SEQ);
+    out.extend_from_slice(seq.to_string().as_bytes());
+    out.extend_from_slice(BEFORE_HASH);
+    out.extend_from_slice(hash.bytes());
+    out.extend_from_slice(BEHIND);
+    out.push(b'\n');
+}
+
 fn count(value: Option<&Value>) -> Option<u64> {
     u64::try_from(value?.as_i64()?).ok()
 }
@@ -217,6 +227,9 @@ mod tests {
             redacted(line.as_bytes()),
             Hex::read(hash.as_bytes()).map(|hash| (17, hash))
         );
+        let mut written = Vec::new();
+        write_redacted(17, &Hex::read(hash.as_bytes()).expect("digits"), &mut written);
+        assert_eq!(written, format!("{line}\n").into_bytes());
         for seq in ["0", "9223372036854775807"] {
             assert!(redacted(line.replace("17", seq).as_bytes()).is_some(), "{seq}");
         }

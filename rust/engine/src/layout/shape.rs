@@ -135,6 +135,11 @@ pub fn is_quarantine_draft(name: &str) -> bool {
     finished(name).is_some_and(|name| is_stamped(name) && name.contains('-'))
 }
 
+/// Whether something of this name in `quarantine/` was put there by us: what recovery cut away, or a file of the past.
+pub fn is_quarantine_name(name: &str) -> bool {
+    (is_stamped(name) && name.contains('-')) || is_base_file(name) || is_archive_file(name) || is_rows_file(name)
+}
+
 /// Whether a folder of this name in `backup/` is a copy.
 pub fn is_backup_folder(name: &str) -> bool {
     is_stamped(name) && name.split('-').skip(1).all(is_number)

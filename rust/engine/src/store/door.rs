@@ -188,8 +188,8 @@ impl Store {
     ///
     /// # Errors
     /// `Io` if the note cannot be written.
-    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
-        log::note_known_head(disk, layout, note)
+    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, found: &Report) -> Result<()> {
+        log::note_known_head(disk, layout, note, found.head.zip(found.trail))
     }
 
     /// What is wrong with the files of rows at first sight, one sentence each.

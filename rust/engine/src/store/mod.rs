@@ -36,6 +36,8 @@ mod upkeep;
 
 mod recovery;
 
+mod erasure;
+
 mod door;
 
 mod worker;
@@ -59,6 +61,9 @@ pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use care::Turns;
 pub use engine::{BatchWriter, Engine, Verified};
+pub use erasure::check::holds_any;
+pub use erasure::erase::erase;
+pub use erasure::tell::{Erase, Erased};
 pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
 pub use load::home::{layout_of, source_of};
@@ -148,11 +153,28 @@ impl Store {
             vectors,
         };
         store.reload(progress)?;
+        if store.is_erasing() {
+            store.finish_what_others_erased();
+        }
         store.tell_known_head();
         if store.options.exclusive {
             store.log.hold_lock()?;
         }
         Ok(store)
+    }
+
+    /// Ends the erasure of somebody who could not; who may only read leaves it to others, and is told.
+    fn finish_what_others_erased(&mut self) {
+        let finished = self.with_lock_for_a_moment(|store| {
+            if store.is_behind()? {
+                store.catch_up()?;
+            }
+            store.finish_erasing()
+        });
+        if let Err(fault) = finished {
+            let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
+            self.log.report.notes.push(note);
+        }
     }
 
     /// The last seq; 0 when nothing was written.

@@ -2,7 +2,9 @@
 
 use crate::digest::{Hex, sha256};
 use crate::event::draft::Draft;
+use crate::event::salt::Salts;
 use crate::event::{Coming, Op};
+use crate::host::Randomness;
 use crate::json;
 use crate::memory::Refused;
 
@@ -47,6 +49,8 @@ pub struct Lines {
     pub starts: Vec<usize>,
     /// Where the chain stands behind them.
     pub link: Link,
+    /// What keeps their hashes from being guessed.
+    pub salts: Salts,
 }
 
 impl Lines {
@@ -56,6 +60,7 @@ impl Lines {
             bytes: Vec::new(),
             starts: Vec::new(),
             link,
+            salts: Salts::default(),
         }
     }
 
@@ -111,7 +116,7 @@ impl Lines {
             out.extend_from_slice(head.bytes());
         }
         out.extend_from_slice(b"\",\"record\":");
-        out.extend_from_slice(saying.record);
+        self.salts.write(saying.op, saying.record, out);
         out.extend_from_slice(b",\"record_id\":\"");
         out.extend_from_slice(saying.id);
         out.extend_from_slice(b"\",\"recursion_depth\":");
@@ -136,10 +141,11 @@ impl Lines {
         };
     }
 
-    /// No lines behind `link`, in the memory of lines that nobody needs any more.
-    pub fn reusing(mut self, link: Link) -> Self {
+    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts of this source.
+    pub fn reusing(mut self, link: Link, salts: Option<&Randomness>) -> Self {
         self.bytes.clear();
         self.starts.clear();
+        self.salts.draw_from(salts);
         Self { link, ..self }
     }
 

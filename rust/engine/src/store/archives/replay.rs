@@ -1,8 +1,10 @@
 //! What does a retired log add up to, and is that what the log behind it starts from?
 
 use std::io;
+use std::sync::Arc;
 
 use super::archive_index::Mentions;
+use super::doomed::Doomed;
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
@@ -15,7 +17,9 @@ use crate::verify::{Holding, Sink};
 
 /// Takes in retired logs, one after the other; without a state it only looks.
 #[derive(Default)]
-pub(super) struct Replay {
+pub(in crate::store) struct Replay {
+    /// Records that were never there, if some are to be erased.
+    without: Option<Arc<Doomed>>,
     /// What the logs so far add up to, if what they start from is known.
     pub state: Option<State>,
     /// Which events speak of which record, if anyone wants to know.
@@ -28,6 +32,14 @@ pub(super) struct Replay {
 }
 
 impl Replay {
+    /// One for which these records were never there.
+    pub fn without(doomed: &Arc<Doomed>) -> Self {
+        Self {
+            without: Some(Arc::clone(doomed)),
+            ..Self::default()
+        }
+    }
+
     /// Begins with what a base holds, if it is the one with this digest.
     pub fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) {
         if self.gave_up {
@@ -75,6 +87,9 @@ impl Replay {
     }
 
     fn take(&mut self, known: Known<'_>, ts: i64) {
+        if self.without.as_ref().is_some_and(|doomed| doomed.takes(&known)) {
+            return;
+        }
         if let Some(state) = &mut self.state {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known, ts);

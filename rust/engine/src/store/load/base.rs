@@ -295,6 +295,7 @@ impl Base {
             first_seq: mark.first_seq,
             last_seq: mark.last_seq,
             head: mark.head,
+            trail: walk.trail(),
             fast_lines: walk.fast_lines,
             slow_lines: walk.slow_lines,
             blank_lines,

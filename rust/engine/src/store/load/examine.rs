@@ -92,6 +92,7 @@ pub fn examine(
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
     let mut walk = Walk::new(synced).promised(hint.promised());
+    walk.follower.has_trail = !look.is_past;
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
             synced.unwrap_or(0)
