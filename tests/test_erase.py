@@ -50,13 +50,11 @@ def lived(root: Path, seed: int) -> tuple[ChronoStore, dict[str, str]]:
             0
         ]:
             case "put":
-                scope = {"@scope": {"user": name}} if chance.random() < 0.3 and known is None else {}
-                kept = known.data if known is not None else scope
-                store.everyone().upsert({"id": name, "label": f"{secrets[name]} {number}", "data": kept})
+                store.upsert({"id": name, "label": f"{secrets[name]} {number}", "data": {"n": number}})
             case "delete" if is_there:
-                store.everyone().delete(name)
+                store.delete(name)
             case "batch":
-                names = [other for other in chance.sample(sorted(secrets), 3) if store.get(other) is None]
+                names = chance.sample(sorted(secrets), 3)
                 store.upsert_many([{"id": other, "label": secrets[other]} for other in names])
             case "compact":
                 store.compact()
@@ -64,7 +62,7 @@ def lived(root: Path, seed: int) -> tuple[ChronoStore, dict[str, str]]:
                 store.backup()
             case "attach" if is_there:
                 row = np.array([chance.random() for _ in range(4)], dtype=np.float32)
-                store.everyone().attach(name, row, model="random")
+                store.attach(name, row, model="random")
     return store, secrets
 
 
@@ -75,8 +73,8 @@ def test_no_byte_is_left_and_all_else_stays(tmp_path: Path, seed: int) -> None:
         before = everything(store)
         store.search("geheim1")
         gone, *kept = random.Random(seed).sample(sorted(secrets), 6)
-        histories = {name: store.everyone().history(name) for name in kept}
-        vectors = {name: store.everyone().embedding(name) for name in kept} if store.spaces() else {}
+        histories = {name: store.history(name) for name in kept}
+        vectors = {name: store.embedding(name) for name in kept} if store.spaces() else {}
         planned = store.erase(ids=[gone], reason="asked for", dry_run=True)
         assert everything(store) == before
         told = store.erase(ids=[gone], reason="asked for")
@@ -86,11 +84,11 @@ def test_no_byte_is_left_and_all_else_stays(tmp_path: Path, seed: int) -> None:
         before.pop(gone, None)
         after = everything(store)
         assert {name: record for name, record in after.items() if not name.startswith("erasure:")} == before
-        assert {name: store.everyone().history(name) for name in kept} == histories
-        assert store.everyone().history(gone) == []
+        assert {name: store.history(name) for name in kept} == histories
+        assert store.history(gone) == []
         for name, row in vectors.items():
             assert (row is None and store.embedding(name) is None) or np.array_equal(
-                row, store.everyone().embedding(name)
+                row, store.embedding(name)
             )
         assert is_valid_for_both(store)
         assert store.erase(ids=[gone], reason="asked for").seq is None

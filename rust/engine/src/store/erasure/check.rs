@@ -45,6 +45,7 @@ mod tests {
     fn a_text_is_found_in_any_case_and_across_pieces() {
         let disk = CrashDisk::new();
         let path = Path::new("/file");
+        disk.create_dir(Path::new("/")).expect("a folder");
         let mut bytes = vec![b'x'; FRAME_BYTES - 3];
         bytes.extend_from_slice(b"A SecreT");
         disk.create(path)
