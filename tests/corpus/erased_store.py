@@ -39,6 +39,15 @@ def redacted(line: bytes) -> bytes:
     return f'{{"erased":{event["seq"]},"hash":"{event["hash"]}"}}\n'.encode()
 
 
+def spoken_of(line: bytes) -> str | None:
+    """The record that a line is of; none if it was erased, or is no line."""
+    try:
+        name = json.loads(line).get("record_id")
+    except ValueError:
+        return None
+    return None if name is None else str(name)
+
+
 def hash_of(line: bytes) -> str:
     return str(json.loads(line)["hash"])
 
@@ -122,7 +131,7 @@ class ErasedStore:
         """Rewrite archives and bases of the past that hold any of these records."""
         replaced, lines = list[dict[str, Any]](), 0
         for number, one in enumerate(self.past):
-            hit = [json.loads(line).get("record_id") in ids for line in one.lines]
+            hit = [spoken_of(line) in ids for line in one.lines]
             if one.base and ids & one.before.keys():
                 old = self.files.pop(f"base/{one.base}.json", None)
                 one.before = {name: record for name, record in one.before.items() if name not in ids}
