@@ -2,12 +2,14 @@
 
 `python -m benches.pages [PAGES ENTRIES [FOLDER]]`. The pages are imported as files, as another tool would
 leave them; then entries are appended to pages at random, words are looked for, and the folder is thrown away
-and written anew. Every answer is checked. Times in brackets are those of a core: on a machine that others
-use, and whose disk they use, they say more.
+and written anew. Every answer is checked. Times are by the clock, and in brackets those of a core: on a
+machine that others use, and whose disk they use, they say more. The line `disk` is what a file of the size of
+a page takes that is written, synced and renamed, and nothing else: no append can take less there.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import statistics
@@ -73,6 +75,19 @@ def tell(what: str, walls: list[float], cores: list[float]) -> None:
     )
 
 
+def bare(folder: Path, content: bytes) -> Callable[[str], None]:
+    """Return what an append asks of the disk at least."""
+
+    def write(name: str) -> None:
+        with (folder / ".draft").open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        (folder / ".draft").replace(folder / name)
+
+    return write
+
+
 def once(what: str, work: Callable[[], Any]) -> Any:
     wall, core = time.perf_counter(), time.process_time()
     told = work()
@@ -94,6 +109,9 @@ def main(pages: int, entries: int) -> None:
             told = once("import", lambda: book.import_(notes))
             assert len(told.pages) == pages and not told.problems
             names = chance.choices(sorted(told.pages.values()), k=APPENDS)
+            (root / "bare").mkdir()
+            page = (book.folder / f"{names[0]}.md").read_bytes()
+            tell("disk", *each(bare(root / "bare", page), names[:100]))
             tell("append", *each(lambda name: book.append(name, "appended to a page", ["late"]), names))
             questions = [f"{chance.choice(COMMON)} {chance.choice(RARE)}" for _ in range(QUESTIONS)]
             assert book.search(questions[0])

@@ -1,4 +1,4 @@
-"""Is the worked example of docs/format.md true?"""
+"""Are the worked examples of docs/format.md true?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 
+from chronomemory.pages.text.entries import EntryText, read_entry, spell_entry
 from verdicts import ROOT, verify_log
 
 PAGE = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
@@ -49,3 +50,21 @@ def test_floats_are_spelled_as_it_says() -> None:
     for text in ("1.0", "0.0001", "9999999999999998.0", "1e-05", "1e+16", "1.5e+300", "5e-324"):
         assert f"`{text}`" in PAGE
         assert verify_log.canonical(float(text)) == text.encode()
+
+
+def test_entries_of_pages_are_spelled_as_it_says() -> None:
+    """Bytes are API: an entry that was spelled once is spelled so for ever."""
+    examples = [json.loads(line) for line in block("jsonl").splitlines()]
+    assert len(examples) == 8
+    for told in examples:
+        entry = EntryText(
+            entry_id=told["id"],
+            timestamp=told["timestamp"],
+            tags=tuple(told["tags"]),
+            content=told["content"],
+            superseded="superseded_by" in told,
+            superseded_by=told.get("superseded_by"),
+            reason=told.get("reason"),
+        )
+        assert spell_entry(entry, told["eol"]) == told["spelled"]
+        assert read_entry(told["spelled"], told["eol"]) == entry

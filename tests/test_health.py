@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import subprocess
 import sys
+import threading
 import warnings
 from datetime import datetime, timezone
 from pathlib import Path
@@ -95,6 +97,23 @@ def test_counters_count_what_all_have_done(tmp_path: Path) -> None:
         assert (counted.commits, counted.events, counted.searches) == (2, 4, 2)
         assert counted.bytes == one.health().log_bytes
         assert two.health().open_handles == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks a file as POSIX does")
+def test_a_wait_for_another_writer_is_counted(tmp_path: Path) -> None:
+    fcntl = importlib.import_module("fcntl")
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "A"})
+        assert store.counters().lock_waits == 0
+    lock_file = tmp_path / ".chronomemory" / "lock"
+    with lock_file.open("r+") as lock, ChronoStore(tmp_path, lock_timeout=60) as store:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        release = threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN))
+        release.start()
+        store.upsert({"id": "B"})
+        release.join()
+        assert store.counters().lock_waits == 1
+        assert "chronomemory_lock_waits_total 1" in store.counters().prometheus().splitlines()
 
 
 def test_a_monitoring_system_can_read_them() -> None:

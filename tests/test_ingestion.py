@@ -281,3 +281,11 @@ def test_a_place_in_data_cannot_be_inside_of_a_value(store: ChronoStore) -> None
     made = {"id": "id", "data.a": "x", "data.a.b": "x"}
     with pytest.raises(InvalidArgument, match=r"a is both a value and what data\.a\.b stands in"):
         store.ingest([{"id": "A", "x": 1}], fields=made)
+
+
+def test_a_first_row_of_nothing_is_refused_like_any_other(store: ChronoStore) -> None:
+    with pytest.raises(InvalidRecord, match="row 0"):
+        store.ingest([None, {"id": "A"}])
+    report = store.ingest([None, {"id": 7}, {"id": "A"}], on_error="skip")
+    assert (report.records, report.skipped, [error.row for error in report.errors]) == (1, 2, [0, 1])
+    assert store.ingest([]).records == 0

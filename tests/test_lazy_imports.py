@@ -33,7 +33,7 @@ def test_a_command_loads_what_it_needs() -> None:
     run = (
         "from typer.testing import CliRunner\nfrom chronomemory.cli import app\nCliRunner().invoke(app, {!r})"
     )
-    assert not loaded_by(run.format(["--version"])) & {"numpy", "pydantic", "chronomemory.store"}
+    assert not loaded_by(run.format(["--version"])) & {"numpy", "pydantic", "rich.text", "chronomemory.store"}
     assert not loaded_by(run.format(["get", "A"])) & {"numpy", "chronomemory.blocks"}
     assert "chronomemory.blocks" in loaded_by(run.format(["recall", "--help"]))
 
@@ -113,6 +113,43 @@ def test_the_server_is_loaded_when_it_serves_and_by_nothing_else() -> None:
     assert not loaded & {*sdk, "tomlkit"}
     # It starts without the extra of the pages, which the first call that asks for them loads.
     assert not loaded_by("import chronomemory.mcp.server") & {"chronomemory.pages", "ruamel.yaml"}
+
+
+def test_a_server_that_is_only_asked_loads_what_answers(tmp_path: Path) -> None:
+    """Its first answer waits for every module: vectors, blocks and a terminal have no part in it."""
+    pytest.importorskip("mcp.server", reason="the extra mcp is not installed")
+    use = (
+        "import asyncio, sys\nfrom chronomemory import ChronoStore, Scope\n"
+        "from chronomemory.cli.serving import server_module\nfrom chronomemory.mcp.desk import Desk\n"
+        "module = server_module()\nfrom mcp import Client\n"
+        "async def ask(desk):\n"
+        "    async with Client(module.make_server(desk)) as client:\n"
+        "        told = await client.call_tool('search_memories', {'query': 'tea'})\n"
+        "        assert told.structured_content['memories'] == [], told\n"
+        "        unasked = {'numpy', 'rich.text', 'chronomemory.blocks', 'chronomemory.pages'}\n"
+        "        assert not unasked & set(sys.modules), unasked & set(sys.modules)\n"
+        "        told = await client.call_tool('add_memory', {'content': 'Tea at four'})\n"
+        "        assert told.structured_content['outcome'] == 'added', told\n"
+        f"with ChronoStore({str(tmp_path)!r}) as store:\n    asyncio.run(ask(Desk(store, Scope())))\n"
+    )
+    assert {"numpy", "chronomemory.blocks"} <= loaded_by(use)
+
+
+def test_the_models_of_the_protocol_are_finished_when_they_are_used() -> None:
+    """There are hundreds, for every version of the protocol; afterwards models are made as ever."""
+    pytest.importorskip("mcp.server", reason="the extra mcp is not installed")
+    use = (
+        "from chronomemory.cli.serving import server_module\nserver_module()\n"
+        "import mcp_types, pydantic\n"
+        "made = [each for each in vars(mcp_types).values()"
+        " if isinstance(each, type) and issubclass(each, pydantic.BaseModel)]\n"
+        "waiting = [each for each in made if not each.__pydantic_complete__]\n"
+        "assert len(waiting) > len(made) / 2 > 50, (len(waiting), len(made))\n"
+        "assert mcp_types.TextContent(type='text', text='tea').text == 'tea'\n"
+        "class Ours(pydantic.BaseModel):\n    name: str\n"
+        "assert Ours.__pydantic_complete__ and 'defer_build' not in pydantic.BaseModel.model_config\n"
+    )
+    assert "mcp_types" in loaded_by(use)
 
 
 def test_every_name_is_there_and_no_other() -> None:

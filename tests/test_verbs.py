@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from chronomemory import (
     ChronoStore,
@@ -48,8 +50,45 @@ def test_data_is_merged_as_the_rfc_says(
         store.upsert({"id": "A", "label": "kept", "data": old})
         event = store.update("A", data=patch)
         record = store.get("A")
-        assert record is not None and record.data == merged(old, patch) and record.label == "kept"
-        assert (event is None) == (merged(old, patch) == old)
+        # As text: to Python true is 1.
+        before, after = (json.dumps(data, sort_keys=True) for data in (old, merged(old, patch)))
+        assert record is not None and json.dumps(record.data, sort_keys=True) == after
+        assert record.label == "kept"
+        assert (event is None) == (before == after)
+
+
+def test_true_is_no_number(store: ChronoStore) -> None:
+    store.upsert({"id": "A", "data": {"paid": 0, "n": 1, "list": [1]}})
+    assert store.update("A", data={"paid": False, "list": [True]}) is not None
+    assert [record.id for record in store.query(where={"data.paid": False})] == ["A"]
+    with pytest.raises(InvalidRecord, match="is_hypothesis"):
+        store.update("A", is_hypothesis=0)
+
+
+def test_an_array_is_refused_in_the_words_of_upsert(store: ChronoStore) -> None:
+    store.upsert({"id": "A", "data": {"list": [1, 2]}})
+    with pytest.raises(InvalidRecord, match="tolist"):
+        store.update("A", data={"list": np.array([1, 2])})
+
+
+def test_what_is_wider_is_only_read(store: ChronoStore) -> None:
+    store.upsert({"id": "SHARED"})
+    store.scoped(agent="sup").upsert({"id": "SUP"})
+    handle = store.scoped(user="ann", agent="sup")
+    for name in ("SHARED", "SUP"):
+        with pytest.raises(OutOfScope):
+            handle.update(name, label="mine")
+
+
+def test_whose_a_record_is_stays_as_it_is(store: ChronoStore) -> None:
+    narrow, wide = store.scoped(user="ann", session="s1"), store.scoped(user="ann")
+    narrow.upsert({"id": "A", "data": {"n": 1}})
+    assert wide.update("A", data={"@scope": None}) is None
+    assert wide.update("A", data={"n": 2}) is not None
+    assert store.everyone().update("A", label="said by everyone") is not None
+    record = narrow.get("A")
+    assert record is not None
+    assert record.data == {"@scope": {"session": "s1", "user": "ann"}, "n": 2}
 
 
 def test_other_fields_are_given_whole(store: ChronoStore) -> None:

@@ -22,6 +22,7 @@ _GROWS = {
     "events": "Events written from this process.",
     "bytes": "Bytes of the log written from this process.",
     "syncs": "How often the disk was waited for.",
+    "lock_waits": "How often another writer was waited for.",
     "searches": "Searches, recalls and questions for neighbours.",
 }
 
@@ -34,6 +35,7 @@ class Counters:
     events: int = 0
     bytes: int = 0
     syncs: int = 0
+    lock_waits: int = 0
     searches: int = 0
 
     def to_dict(self) -> dict[str, int]:

@@ -73,9 +73,9 @@ def ingest(
         raise must("source", "be a path, an open file or a list of records", source)
     else:
         each = iter(many("source", source))
-        first = next(each, None)
-        whole = each if first is None else chain((first,), each)
-        if isinstance(first, str | os.PathLike):
+        begun = list(islice(each, 1))
+        whole = chain(begun, each)
+        if begun and isinstance(begun[0], str | os.PathLike):
             load.files(list(whole), make)
         else:
             load.rows(whole, make)

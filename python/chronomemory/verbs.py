@@ -18,6 +18,8 @@ __all__ = ["delete", "delete_many", "get_many", "update", "upsert_if"]
 
 #: What ``update`` may change: the id is what a record is found by, and the store gives the depth.
 _FIELDS = frozenset(ChronoRecord(id="x").to_dict()) - {"id", "recursion_depth"}
+#: Where a record says whose it is.
+_SCOPE = "@scope"
 
 
 class HasEngine(Protocol):
@@ -60,6 +62,7 @@ def update(
             raise InvalidArgument("change: give either a function or fields, not both", field="change")
         return update_by(store, record_id, change)
     name = string("id", record_id)
+    is_named = store.engine.scope_names() is not None
     if unknown := sorted(set(fields) - _FIELDS):
         raise InvalidArgument(f"{unknown[0]}: not a field that can be updated", field=unknown[0])
 
@@ -72,7 +75,12 @@ def update(
         after = {**before, **fields}
         if "data" in fields:
             after["data"] = _merged(before["data"], fields["data"])
-        return None if after == before else look.upsert([after])
+        if is_named:
+            # Whose it is stays as it is: the engine knows, and says so of a record that is only read here.
+            for side in (before, after):
+                if isinstance(side["data"], dict) and side["data"].get(_SCOPE) == record.data.get(_SCOPE):
+                    side["data"] = {key: value for key, value in side["data"].items() if key != _SCOPE}
+        return None if _is_same(before, after) else look.upsert([after])
 
     return run(store, work)
 
@@ -168,6 +176,19 @@ def _conflict(name: str, expected: str | None, found: str | None) -> Conflict:
     said = "no record" if expected is None else f"version {expected}"
     there = "there is none" if found is None else f"it is version {found}"
     return Conflict(f'id "{name}": {said} expected, and {there}', id=name, expected=expected, found=found)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Say whether two values are the same in JSON, where true is no number."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    same = one == other
+    # An array compares each of its elements; whether it can be written is not said here.
+    return getattr(same, "ndim", 0) == 0 and bool(same)
 
 
 def _merged(old: Any, patch: Any) -> Any:

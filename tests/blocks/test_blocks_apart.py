@@ -66,6 +66,8 @@ class World:
     def __post_init__(self) -> None:
         self.store = ChronoStore(self.project, durability="off")
         self.memories = [self._memory(number) for number in range(len(SCOPES))]
+        # An embedding that all see: spaces and their models belong to the store.
+        self.memories[0].remember("a seed", ["seed"])
 
     def _memory(self, number: int) -> Memory:
         return Memory(self.store, seconds=lambda: self.seconds[number], **SCOPES[number])  # type: ignore[arg-type]
@@ -172,6 +174,29 @@ def without_moments(row: dict[str, Any]) -> dict[str, Any]:
 
 def is_seen(step: tuple[Any, ...], names: Names) -> bool:
     return step[0] == "compact" or seen(SCOPES[step[1]], names) is not None
+
+
+def test_the_first_record_of_somebody_else_lets_a_kept_frame_be(tmp_path: Path) -> None:
+    with World(tmp_path) as world:
+        assert world.take(("look", 0)) == (([], (), [], ()), False)
+        world.take(("remember", 1, "green", "self/value"))
+        assert world.take(("look", 0)) == (([], (), [], ()), True)
+
+
+def test_a_link_of_two_other_sessions_is_nothing_to_curate(tmp_path: Path) -> None:
+    with (
+        Memory(tmp_path, user="ann") as ann,
+        Memory(tmp_path, user="ann", session="s1") as one,
+        Memory(tmp_path, user="ann", session="s2") as other,
+        Memory(tmp_path, user="ann", session="s3") as third,
+    ):
+        one.remember("green tea in the morning")
+        other.remember("black tea at night")
+        with ann.session("x"):
+            ann.frame("attention", "tea")
+        assert ann.status().forming == 1
+        assert third.curate().forming_pruned == 0
+        assert ann.status().forming == 1
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -304,7 +304,8 @@ class TestLookingAround:
     def test_ls_filters(self, memory: Memory) -> None:
         memory.remember("Fact 0", ["work/a"])
         memory.remember("Fact 90", ["home"], "decision")
-        assert [row["content"] for row in memory.ls(tag="work/%")] == ["Fact 0"]
+        assert [row["content"] for row in memory.ls(tag_pattern="work/%")] == ["Fact 0"]
+        assert memory.ls(tag="work/%") == []
         assert [row["content"] for row in memory.ls(category="decision")] == ["Fact 90"]
         assert len(memory.ls(limit=1)) == 1
         assert memory.ls(status="inbox") == []

@@ -90,7 +90,8 @@ def test_outcomes_move_confidence(run: Run) -> None:
 
 def test_blocks_are_listed(run: Run) -> None:
     learn_all(run)
-    assert len(run("blocks", "ls", "--tag", "self/%", "--json").document["blocks"]) == 1
+    assert len(run("blocks", "ls", "--tag-pattern", "self/%", "--json").document["blocks"]) == 1
+    assert run("blocks", "ls", "--tag", "self/%", "--json").document["blocks"] == []
     assert content_hash(LAW) in run("blocks", "ls").stdout
     assert "no blocks" in run("blocks", "ls", "--status", "inbox").stdout
 

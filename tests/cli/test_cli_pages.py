@@ -77,6 +77,7 @@ def test_an_entry_is_superseded(tea: Pages) -> None:
         (["search", "x", "--prefix", "nope"], 2, "prefix"),
         (["status", "topic-tea", "--set", "asleep"], 2, "active, dormant, archived"),
         (["clean", "everything", "-y"], 2, "memory, all"),
+        (["clean", "foo"], 2, "memory, all"),
         (["append", "topic-tea", "x", "-t", "a", "--user", "ann"], 2, "other names"),
         (["list", "--user", "ann"], 1, "there are no pages"),
         (["list", "--folder", "nowhere"], 1, "there are no pages"),

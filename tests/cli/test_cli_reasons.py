@@ -117,3 +117,11 @@ def test_what_was_left_alone_is_named(run: Run) -> None:
     alone = run("reinstate", "ROLLBACK-OBS-1", "--reason", "x")
     assert alone.code == 1
     assert "nothing was written" in alone.stderr
+
+
+def test_why_of_what_is_somebodys(run: Run, tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.scoped(user="ann").upsert({"id": "ANNS", "label": "likes tea"})
+    assert "likes tea" in run("why", "ANNS", "--user", "ann").stdout
+    assert run("why", "ANNS", "--user", "bob").code == 1
+    assert run("why", "ANNS").code == 1

@@ -67,6 +67,16 @@ def test_new_episodes_become_facts_once(store: ChronoStore) -> None:
     assert [fact.metadata for fact in house.left()] == [{"channels": ["homes"]}] * 2
 
 
+def test_what_a_rule_did_for_somebody_changes_no_score_of_another(store: ChronoStore) -> None:
+    store.upsert_many([{"id": "F1", "label": "shared tea"}, {"id": "F2", "label": "coffee"}])
+    bob = store.scoped(user="bob")
+    before = [(hit.id, hit.score.hex()) for hit in bob.search("tea")]
+    house = House(store, rule("metadata.subject IS NOT NULL"))
+    house.put("a", **LIVES, object="Rome")
+    assert house.run().applied == 1
+    assert [(hit.id, hit.score.hex()) for hit in bob.search("tea")] == before
+
+
 def test_late_news_of_long_ago_is_new(store: ChronoStore) -> None:
     house = House(store, rule())
     house.put("a", minute=10)

@@ -55,7 +55,7 @@ def port(tmp_path: Path) -> Iterator[int]:
         assert not thread.is_alive()
 
 
-def post(port: int, body: bytes = b"", **changed: str | None) -> tuple[int, bytes]:
+def post(port: int, body: bytes = b"", path: str = "/mcp", **changed: str | None) -> tuple[int, bytes]:
     """Send a request with a token, unless told otherwise, and return its status and body."""
     headers: dict[str, str | None] = {
         "Host": f"127.0.0.1:{port}",
@@ -65,7 +65,7 @@ def post(port: int, body: bytes = b"", **changed: str | None) -> tuple[int, byte
         **{name.replace("_", "-"): value for name, value in changed.items()},
     }
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.putrequest("POST", "/mcp", skip_host=True)
+    connection.putrequest("POST", path, skip_host=True)
     sent = body or json.dumps(HELLO).encode()
     for name, value in headers.items():
         if value is not None:
@@ -99,6 +99,37 @@ def test_ten_megabytes_are_refused(port: int) -> None:
     call = {"name": "add_memory", "arguments": {"content": "x" * 10_000_000}}
     body = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode()
     assert post(port, body)[0] == 413
+
+
+def test_what_cannot_be_read_is_refused_and_the_rest_is_served(port: int) -> None:
+    head = b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_memory","arguments":'
+    for arguments in (
+        b'{"content":"half \\ud83d of an emoji"}',
+        b'{"content":"x","tags":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"content":}',
+        b"",
+    ):
+        status, told = post(port, head + arguments + b"}}")
+        assert status == 400, told
+        assert len(told) < 2_000
+    assert post(port, b"\xff\xfe")[0] == 400
+    assert post(port)[0] == 200
+
+
+def test_an_address_chooses_no_scope(port: int) -> None:
+    """Nobody is served under another path, and what is asked behind the right one changes nothing."""
+    for path in ("/", "/mcp/bob", "/bob/mcp", "/mcp/../bob", "/mcp%2fbob"):
+        assert post(port, path=path)[0] in (307, 404)
+    assert asyncio.run(_scope_of(f"http://127.0.0.1:{port}/mcp?user=bob")) == "user=ann"
+
+
+async def _scope_of(address: str) -> str:
+    headers = {"Authorization": f"Bearer {TOKEN}", "X-User": "bob"}
+    async with (
+        create_mcp_http_client(headers=headers) as caller,
+        Client(streamable_http_client(address, http_client=caller)) as client,
+    ):
+        return str((await Talk(client).call("search_memories", query="tea"))["scope"])
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import warnings
 
 import pytest
 from assistants import ERAS, Talk, with_desk
-from chronomemory import Memory
+from chronomemory import ChronoStore, Memory
+from chronomemory.mcp import notices
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.memories import ROWS
 from chronomemory.mcp.quoting import tokens_of
 from chronomemory.mcp.server import INSTRUCTIONS, PROFILES, make_server
+from chronomemory.pages import Pages
+from mcp import Client
+from mcp.types import ResourceUpdatedNotification
 
 
 class TestWhatAModelReadsFirst:
@@ -31,6 +37,20 @@ class TestWhatAModelReadsFirst:
             assert hints["openWorldHint"] is False
             assert len(f"mcp__chronomemory__{tool['name']}") <= 128
         assert len(INSTRUCTIONS.encode()) <= 2_000
+
+    def test_it_shows_the_bounds_of_what_a_model_may_ask_for(self, desk: Desk) -> None:
+        async def arguments(talk: Talk) -> list[tuple[str, dict[str, object]]]:
+            tools = (await talk.client.list_tools()).tools
+            return [each for tool in tools for each in tool.input_schema["properties"].items()]
+
+        shown = [each for profile in PROFILES for each in with_desk(desk, arguments, profile=profile)]
+        bounds = {"limit": (1, 100), "max_tokens": (300, 20_000), "depth": (1, 20), "confidence": (None, 1)}
+        for name, (least, most) in bounds.items():
+            found = [schema for known, schema in shown if known == name]
+            assert found
+            assert all((each.get("minimum"), each["maximum"]) == (least, most) for each in found)
+        # A bound that no one reaches is a word too many.
+        assert not any(schema.get("maximum", 0) >= 10**6 for _, schema in shown)
 
     def test_it_is_the_same_whatever_is_stored(self, desk: Desk) -> None:
         async def everything(talk: Talk) -> str:
@@ -79,6 +99,83 @@ class TestResourcesAndPrompts:
             return "nothing"
 
         assert with_desk(desk, work).startswith("memory://record/block:")
+
+    def test_a_listener_of_the_era_with_a_handshake_hears_of_it_too(self, desk: Desk) -> None:
+        async def run() -> None:
+            heard: asyncio.Queue[str] = asyncio.Queue()
+
+            async def hear(message: object) -> None:
+                if isinstance(message, ResourceUpdatedNotification):
+                    await heard.put(str(message.params.uri))
+
+            async with Client(make_server(desk), mode="legacy", message_handler=hear) as client:
+                talk = Talk(client)
+                assert client.server_capabilities.resources.subscribe
+                memory_id = (await talk.call("add_memory", content="Tea at four"))["memory_id"]
+                uri = f"memory://record/{memory_id}"
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # it is gone from the newer era
+                    await client.subscribe_resource(uri)
+                    await client.subscribe_resource(uri)
+                    await talk.call("add_memory", content="Coffee at five")
+                    await talk.call("supersede_memory", memory_id=memory_id, content="Tea at six")
+                    assert await asyncio.wait_for(heard.get(), 20) == uri
+                    await client.unsubscribe_resource(uri)
+                await talk.call("add_memory", content="Tea at four")
+                assert heard.empty()
+
+        asyncio.run(run())
+
+    @pytest.mark.parametrize("mode", ERAS)
+    def test_a_listener_hears_of_what_another_process_writes(
+        self, desk: Desk, mode: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And of nothing that is not of its scope: whether it is there is nobody else's business."""
+        monkeypatch.setattr(notices, "LOOK_SECONDS", 0.05)
+        of_ann = Memory(desk.store, user="ann").remember("Tea at four").block_id
+        of_bob = Memory(desk.store, user="bob").remember("Tea at four").block_id
+        uris = [f"memory://record/block:{name}" for name in (of_bob, of_ann)] + [
+            "memory://page/user-preferences"
+        ]
+
+        def write() -> None:
+            # As another process would: a store with an engine of its own.
+            with ChronoStore(desk.store.project_root, own_engine=True) as other:
+                Memory(other, user="bob").forget(of_bob)
+                Memory(other, user="ann").forget(of_ann)
+                with Pages(other, user="ann") as pages:
+                    pages.append("user-preferences", "Green at 70", ["drinks"])
+
+        async def run() -> set[str]:
+            heard: asyncio.Queue[str] = asyncio.Queue()
+
+            async def hear(message: object) -> None:
+                if isinstance(message, ResourceUpdatedNotification):
+                    await heard.put(str(message.params.uri))
+
+            async def both() -> set[str]:
+                return {await asyncio.wait_for(heard.get(), 20) for _ in range(2)}
+
+            async with Client(make_server(desk), mode=mode, message_handler=hear) as client:
+                if mode == "legacy":
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # it is gone from the newer era
+                        for uri in uris:
+                            await client.subscribe_resource(uri)
+                        await asyncio.sleep(0.2)
+                        await asyncio.to_thread(write)
+                        return await both()
+                async with client.listen(resource_subscriptions=uris) as events:
+                    await asyncio.sleep(0.2)
+                    await asyncio.to_thread(write)
+                    found: set[str] = set()
+                    async for event in events:
+                        found.add(str(event.uri))
+                        if len(found) == 2:
+                            break
+                    return found
+
+        assert asyncio.run(run()) == set(uris[1:])
 
     @pytest.mark.parametrize("mode", ERAS)
     def test_prompts_say_what_to_do(self, desk: Desk, mode: str) -> None:

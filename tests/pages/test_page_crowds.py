@@ -145,6 +145,59 @@ def test_a_crash_between_log_and_file_is_made_good(
         assert pages.sync().summary == "pages and log agree"
 
 
+def test_what_a_killed_writer_left_is_taken_away_unless_it_may_be_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed behind the swap: the page has our text, the draft what was there."""
+    with Pages(tmp_path) as pages:
+        page = pages.folder / "user-profile.md"
+        swap = swapping._exchange
+
+        def killed(*given: object) -> bool:
+            swap(*given)  # type: ignore[arg-type]
+            raise CrashError
+
+        def left() -> list[Path]:
+            return [place for place in pages.folder.iterdir() if place.name.endswith(swapping.PART)]
+
+        def crash(text: str, *, is_edited: bool) -> Path:
+            unlink = os.unlink
+            with monkeypatch.context() as dying:
+                dying.setattr(swapping, "_exchange", killed)
+                dying.setattr(os, "unlink", lambda *given, **more: None)
+                if is_edited:
+                    dying.setattr(swapping, "_exchange", lambda *given: edited(*given))
+                with pytest.raises(CrashError):
+                    pages.append("user-profile", text, ["a"])
+            assert os.unlink is unlink
+            (draft,) = left()
+            return draft
+
+        def edited(*given: object) -> bool:
+            page.write_text(page.read_text() + "\n## [2026-05-01 10:00] {id: mine}\nSaved in that moment.\n")
+            return killed(*given)
+
+        draft = crash("The user likes tea.", is_edited=False)
+        assert pages.sync().problems == () and left() == [draft], "it may be in use"
+        os.utime(draft, (0, 0))
+        assert pages.sync().problems == () and left() == []
+        draft = crash("The user likes cake.", is_edited=True)
+        os.utime(draft, (0, 0))
+        (problem,) = pages.sync().problems
+        assert (problem.kind, problem.file) == (
+            "strange",
+            draft.name,
+        ) and "user-profile.md" in problem.message
+        assert "Saved in that moment." in draft.read_text()
+        draft.write_bytes(page.read_bytes()[:50] + bytes(20))  # torn
+        os.utime(draft, (0, 0))
+        assert pages.sync().summary == "pages and log agree" and left() == []
+        assert [entry.content for entry in pages.read("user-profile")] == [
+            "The user likes tea.",
+            "The user likes cake.",
+        ]
+
+
 def test_a_page_that_is_behind_is_brought_up_to_date_by_an_append(tmp_path: Path) -> None:
     with Pages(tmp_path) as pages:
         page = pages.folder / "user-profile.md"
@@ -176,6 +229,60 @@ def test_a_file_that_cannot_be_written_is_told_and_made_good(
                 two = pages.append("user-profile", "fact two", ["a"])
         assert pages.rebuild().written == ("user-profile",)
         assert shown_ids(tmp_path) == [one, two]
+
+
+def test_a_folder_that_cannot_be_written_is_told_by_every_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Pages(tmp_path) as pages:
+
+        def refused(*_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        with monkeypatch.context() as broken, pytest.warns(RuntimeWarning, match="this is in the log"):
+            broken.setattr(Folder, "write_all", refused)
+            broken.setattr(Folder, "remove", refused)
+            one = pages.append("user-profile", "fact one", ["a"])
+            told = pages.sync()
+            assert told.caught_up == ()
+            assert {problem.file for problem in told.problems} == {"user-profile.md", "index.md"}
+            rebuilt = pages.rebuild()
+            assert rebuilt.written == () and len(rebuilt.problems) == 2
+            assert [problem.file for problem in pages.rebuild_index().problems] == ["index.md"]
+            with pytest.raises(PermissionError):
+                pages.clean()
+            assert [entry.id for entry in pages.read("user-profile")] == [one], "nothing was cleaned"
+            with pytest.warns(RuntimeWarning, match="index.md: it cannot be written"):
+                pages.close()
+    with Pages(tmp_path) as pages:
+        assert pages.sync().caught_up == ("user-profile",)
+        assert shown_ids(tmp_path) == [one]
+
+
+def test_a_page_stays_as_private_as_somebody_made_it(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        page = pages.folder / "user-profile.md"
+        for mode in (0o600, 0o640, 0o400):
+            page.chmod(mode)
+            pages.append("user-profile", f"said under {mode:o}", ["a"])
+            assert page.stat().st_mode & 0o777 == mode
+        assert len(pages.read("user-profile")) == 3
+
+
+def test_a_file_that_could_not_be_written_for_long_is_behind_and_not_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Pages(tmp_path) as pages:
+
+        def full(*_: object, **__: object) -> list[str]:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as broken, pytest.warns(RuntimeWarning, match="this is in the log"):
+            broken.setattr(Folder, "write_all", full)
+            ids = [pages.append("user-profile", f"fact {number}", ["a"]) for number in range(20)]
+        told = pages.sync()
+        assert (told.caught_up, told.edited, told.kept) == (("user-profile",), (), ())
+        assert shown_ids(tmp_path) == ids
 
 
 def test_a_log_that_lost_its_last_second_takes_the_entry_from_the_page(tmp_path: Path) -> None:

@@ -116,7 +116,10 @@ def test_links_are_found_from_both_ends(pages: Pages, vault: Path) -> None:
         ("Tools/Spade", "topic-tools-spade"),
         ("person-alice#Phone", "person-alice"),
     ]
-    assert [(link.page, link.target) for link in garden.backlinks] == [("topic-tools-spade", "My Garden")]
+    assert [(link.page, link.target) for link in garden.backlinks] == [
+        ("topic-tools-spade", "../My%20Garden.md"),
+        ("topic-tools-spade", "My Garden"),
+    ]
     assert [link.page for link in pages.links("person-alice").backlinks] == ["topic-my-garden"]
     pages.append("user-profile", "See [[nobody]], <https://example.org/x> and [[Old Name]].", ["a"])
     found = {link.target: (link.kind, link.page) for link in pages.links("user-profile").links}
@@ -125,7 +128,7 @@ def test_links_are_found_from_both_ends(pages: Pages, vault: Path) -> None:
         "https://example.org/x": ("address", None),
         "Old Name": ("wiki", "topic-my-garden"),
     }
-    assert len(pages.links("topic-my-garden").backlinks) == 2
+    assert len(pages.links("topic-my-garden").backlinks) == 3
 
 
 def test_links_above_the_entries_count(pages: Pages) -> None:
@@ -177,6 +180,15 @@ def test_a_link_means_the_note_that_is_called_exactly_so(pages: Pages, tmp_path:
     assert pages.links(made["!!!.md"]).backlinks == ()
 
 
+def test_a_byte_order_mark_is_no_text(pages: Pages, tmp_path: Path) -> None:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    (vault / "bom.md").write_bytes("\ufeff# Marked\n\nText.\n".encode())
+    name = pages.import_(vault).pages["bom.md"]
+    assert pages.info(name).title == "Marked"
+    assert pages.read(name)[0].content == "# Marked\n\nText."
+
+
 def test_notes_under_other_endings_are_told(pages: Pages, tmp_path: Path) -> None:
     vault = tmp_path / "notes"
     vault.mkdir()
@@ -188,3 +200,46 @@ def test_notes_under_other_endings_are_told(pages: Pages, tmp_path: Path) -> Non
         ("strange", "UP.MD"),
         ("strange", "long.markdown"),
     ]
+
+
+def test_ways_lead_from_the_folder_of_their_note(pages: Pages, tmp_path: Path) -> None:
+    vault = tmp_path / "notes"
+    for way, text in {
+        "a/b/here.md": "[up](../note.md) [top](../../note.md) [side](note.md) [down](c/note.md) [[note]]"
+        " [[../note|up]] [past](../../../../note.md) [root](/a/note.md)",
+        "note.md": "top",
+        "a/note.md": "up",
+        "a/b/note.md": "side",
+        "a/b/c/note.md": "down",
+    }.items():
+        (vault / way).parent.mkdir(parents=True, exist_ok=True)
+        (vault / way).write_text(text)
+    made = pages.import_(vault).pages
+    here = made["a/b/here.md"]
+    assert [(link.label, link.page) for link in pages.links(here).links] == [
+        ("up", made["a/note.md"]),
+        ("top", made["note.md"]),
+        ("side", made["a/b/note.md"]),
+        ("down", made["a/b/c/note.md"]),
+        ("", made["note.md"]),
+        ("up", made["a/note.md"]),
+        ("past", made["note.md"]),
+        ("root", made["a/note.md"]),
+    ]
+    for way, targets in {
+        "a/note.md": ["../note", "../note.md", "/a/note.md"],
+        "a/b/note.md": ["note.md"],
+        "a/b/c/note.md": ["c/note.md"],
+        "note.md": ["../../../../note.md", "../../note.md", "note"],
+    }.items():
+        assert [link.target for link in pages.links(made[way]).backlinks] == targets, way
+    # What is appended to the page of a note, or edited on it, leads from there too.
+    pages.append(here, "And [again](../note.md).", ["more"])
+    assert len(pages.links(made["a/note.md"]).backlinks) == 4
+    assert pages.rebuild_index().corrected == 0
+
+
+def test_a_way_on_a_page_of_ours_leads_to_a_page(pages: Pages) -> None:
+    pages.append("user-profile", "See [it](../user-preferences.md) and [[../user-preferences]].", ["a"])
+    assert [link.page for link in pages.links("user-profile").links] == ["user-preferences"] * 2
+    assert len(pages.links("user-preferences").backlinks) == 2

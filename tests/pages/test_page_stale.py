@@ -164,3 +164,48 @@ class TestSavedUnderAWriter:
             True
         ] * 5
         assert pages.sync().summary == "pages and log agree"
+
+
+class TestAStrikeThatIsTakenBack:
+    def test_its_reason_is_no_content_and_stays_on_the_page(self, pages: Pages) -> None:
+        old = pages.append("user-profile", "The user lives in Paris.", ["home"])
+        new = pages.supersede("user-profile", old, "The user lives in Lisbon.", "moved in 2025")
+        page = pages.folder / "user-profile.md"
+        struck = page.read_text()
+        unmarked = struck.replace(f" #superseded-by:{new}", "")
+        page.write_text(unmarked.replace("~~", ""))
+        assert pages.sync().changed == 1
+        entry = next(entry for entry in pages.read("user-profile") if entry.id == old)
+        assert (entry.content, entry.reason) == ("The user lives in Paris.", None)
+        assert "<!-- reason: moved in 2025 -->" in page.read_text()
+        text = page.read_text()
+        page.unlink()
+        pages.rebuild()
+        assert page.read_text() == text
+        # It can be superseded again, and a merge leaves what the person left.
+        last = pages.supersede("user-profile", new, "The user lives in Porto.", "moved again")
+        again = pages.supersede("user-profile", last, "The user lives in Faro.", "moved on")
+        assert pages.compact("user-profile").accepted
+        assert "<!-- reason: moved in 2025 -->" in page.read_text()
+        pages.supersede("user-profile", old, "The user lived in Paris.", "long ago")
+        assert pages.read("user-profile")[0].id == again
+        assert page.read_text().count("<!-- reason: long ago -->") == 1
+
+    def test_one_that_is_still_marked_is_superseded_with_its_reason(self, pages: Pages) -> None:
+        old = pages.append("user-profile", "The user lives in Paris.", ["home"])
+        new = pages.supersede("user-profile", old, "The user lives in Lisbon.", "moved")
+        page = pages.folder / "user-profile.md"
+        page.write_text(page.read_text().replace("~~", ""))
+        pages.sync()
+        first = pages.read("user-profile", include_superseded=True)[0]
+        assert (first.content, first.superseded_by, first.reason) == (
+            "The user lives in Paris.",
+            new,
+            "moved",
+        )
+
+    def test_a_content_that_looks_so_is_content(self, pages: Pages) -> None:
+        said = "Words.\n<!-- reason: mine -->"
+        pages.append("user-profile", said, ["a"])
+        assert pages.read("user-profile")[0].content == said
+        assert pages.rebuild_index().corrected == 0

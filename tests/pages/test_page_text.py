@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import pytest
 from chronomemory.pages import NotAPage
+from chronomemory.pages.text import frontmatter
 from chronomemory.pages.text.entries import EntryText, read_entry, spell_entry
 from chronomemory.pages.text.escaping import escape, unescape
 from chronomemory.pages.text.frontmatter import edit, is_plain, new_frontmatter, read_meta, read_values
 from chronomemory.pages.text.headings import moment_of
 from chronomemory.pages.text.links import links_in
 from chronomemory.pages.text.page import read_page, title_of
+from chronomemory.pages.text.scalars import read_spelled
 from desk import CONTENTS, PIECES, SEED, TAGS, TEXTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+#: What YAML makes of a value is often not what it looks like.
+VALUES = (
+    *(
+        "true",
+        "yes",
+        "0",
+        "12",
+        "007",
+        "1e3",
+        "~",
+        "nan",
+        "null",
+        "a",
+        "a b",
+        "a #b",
+        "a: b",
+        "{a: b}",
+        "'a'",
+    ),
+    *("[a, b]", "[]", "[1, a]", '["1", a]', '["a, b"]', "[yes]", '"a: b"', '"\u2028"', "\u6f22", "a\u00a0b"),
+    *("2026-04-20", "2026-04-20T14:02:11+08:00", "2026-02-30T14:02:11+08:00", "2026-04-20T14:02:11-00:00"),
+)
 FEW = settings(max_examples=80, deadline=None)
 EOLS = st.sampled_from(["\n", "\r\n"])
 
@@ -220,6 +244,21 @@ class TestTheFrontmatter:
         with pytest.raises(NotAPage) as caught:
             read_page(text)
         assert line is None or caught.value.line == line
+
+    @pytest.mark.parametrize("key", ["description", "tags", "created", "status", "entry_count", "y"])
+    def test_what_is_read_without_yaml_is_what_yaml_says(
+        self, key: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        heads = [f"---\n{key}: {value}\n---" for value in VALUES]
+        quick = [head for head in heads if read_spelled(f"{head[4:-3]}") is not None]
+        assert len(quick) > 5 or key == "y"
+        told = [(read_meta(head), list(read_values(head))) for head in quick]
+        monkeypatch.setattr(frontmatter, "read_spelled", lambda _: None)
+        assert told == [(read_meta(head), list(read_values(head))) for head in quick]
+
+    def test_what_we_spell_is_read_without_yaml(self) -> None:
+        values = {"description": "a: b, c", "tags": ["x/y", "1"], "entry_count": 2, "needs_compact": False}
+        assert read_spelled(new_frontmatter(values)[4:-3]) == values
 
     def test_two_entries_with_one_id_are_no_page(self) -> None:
         with pytest.raises(NotAPage, match="two entries have the id a"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from datetime import date, timedelta
 from pathlib import Path
@@ -328,6 +329,24 @@ class TestReading:
         assert len({hit.score for hit in found}) == 1
         assert [hit.entry.content[11] for hit in found] == list("420")
         assert [hit.entry.content[11] for hit in filled.search("fine café", tags=["even"], limit=1)] == ["4"]
+
+    def test_of_a_thousand_that_are_alike_the_latest_come_first(self, filled: Pages) -> None:
+        """The oldest stand in the log first; ids decide where moments are the same."""
+        chance = random.Random(5)
+        order = [
+            (f"2026-03-{day:02}T10:{minute:02}:00", f"m{number:04}")
+            for number in range(1_000)
+            for day, minute in [(chance.randint(1, 28), chance.randint(0, 59))]
+        ]
+        said = "".join(f"\n\n## [{at}] {{id: {one}}} #same\nAlike in everything." for at, one in order)
+        (filled.folder / "topic-alike.md").write_text(f"# Alike{said}\n")
+        filled.sync()
+        by_id = sorted(order, key=lambda each: each[1])
+        wanted = [one for _, one in sorted(by_id, key=lambda each: each[0], reverse=True)]
+        for limit in (1, 10, 250):
+            hits = filled.search("alike", limit=limit)
+            assert len({hit.score for hit in hits}) == 1
+            assert [hit.entry.id for hit in hits] == wanted[:limit]
 
     @pytest.mark.parametrize(
         "bad", [{"prefix": "nope"}, {"status": "asleep"}, {"limit": -1}, {"tags": ["a b"]}]

@@ -16,7 +16,8 @@ from chronomemory.pages import (
     UnknownFolder,
     schema,
 )
-from desk import Clock
+from chronomemory.scope import Scope
+from desk import Clock, files
 
 
 class TestStates:
@@ -81,6 +82,32 @@ class TestWhose:
         with Pages(tmp_path / "there", must_exist=True) as pages:
             assert len(pages.read("user-profile")) == 1
             assert pages.sync().summary == "pages and log agree"
+
+    def test_a_folder_that_is_renamed_stays_whose_it_was(self, tmp_path: Path) -> None:
+        with Pages(tmp_path, user="ann") as ann:
+            first = ann.append("user-profile", "Ann lives in Lisbon.", ["home"])
+        (tmp_path / "memory").rename(tmp_path / "notes")
+        before = files(tmp_path / "notes")
+        for names in ({}, {"user": "bob"}, {"agent": "ann"}):
+            for must_exist in (True, False):
+                with pytest.raises(FolderError, match="other names"):
+                    Pages(tmp_path, "notes", must_exist=must_exist, **names)
+        assert files(tmp_path / "notes") == before
+        with Pages(tmp_path, "others", user="bob") as bob:
+            assert bob.search("Lisbon") == []
+        with Pages(tmp_path, "notes", user="ann", must_exist=True) as ann:
+            assert ann.sync().created == ("user-preferences", "user-profile")
+            assert [entry.id for entry in ann.read("user-profile")] == [first]
+            record = ann._home.handle.store.engine.get(f"entry:{ann._home.digits}:user-profile:{first}")
+            assert record is not None and record.scope == Scope(user="ann")
+
+    def test_what_all_share_is_not_taken_by_one_where_it_is_moved(self, tmp_path: Path) -> None:
+        Pages(tmp_path).close()
+        (tmp_path / "memory").rename(tmp_path / "notes")
+        with pytest.raises(FolderError, match="other names"):
+            Pages(tmp_path, "notes", user="ann")
+        with Pages(tmp_path, "notes", must_exist=True) as pages:
+            assert len(pages.sync().created) == 2
 
     def test_no_folder_is_made_where_one_must_be(self, tmp_path: Path) -> None:
         with pytest.raises(UnknownFolder):

@@ -186,7 +186,7 @@ _CARDS = {
         _READ,
         "a list of dicts",
         "edit(), forget(), connect() with their ids",
-        'memory.ls(tag="self/%")',
+        'memory.ls(tag_pattern="self/%")',
     ),
     "status": _Card(
         "says what there is, how late it is, and what could be done next",

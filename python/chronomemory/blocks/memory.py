@@ -338,12 +338,19 @@ class Memory(Finding):
         *,
         status: str | None = "active",
         tag: str | None = None,
+        tag_pattern: str | None = None,
         category: str | None = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return blocks as dicts with their tags, in the order in which they came."""
+        """Return blocks as dicts with their tags, in the order in which they came.
+
+        They must have the ``tag`` letter by letter, and one like the ``tag_pattern``, in which ``%`` is any
+        text and ``_`` one character.
+        """
         with self.blocks.connect() as conn:
-            return listed(conn, status=status, tag=tag, category=category, limit=limit)
+            return listed(
+                conn, status=status, tag=tag, tag_pattern=tag_pattern, category=category, limit=limit
+            )
 
     def status(self) -> MemoryStatus:
         """Say what there is, and what could be done next."""

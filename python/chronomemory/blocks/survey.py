@@ -97,19 +97,28 @@ def _suggestion(inbox: int, active: int, threshold: int, not_embedded: int) -> s
 
 
 def listed(
-    conn: Connection, *, status: str | None, tag: str | None, category: str | None, limit: int | None
+    conn: Connection,
+    *,
+    status: str | None,
+    tag: str | None,
+    tag_pattern: str | None,
+    category: str | None,
+    limit: int | None,
 ) -> list[dict[str, Any]]:
     """Return blocks as dicts with their tags, in the order in which they came."""
     if limit is not None:
         limit = count("limit", limit)
     if tag is not None:
         string("tag", tag)
+    if tag_pattern is not None:
+        string("tag_pattern", tag_pattern)
     wanted = (one_of("status", status, BlockStatus).value,) if status else ()
-    every = category is None and tag is None
+    every = category is None and tag is None and tag_pattern is None
     found = (
         record
         for record in conn.records(BLOCK, *wanted, limit=limit if every else None)
         if (category is None or record.data["category"] == category)
-        and (tag is None or any(like(tag, own) for own in tags_of(record)))
+        and (tag is None or tag in tags_of(record))
+        and (tag_pattern is None or any(like(tag_pattern, own) for own in tags_of(record)))
     )
     return [{**block_dict(record), "tags": list(tags_of(record))} for record in islice(found, limit)]

@@ -210,7 +210,10 @@ def outcome(
 @blocks.command("ls", cls=Command)
 def list_blocks(
     status: Annotated[str, typer.Option(help="inbox, active, archived, or all.")] = "active",
-    tag: Annotated[str | None, typer.Option(help="Only with a tag like this; % is any text.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only with this tag.")] = None,
+    tag_pattern: Annotated[
+        str | None, typer.Option(help="Only with a tag like this; % is any text, _ one character.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
     user: UserName = None,
     agent: AgentName = None,
@@ -220,7 +223,9 @@ def list_blocks(
 ) -> None:
     """List blocks."""
     with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        found = memory.ls(status=None if status == "all" else status, tag=tag, limit=limit)
+        found = memory.ls(
+            status=None if status == "all" else status, tag=tag, tag_pattern=tag_pattern, limit=limit
+        )
         if as_json:
             out.document({"blocks": found})
             return

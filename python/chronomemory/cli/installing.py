@@ -37,6 +37,9 @@ def install(
     agent: AgentName = None,
     in_session: SessionName = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer no writes.")] = False,
+    must_exist: Annotated[
+        bool, typer.Option("--must-exist", help="Refuse every call for names that nobody wrote for.")
+    ] = False,
     name: ServerName = "chronomemory",
     config: ConfigFile = None,
     only_print: Annotated[bool, typer.Option("--print", help="Show the lines, and write nothing.")] = False,
@@ -51,7 +54,8 @@ def install(
         known = _client(client)
         given = {"--profile": profile, "--user": user, "--agent": agent, "--session": in_session}
         options = [word for option, value in given.items() if value is not None for word in (option, value)]
-        command = command_of(project, [*options, *(["--read-only"] if read_only else [])])
+        flags = {"--read-only": read_only, "--must-exist": must_exist}
+        command = command_of(project, [*options, *(flag for flag, wanted in flags.items() if wanted)])
         if only_print:
             typer.echo(entry_of(known, command, name), nl=False)
             return

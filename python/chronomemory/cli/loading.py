@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+from types import ModuleType
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Command", "CommandGroup", "LoadedGroup"]
+__all__ = ["Command", "CommandGroup", "LoadedGroup", "loaded"]
 
 #: A number that nobody reaches tells nothing.
 _NO_BOUND = 2**31
@@ -75,9 +77,21 @@ class LoadedGroup(CommandGroup):
         return self.commands.get(cmd_name)
 
 
+def loaded(name: str) -> ModuleType:
+    """Import a module. It makes hundreds of classes, which stay: to look for garbage among them is a tenth
+    of what that takes."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _loaded(name: str, place: str, panel: str) -> Any:
     module, _, attribute = place.partition(":")
-    found = getattr(importlib.import_module(f"chronomemory.cli.{module}"), attribute)
+    found = getattr(loaded(f"chronomemory.cli.{module}"), attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
         alone.command(name, cls=Command)(found)

@@ -10,16 +10,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBar
-from rich.text import Text
 
 from chronomemory._core import canonical_json
+from chronomemory.cli import rich_later as rich
 
 if TYPE_CHECKING:
     # To say the version, or to help, needs no store.
@@ -50,9 +48,17 @@ class Output:
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        # INVARIANT: no markup, for what a record says must never be taken for our own words.
-        self.console = Console(highlight=False, markup=False, emoji=False)
-        self.errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+    # INVARIANT: no markup, for what a record says must never be taken for our own words.
+    @cached_property
+    def console(self) -> rich.Console:
+        """What answers are shown on."""
+        return rich.Console(highlight=False, markup=False, emoji=False)
+
+    @cached_property
+    def errors(self) -> rich.Console:
+        """What everything else is shown on."""
+        return rich.Console(stderr=True, highlight=False, markup=False, emoji=False)
 
     def document(self, value: Mapping[str, Any]) -> None:
         """Write one JSON document."""
@@ -73,34 +79,34 @@ class Output:
         while some := list(islice(rest, _LINES_AT_ONCE)):
             typer.echo(b"\n".join(some))
 
-    def show(self, *things: RenderableType) -> None:
+    def show(self, *things: rich.RenderableType) -> None:
         """Show something to a person."""
         for thing in things:
             self.console.print(thing)
 
     def hint(self, text: str) -> None:
         """Say something in passing."""
-        self.console.print(Text(text, style="dim"))
+        self.console.print(rich.Text(text, style="dim"))
 
     def done(self, *parts: str | tuple[str, str]) -> None:
         """Say in one line what was done."""
-        _say(self.console, Text.assemble(("✔ ", "bold green"), *parts))
+        _say(self.console, rich.Text.assemble(("✔ ", "bold green"), *parts))
 
     def warn(self, message: str) -> None:
         """Say on stderr what a person should know."""
         if self.as_json:
             self._complain({"warning": message})
         else:
-            _say(self.errors, Text.assemble(("warning: ", "bold yellow"), clean(message)))
+            _say(self.errors, rich.Text.assemble(("warning: ", "bold yellow"), clean(message)))
 
     def fail(self, message: str, recovery: str, name: str) -> None:
         """Say on stderr what went wrong, and below it what to do next."""
         if self.as_json:
             self._complain({"error": name, "message": message, "recovery": recovery})
             return
-        _say(self.errors, Text(f"error: {clean(message)}", style="bold red"))
+        _say(self.errors, rich.Text(f"error: {clean(message)}", style="bold red"))
         if recovery:
-            _say(self.errors, Text.assemble(("  try: ", "bold"), clean(recovery)))
+            _say(self.errors, rich.Text.assemble(("  try: ", "bold"), clean(recovery)))
 
     def _complain(self, value: Mapping[str, str]) -> None:
         typer.echo(escaped(canonical_json({key: spelled(text) for key, text in value.items()})), err=True)
@@ -112,17 +118,17 @@ class Output:
             yield None
             return
         columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
+            rich.TextColumn("{task.percentage:>3.0f} %"),
+            rich.TimeElapsedColumn(),
         )
-        with ProgressBar(*columns, console=self.errors, transient=True) as bars:
+        with rich.Progress(*columns, console=self.errors, transient=True) as bars:
             bar = bars.add_task(title, total=None)
             yield lambda done, total: bars.update(bar, completed=done, total=total)
 
 
-def _say(console: Console, text: Text) -> None:
+def _say(console: rich.Console, text: rich.Text) -> None:
     """Keep a line whole for those who search it; wrap it between words for those who read it."""
     console.print(text, soft_wrap=not console.is_terminal)
 

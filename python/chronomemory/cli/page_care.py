@@ -10,8 +10,11 @@ import typer
 
 from chronomemory.cli.options import HERE, AgentName, AsJson, Project, SessionName, UserName, text
 from chronomemory.cli.output import clean
-from chronomemory.cli.page_folders import Folder, PageName, Whose, listed, opened, tell_of
+from chronomemory.cli.page_folders import Folder, PageName, Reported, Whose, listed, opened, tell_of
 from chronomemory.cli.session import FINDING
+from chronomemory.pages import Pages
+from chronomemory.pages.syncing import CLEANED
+from chronomemory.types import Progress
 
 __all__ = ["CARE"]
 
@@ -69,12 +72,8 @@ def rebuild(
     as_json: AsJson = False,
 ) -> None:
     """Write all pages that are missing or behind, byte for byte as they were."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        with here.out.progress("writing pages") as progress:
-            told = here.it.rebuild(progress=progress)
-        tell_of(here.out, told, told.problems)
-    if told.problems:
-        raise typer.Exit(FINDING)
+    whose = Whose(project, folder, user, agent, in_session)
+    _reported(whose, as_json, "writing pages", lambda pages, progress: pages.rebuild(progress=progress))
 
 
 def rebuild_index(
@@ -86,12 +85,8 @@ def rebuild_index(
     as_json: AsJson = False,
 ) -> None:
     """Read all pages, correct what is known of their entries, and write index.md."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        with here.out.progress("reading pages") as progress:
-            told = here.it.rebuild_index(progress=progress)
-        tell_of(here.out, told, told.problems)
-    if told.problems:
-        raise typer.Exit(FINDING)
+    whose = Whose(project, folder, user, agent, in_session)
+    _reported(whose, as_json, "reading pages", lambda pages, progress: pages.rebuild_index(progress=progress))
 
 
 def sync(
@@ -106,10 +101,27 @@ def sync(
     as_json: AsJson = False,
 ) -> None:
     """Take in what was edited by hand, and report what cannot be."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        with here.out.progress("reading pages") as progress:
-            told = here.it.sync(forget_missing=forget_missing, progress=progress)
-        tell_of(here.out, told, told.problems)
+    whose = Whose(project, folder, user, agent, in_session)
+    _reported(
+        whose,
+        as_json,
+        "reading pages",
+        lambda pages, progress: pages.sync(forget_missing=forget_missing, progress=progress),
+    )
+
+
+def _reported(
+    whose: Whose, as_json: bool, title: str, work: Callable[[Pages, Progress | None], Reported]
+) -> None:
+    """Do something to all pages and tell of it; a problem that is left is a finding."""
+    with opened(whose, as_json) as here:
+        with here.out.progress(title) as progress:
+            told = work(here.it, progress)
+        tell_of(here.out, told)
+    _end(told)
+
+
+def _end(told: Reported) -> None:
     if told.problems:
         raise typer.Exit(FINDING)
 
@@ -124,11 +136,21 @@ def watch(
 ) -> None:
     """Take in what is edited by hand as it happens, until it is interrupted."""
     with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        here.it.watch(lambda told: tell_of(here.out, told, told.problems))
+        here.it.watch(lambda told: tell_of(here.out, told))
+
+
+def _cleaned(given: str) -> str:
+    """Take what is to be cleaned: a slip is refused before anything is asked."""
+    if given not in CLEANED:
+        raise typer.BadParameter(f"{given!r} is none of {', '.join(CLEANED)}")
+    return given
 
 
 def clean_(
-    what: Annotated[str, typer.Argument(metavar="memory|all", help="The pages, or also when was synced.")],
+    what: Annotated[
+        str,
+        typer.Argument(metavar="memory|all", callback=_cleaned, help="The pages, or also when was synced."),
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     project: Project = HERE,
     folder: Folder = None,
@@ -164,9 +186,8 @@ def import_(
     """Take in a folder of Markdown notes of another tool; each becomes a page."""
     with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
         told = here.it.import_(source)
-        tell_of(here.out, told, told.problems)
-    if told.problems:
-        raise typer.Exit(FINDING)
+        tell_of(here.out, told)
+    _end(told)
 
 
 #: The commands, to be put beside those that read and write.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,14 @@ from chronomemory.cli.tables import table
 from chronomemory.face.results import Result
 from chronomemory.pages import (
     Entry,
+    Imported,
+    Indexed,
     PageConflict,
     PageError,
     Pages,
     Problem,
+    Rebuilt,
+    Synced,
     UnknownEntry,
     UnknownFolder,
     UnknownPage,
@@ -33,6 +37,7 @@ __all__ = [
     "Folder",
     "OpenedPages",
     "PageName",
+    "Reported",
     "Since",
     "Tags",
     "Until",
@@ -71,6 +76,10 @@ Until = Annotated[
     str | None,
     typer.Option("--until", metavar="DAY|TIME", callback=text, help="Up to then; a day is all of it."),
 ]
+
+
+#: What tells which problems are left.
+Reported = Synced | Rebuilt | Indexed | Imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,7 @@ def entry_lines(entries: Iterable[Entry], *, page: bool) -> Iterator[Text]:
     """Show entries as a person reads them."""
     for entry in entries:
         style = "dim" if entry.superseded else "bold"
-        said = [(entry.timestamp, style), ("  ", ""), (entry.id, "cyan")]
+        said = [(entry.timestamp, style), ("  ", ""), (entry.id or "above the entries", "cyan")]
         if page:
             said += [("  ", ""), (clean(entry.page), "bold")]
         said += [("".join(f"  #{clean(tag)}" for tag in entry.tags), "green")]
@@ -142,13 +151,13 @@ def entry_lines(entries: Iterable[Entry], *, page: bool) -> Iterator[Text]:
         yield Text.assemble((clean(entry.content, keep="\n"), "dim strike" if entry.superseded else ""), "\n")
 
 
-def tell_of(out: Output, told: Result, problems: Sequence[Problem]) -> None:
+def tell_of(out: Output, told: Reported) -> None:
     """Say what a command has done, and which problems are left."""
     if out.as_json:
         out.document(told.to_dict())
-    elif problems:
+    elif told.problems:
         out.warn(told.summary)
-        out.show(_problem_table(problems))
+        out.show(_problem_table(told.problems))
     else:
         out.done(clean(told.summary))
 

@@ -7,10 +7,20 @@ from typing import Annotated
 
 import typer
 
-from chronomemory.cli.options import HERE, AsJson, Project, RecordId, text
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    AsJson,
+    OfEveryone,
+    Project,
+    RecordId,
+    SessionName,
+    UserName,
+    text,
+)
 from chronomemory.cli.output import Output, clean, counted
 from chronomemory.cli.reasons_page import reasons_page
-from chronomemory.cli.session import FINDING, NotFoundError, session
+from chronomemory.cli.session import FINDING, NotFoundError, Whose, session
 from chronomemory.cli.tables import change_table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.cli.trees import reason_tree
@@ -28,6 +38,10 @@ def why(
         Path | None, typer.Option(metavar="FILE", help="Write a page for a browser instead.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -37,10 +51,10 @@ def why(
     made each, and the rollbacks that touched it. A circle is named, and what --depth and --limit leave out
     is counted.
     """
-    with session(project, as_json) as here:
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         if html is not None:
             check_target(html, project, force=force)
-        told = here.store.why(record_id, depth=depth, limit=limit)
+        told = here.door.why(record_id, depth=depth, limit=limit)
         if told.root.record is None and not told.root.grounds:
             raise NotFoundError(
                 f"there is no record {record_id!r}, and no edge speaks of it", recovery="Check the id."

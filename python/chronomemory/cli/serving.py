@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import secrets
 import threading
@@ -13,9 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
 
 from chronomemory.cli.installing import install, uninstall
-from chronomemory.cli.loading import Command, CommandGroup
+from chronomemory.cli.loading import Command, CommandGroup, loaded
 from chronomemory.cli.options import HERE, AgentName, SessionName, UserName
 from chronomemory.cli.output import Output
 from chronomemory.cli.session import RefusedError, session
@@ -42,10 +42,9 @@ mcp.command("uninstall", cls=Command)(uninstall)
 
 def server_module() -> Any:
     """Return the module that needs the SDK, which is loaded here and nowhere else."""
-    # The SDK makes hundreds of classes, which stay: to look for garbage among them is a tenth of the start.
-    gc.disable()
     try:
-        return importlib.import_module("chronomemory.mcp.server")
+        with _checked_later():
+            return loaded("chronomemory.mcp.server")
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette"):
             raise
@@ -53,8 +52,19 @@ def server_module() -> Any:
             "the MCP server needs the package mcp, from 2.1 on and below 3",
             recovery='Install it with: pip install "chronomemory-rs[mcp]"',
         ) from None
+
+
+@contextmanager
+def _checked_later() -> Iterator[None]:
+    """Let models be made without what checks them, which is then made when one is first used.
+
+    The SDK has more than 500 models, for every version of the protocol; a conversation uses a few of them.
+    """
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
     finally:
-        gc.enable()
+        del BaseModel.model_config["defer_build"]
 
 
 @mcp.callback()
@@ -67,6 +77,12 @@ def serve(
     agent: AgentName = None,
     in_session: SessionName = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write.")] = False,
+    must_exist: Annotated[
+        bool,
+        typer.Option(
+            "--must-exist", help="Refuse every call while nothing was ever written for these names."
+        ),
+    ] = False,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")
     ] = False,
@@ -87,7 +103,7 @@ def serve(
     with session(project, False) as here:
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
         checked_project(project)
-        desk = Desk(here.store, scope, read_only=read_only)
+        desk = Desk(here.store, scope, read_only=read_only, must_exist=must_exist)
         with _beside(desk.warm_up):
             module = server_module()
             if profile not in module.PROFILES:

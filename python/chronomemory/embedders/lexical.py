@@ -11,11 +11,15 @@ import re
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from chronomemory.embedders.protocol import Matrix, Vector
 from chronomemory.face.arguments import must
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["LexicalEmbedder"]
 

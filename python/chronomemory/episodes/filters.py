@@ -70,6 +70,8 @@ _HELD: dict[type[Any], frozenset[str]] = {
 }
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NO_VALUE = object()
+#: Names, plain or between quotes: of anything else the parser and SQLite make different things.
+_PATH = re.compile(r"""\$(\.(\w+|"[^"\\]*"))+""")
 
 
 def where_of(rule_id: str, text: str, columns: Collection[str] = ()) -> dict[str, Any]:
@@ -122,7 +124,9 @@ class _Reader:
         if len(tokens) > _MOST_TOKENS:
             raise self._refused(f"more than {_MOST_TOKENS:,} words")
         behind = 0
-        for token in tokens:
+        for at, token in enumerate(tokens):
+            if token.text.lower() == "json_extract":
+                self._check_path(tokens[at + 4 : at + 5])
             if text[behind : token.start].strip() or token.comments:
                 raise self._refused("comments are not taken")
             if token.text in (";", "->", "->>", "::", "#>", "#>>"):
@@ -130,6 +134,14 @@ class _Reader:
             behind = token.end + 1
         if text[behind:].strip():
             raise self._refused("comments are not taken")
+
+    def _check_path(self, written: list[Any]) -> None:
+        """Refuse a path that the parser reads otherwise than SQLite does."""
+        path = written[0].text if written else ""
+        if not _PATH.fullmatch(path):
+            raise self._refused(
+                f'the path {path[:_SHOWN_LETTERS]!r} is not taken; write $.name, or $."a name"'
+            )
 
     # Expressions.
 

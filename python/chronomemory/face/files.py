@@ -6,6 +6,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import secrets
 import stat
 import sys
@@ -23,6 +24,9 @@ Stamp = tuple[int, int, int] | None
 
 #: How the name of a file ends that is not whole yet.
 PART = ".part"
+_DRAFT = re.compile(rf"\.[0-9a-f]{{16}}\.(.+){re.escape(PART)}")
+#: A draft that is older than this is nobody's any more.
+_DRAFT_SECONDS = 60
 #: Of more files than these, one sync of the system is quicker than one of each.
 _MANY_FILES = 256
 #: How long another writer of the folder is waited for, and how often is looked, in seconds.
@@ -57,12 +61,31 @@ class Folder:
             os.close(here)
 
     def make(self, *names: str) -> None:
-        """Make the folder and some in it, unless they are there."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Make the folder and some in it, unless they are there; a crash does not take it away again."""
+        if not self.root.is_dir():
+            missing = [place for place in (self.root, *self.root.parents) if not place.exists()]
+            self.root.mkdir(parents=True, exist_ok=True)
+            for place in missing:
+                _sync_folder(place.parent)
         for name in names:
             (self.root / name).mkdir(exist_ok=True)
             with self._entered(name):
                 pass
+
+    def drafts(self) -> list[tuple[str, str]]:
+        """Return drafts that a killed writer left, and of which file each is; young ones may be in use."""
+        found = []
+        for name in self.names(""):
+            told = _DRAFT.fullmatch(name)
+            stamp = None if told is None else self.stamp(name)
+            if told is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
+                found.append((name, told[1]))
+        return found
+
+    def sync(self) -> None:
+        """Wait until every name in the folder leads on disk where it leads now."""
+        with self._entered("") as here:
+            os.fsync(here)
 
     def names(self, within: str) -> list[str]:
         """Return the names in a folder, sorted; none if it is not there."""
@@ -111,7 +134,8 @@ class Folder:
             parts = {}
             try:
                 for name, content in files.items():
-                    parts[name] = _draft(here, content, synced=not together)
+                    of = "" if is_known is None else name
+                    parts[name] = _draft(here, content, _mode(here, name), of, synced=not together)
                 if together:
                     os.sync()
                 for name in files:
@@ -159,6 +183,14 @@ class Folder:
             yield here
         finally:
             os.close(here)
+
+
+def _sync_folder(place: Path) -> None:
+    here = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(here)
+    finally:
+        os.close(here)
 
 
 def _lock(folder: int) -> bool:
@@ -222,11 +254,26 @@ def _exchange(folder: int, one: str, other: str) -> bool:
     return bool(_EXCHANGE(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
 
 
-def _draft(folder: int, content: bytes, *, synced: bool) -> str:
-    name = f".{secrets.token_hex(8)}{PART}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    handle = os.open(name, flags, 0o666, dir_fd=folder)
+def _mode(folder: int, name: str) -> int | None:
+    """Return who may read and write a file; None if there is none."""
     try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None
+
+
+def _draft(folder: int, content: bytes, mode: int | None, of: str, *, synced: bool) -> str:
+    """Write a file under another name; one that takes the place of another is as private as that.
+
+    The name says ``of`` which file it is the draft, if it may change places with it.
+    """
+    name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600, dir_fd=folder)
+    try:
+        if mode is not None:
+            os.fchmod(handle, mode)
         view = memoryview(content)
         while view:
             view = view[os.write(handle, view) :]

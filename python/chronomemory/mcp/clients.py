@@ -149,4 +149,7 @@ def _toml_without(text: str, group: str, name: str) -> str | None:
     del document[group][name]
     if not document[group]:
         del document[group]
-    return str(_tomlkit().dumps(document))
+    after = str(_tomlkit().dumps(document))
+    # The blank line in front of the last table came with it.
+    end = next((end for end in ("\r\n", "\n") if after.endswith(end * 2)), "")
+    return after.removesuffix(end) if text.startswith(after) else after

@@ -10,11 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chronomemory.blocks import Blocks
 from chronomemory.complaints import complaints
-from chronomemory.embedders import Embedder, LexicalEmbedder
-from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
-from chronomemory.face.handle import open_handle
+from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, UnknownScope
 from chronomemory.mcp.quoting import Budget
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
@@ -26,6 +23,7 @@ __all__ = ["Desk", "checked_project", "is_block"]
 
 #: What the ids of blocks begin with; nobody else may write such ids.
 _BLOCK = "block:"
+_CHECK_NAMES = "Check --user, --agent, --session and --project, with which the server was started."
 
 
 def checked_project(project: Path) -> Path:
@@ -67,7 +65,8 @@ class Desk:
     scope: Scope
     #: Refuse every write.
     read_only: bool = False
-    embedder: Embedder | None = None
+    #: Refuse every call while nothing was ever written for the scope: a name may be misspelled.
+    must_exist: bool = False
 
     @cached_property
     def door(self) -> Records:
@@ -100,16 +99,22 @@ class Desk:
         """Return what a reader must know as well: damage, or a scope that nobody has written for."""
         told = list(self._found_at_opening)
         if nothing_found and not self.door.engine.is_known():
+            # Who may write begins a scope; who only reads was started for names that are not these.
+            if self.read_only and self.scope.to_dict():
+                raise self._unknown_scope()
             told.append(f"nothing was ever written for {self.scope}")
         return told
 
-    def blocks(self) -> Blocks:
-        """Return the blocks of the scope; it costs next to nothing, so each call has its own."""
-        return open_handle(Blocks, self.store, scope=self.scope)
+    def check_scope(self) -> None:
+        """Raise if the scope must be known and is not."""
+        if self.must_exist and not self.door.engine.is_known():
+            raise self._unknown_scope()
 
-    def embedding(self) -> Embedder:
-        """Return what makes vectors of texts."""
-        return self.embedder or LexicalEmbedder()
+    def _unknown_scope(self) -> UnknownScope:
+        return UnknownScope(
+            f"nothing was ever written for {self.scope} in {self.place}",
+            recovery=_CHECK_NAMES,
+        )
 
     def warm_up(self) -> None:
         """Open the store and its text index, while the interpreter is busy with something else."""
@@ -122,8 +127,11 @@ class Desk:
         for name in (memory_id, f"{_BLOCK}{memory_id}"):
             if name and (record := self.door.get(name)) is not None:
                 return record
+        known = self.door.engine.is_known()
         raise UnknownRecord(
             f'there is no memory "{memory_id[:200]}" in {self.scope}',
             id=memory_id,
-            recovery="Look the id up with search_memories.",
+            recovery="Look the id up with search_memories."
+            if known
+            else f"Nothing was ever written for {self.scope}. {_CHECK_NAMES}",
         )

@@ -13,6 +13,9 @@ from typing import Any
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.batch import Connection
 from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.file_lines import chosen_lines, lines_with, numbered, size, visible, with_ends
+from chronomemory.mcp.file_operations import FileOperation
+from chronomemory.mcp.once import RepeatedError
 from chronomemory.mcp.page_reading import Shelf, opened
 from chronomemory.mcp.quoting import clipped, quoted, tokens_of
 from chronomemory.mcp.reading import Told, heading
@@ -21,7 +24,7 @@ from chronomemory.pages.ids import file_of, page_key, page_name
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.storage.changes import change_to
 from chronomemory.pages.storage.home import Home, Settled
-from chronomemory.pages.storage.records import Origin
+from chronomemory.pages.storage.records import Origin, digest_of
 from chronomemory.pages.text.frontmatter import utc_text
 from chronomemory.pages.text.page import PageText, read_page
 
@@ -32,6 +35,10 @@ _BY_ASSISTANT = Origin("observed", ("edited as a file by an assistant",))
 #: How many lines around a change are shown, and how many tokens of them; how much of a text an error shows;
 #: what it takes to say that something was cut or left out.
 _AROUND, _SNIPPET, _SHOWN, _CUT = 2, 400, 40, 40
+#: So many edits in a row are taken in before a file is taken away.
+_MOST_EDITS = 20
+_EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+_REPEATED = "written before by a call with this operation_id"
 _LISTED = (
     f"Here're the files and directories up to 2 levels deep in {ROOT}, "
     "excluding hidden items and node_modules:"
@@ -47,38 +54,41 @@ def view(desk: Desk, path: str, view_range: list[int], *, max_tokens: int) -> To
         name = _named(path)
         text = _text(shelf, name)
         lines = text.split("\n")
-        first, last = _range(view_range, len(lines))
-        numbered = _numbered(lines, first, last)
+        first, last = chosen_lines(view_range, len(lines))
+        rows = numbered(lines, first, last)
         head = f"Here's the content of {_path(name)} with line numbers:"
-        return _shown(
-            shelf, head, numbered, max_tokens, lambda left: f"view_range [{last - left + 1}, {last}]"
-        )
+        return _shown(shelf, head, rows, max_tokens, lambda left: f"view_range [{last - left + 1}, {last}]")
 
 
-def create(desk: Desk, path: str, file_text: str) -> Told:
+def create(desk: Desk, path: str, file_text: str, *, operation_id: str) -> Told:
     """Make a page of a text; one that is there stays as it is."""
     name = _named(path)
     page = _page(file_text)
+    done = FileOperation.of(desk, operation_id, "create", path=path, file_text=file_text)
+    words = f"File created successfully at: {_path(name)}"
     _check_writing(desk)
     with opened(desk) as shelf:
         if shelf.home is None:
             # The first page makes the folder, with all that every folder begins with.
             names: dict[str, Any] = dict(desk.scope.to_dict())
             Pages(desk.store, **names).close()
-    with _writing(desk) as home:
+
+    def work(home: Home) -> str:
         _check_free(home, name, f"File {_path(name)} already exists")
-        home.commit([change_to(home.digits, name, page, _BY_ASSISTANT, written=utc_text(home.clock()))])
-        write_index(home)
-    return _done(desk, f"File created successfully at: {_path(name)}", [name])
+        change = change_to(home.digits, name, page, _BY_ASSISTANT, written=utc_text(home.clock()))
+        home.commit([change], also=lambda conn: done.keep(home, conn, words))
+        return words
+
+    return _once(desk, done, work, [name])
 
 
-def str_replace(desk: Desk, path: str, old_str: str, new_str: str) -> Told:
+def str_replace(desk: Desk, path: str, old_str: str, new_str: str, *, operation_id: str) -> Told:
     """Put one text in the place of another, which must be there once."""
     name = _named(path)
-    snippet: list[str] = []
+    done = FileOperation.of(desk, operation_id, "str_replace", path=path, old_str=old_str, new_str=new_str)
 
-    def edited(text: str, eol: str) -> str:
-        old, new = _with_ends(old_str, eol), _with_ends(new_str, eol)
+    def edited(text: str, eol: str) -> tuple[str, str]:
+        old, new = with_ends(old_str, eol), with_ends(new_str, eol)
         shown = clipped(old_str, _SHOWN)[0]
         times = text.count(old)
         if times == 0:
@@ -90,7 +100,7 @@ def str_replace(desk: Desk, path: str, old_str: str, new_str: str) -> Told:
         if times > 1:
             raise InvalidArgument(
                 f"No replacement was performed. Multiple occurrences of old_str `{shown}` "
-                f"in lines: {_lines_with(text, old)}",
+                f"in lines: {lines_with(text, old)}",
                 field="old_str",
                 recovery="Please ensure it is unique: give more of what stands around it.",
             )
@@ -99,21 +109,22 @@ def str_replace(desk: Desk, path: str, old_str: str, new_str: str) -> Told:
         at = changed.count("\n", 0, start) + 1
         lines = changed.split("\n")
         last = min(len(lines), at + new.count("\n") + _AROUND)
-        snippet.extend(_numbered(lines, max(1, at - _AROUND), last))
-        return changed
+        snippet = numbered(lines, max(1, at - _AROUND), last)
+        while tokens_of("\n".join(snippet)) > _SNIPPET and len(snippet) > 1:
+            snippet.pop()
+        return changed, "\n".join([_EDITED, *snippet])
 
-    _edit(desk, name, edited)
-    told = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-    while tokens_of("\n".join(snippet)) > _SNIPPET and len(snippet) > 1:
-        snippet.pop()
-    return _done(desk, told, [name], snippet)
+    return _once(desk, done, lambda home: _edit(home, name, edited, done), [name])
 
 
-def insert(desk: Desk, path: str, insert_line: int, insert_text: str) -> Told:
+def insert(desk: Desk, path: str, insert_line: int, insert_text: str, *, operation_id: str) -> Told:
     """Write lines behind a line of a page; behind line 0 is before all others."""
     name = _named(path)
+    done = FileOperation.of(
+        desk, operation_id, "insert", path=path, insert_line=insert_line, insert_text=insert_text
+    )
 
-    def edited(text: str, eol: str) -> str:
+    def edited(text: str, eol: str) -> tuple[str, str]:
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -125,16 +136,16 @@ def insert(desk: Desk, path: str, insert_line: int, insert_text: str) -> Told:
                 recovery="View the file: it shows the numbers of the lines.",
             )
         ends = [line if line.endswith("\r") or eol == "\n" else f"{line}\r" for line in lines]
-        new = _with_ends(insert_text.removesuffix("\n").removesuffix("\r"), eol).split("\n")
+        new = with_ends(insert_text.removesuffix("\n").removesuffix("\r"), eol).split("\n")
         if eol == "\r\n":
             new[-1] += "\r"
-        return "\n".join([*ends[:insert_line], *new, *ends[insert_line:], ""])
+        changed = "\n".join([*ends[:insert_line], *new, *ends[insert_line:], ""])
+        return changed, f"The file {_path(name)} has been edited."
 
-    _edit(desk, name, edited)
-    return _done(desk, f"The file {_path(name)} has been edited.", [name])
+    return _once(desk, done, lambda home: _edit(home, name, edited, done), [name])
 
 
-def delete(desk: Desk, path: str) -> Told:
+def delete(desk: Desk, path: str, *, operation_id: str) -> Told:
     """Take a page away; the log keeps what it said."""
     if path.rstrip("/") == ROOT:
         raise InvalidArgument(
@@ -143,27 +154,69 @@ def delete(desk: Desk, path: str) -> Told:
             recovery="Delete files one by one; a person may run `chronomemory pages clean`.",
         )
     name = _named(path)
-    with _writing(desk) as home:
-        _settled(home, name)
-        home.handle.run(lambda conn: _put_away(home, conn, name))
-        home.folder.remove([file_of(name)], "")
-        write_index(home)
-    return _done(desk, f"Successfully deleted {_path(name)}", [name])
+    done = FileOperation.of(desk, operation_id, "delete", path=path)
+    words = f"Successfully deleted {_path(name)}"
+
+    def work(home: Home) -> str:
+        with _taken_away(home, name):
+            home.handle.run(lambda conn: _put_away(home, conn, name, done, words))
+        return words
+
+    return _once(desk, done, work, [name])
 
 
-def rename(desk: Desk, old_path: str, new_path: str) -> Told:
+def rename(desk: Desk, old_path: str, new_path: str, *, operation_id: str) -> Told:
     """Give a page another name, which no page may have."""
     old, new = _named(old_path), _named(new_path)
-    with _writing(desk) as home:
-        settled = _settled(home, old)
+    done = FileOperation.of(desk, operation_id, "rename", old_path=old_path, new_path=new_path)
+    words = f"Successfully renamed {_path(old)} to {_path(new)}"
+
+    def work(home: Home) -> str:
+        _settled(home, old)
         _check_free(home, new, f"The destination {_path(new)} already exists")
-        page = read_page(settled.text, (settled.page.head, settled.page.meta))
-        change = change_to(home.digits, new, page, _BY_ASSISTANT, written=utc_text(home.clock()))
-        # One batch: nobody ever finds both, or none.
-        home.commit([change], also=lambda conn: _put_away(home, conn, old))
-        home.folder.remove([file_of(old)], "")
-        write_index(home)
-    return _done(desk, f"Successfully renamed {_path(old)} to {_path(new)}", [old, new])
+        with _taken_away(home, old) as settled:
+            page = read_page(settled.text, (settled.page.head, settled.page.meta))
+            change = change_to(home.digits, new, page, _BY_ASSISTANT, written=utc_text(home.clock()))
+            # One batch: nobody ever finds both, or none.
+            home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words))
+        return words
+
+    return _once(desk, done, work, [old, new])
+
+
+@contextmanager
+def _taken_away(home: Home, name: str) -> Iterator[Settled]:
+    """Take a file away, and then its page, in the block.
+
+    INVARIANT: the file goes first. If we are killed in between, a page without a file is a page all the same,
+    and its next edit writes the file anew; a file without a page is one that a person made, and would be one
+    again.
+    """
+    settled = _settled(home, name)
+    for _ in range(_MOST_EDITS):
+        content = home.content(name)
+        if content is None or digest_of(content) == settled.shown:
+            break
+        settled = _settled(home, name)
+    home.folder.remove([file_of(name)], "")
+    try:
+        yield settled
+    except Exception:
+        if home.look.page(name) is not None:
+            home.show({name: settled.text}, {name: None})
+        raise
+
+
+def _once(desk: Desk, done: FileOperation, work: Callable[[Home], str], pages: list[str]) -> Told:
+    """Do an edit as the only writer, unless it was done before: then answer as it did."""
+    try:
+        with _writing(desk) as home:
+            done.check(home)
+            words = work(home)
+            write_index(home)
+    except RepeatedError as error:
+        return _answer(desk, _REPEATED, error.result["result"], 0, desk.notes(), repeated=True)
+    return _done(desk, words, pages)
 
 
 def _named(path: str) -> str:
@@ -178,7 +231,7 @@ def _named(path: str) -> str:
 
 
 def _path(name: str) -> str:
-    return f"{ROOT}/{_visible(file_of(name))}"
+    return f"{ROOT}/{visible(file_of(name))}"
 
 
 def _missing(name: str) -> UnknownPage:
@@ -248,88 +301,43 @@ def _page(text: str) -> PageText:
         ) from None
 
 
-def _edit(desk: Desk, name: str, edited: Callable[[str, str], str]) -> None:
-    with _writing(desk) as home:
-        _settled(home, name)
+def _edit(home: Home, name: str, edited: Callable[[str, str], tuple[str, str]], done: FileOperation) -> str:
+    _settled(home, name)
 
-        def work(conn: Connection, settled: Settled) -> tuple[None, str]:
-            page = settled.page
-            new = _page(edited(settled.text, page.eol))
-            change = change_to(
-                home.digits,
-                name,
-                new,
-                _BY_ASSISTANT,
-                page=page,
-                entries=home.look.entries(page),
-                shown=settled.shown,
-                written=utc_text(home.clock()),
-            )
-            change.put(conn, home.digits)
-            return None, change.text
+    def work(conn: Connection, settled: Settled) -> tuple[str, str]:
+        page = settled.page
+        text, words = edited(settled.text, page.eol)
+        change = change_to(
+            home.digits,
+            name,
+            _page(text),
+            _BY_ASSISTANT,
+            page=page,
+            entries=home.look.entries(page),
+            shown=settled.shown,
+            written=utc_text(home.clock()),
+        )
+        change.put(conn, home.digits)
+        done.keep(home, conn, words)
+        return words, change.text
 
-        home.change(name, work)
-        write_index(home)
+    return home.change(name, work)
 
 
-def _put_away(home: Home, conn: Connection, name: str) -> None:
+def _put_away(home: Home, conn: Connection, name: str, done: FileOperation, words: str) -> None:
     said = {"source_type": _BY_ASSISTANT.source_type, "evidence": list(_BY_ASSISTANT.evidence)}
     entries = [record.id for record in home.look.entry_records(name)]
     for record_id in (*entries, page_key(home.digits, name)):
         conn.patch(record_id, said)
         conn.delete(record_id)
-
-
-def _with_ends(text: str, eol: str) -> str:
-    return text if eol == "\n" else text.replace("\r\n", "\n").replace("\n", eol)
-
-
-def _lines_with(text: str, old: str) -> str:
-    found: list[int] = []
-    start = text.find(old)
-    while start >= 0 and len(found) < _SHOWN:
-        found.append(text.count("\n", 0, start) + 1)
-        start = text.find(old, start + len(old))
-    return ", ".join(map(str, dict.fromkeys(found)))
-
-
-def _range(given: list[int], count: int) -> tuple[int, int]:
-    if not given:
-        return 1, count
-    first, last = given if len(given) == 2 else (0, 0)
-    last = count if last == -1 else last
-    if not 1 <= first <= last <= count:
-        raise InvalidArgument(
-            f"Invalid `view_range`: {given}. It should be two lines of the file, within [1, {count}]",
-            field="view_range",
-            recovery="Give the first and the last line, or -1 as the last for the end.",
-        )
-    return first, last
-
-
-def _numbered(lines: list[str], first: int, last: int) -> list[str]:
-    return [f"{number:>6}\t{_visible(lines[number - 1])}" for number in range(first, last + 1)]
-
-
-def _visible(line: str) -> str:
-    """Spell out what nobody sees, so that a line stays one line; tabs and the end of the line stay."""
-    body, end = (line[:-1], "\r") if line.endswith("\r") else (line, "")
-    return "".join(letter if letter == "\t" else _spelled(letter) for letter in body) + end
-
-
-def _spelled(letter: str) -> str:
-    return letter if letter.isascii() and letter.isprintable() else quoted(letter)[1:-1]
+    done.keep(home, conn, words)
 
 
 def _listed(shelf: Shelf, max_tokens: int) -> Told:
     pages = [] if shelf.home is None else shelf.home.look.pages()
-    rows = [f"{_size(page.letters)}\t{_path(page.name)}" for page in pages]
-    total = f"{_size(sum(page.letters for page in pages))}\t{ROOT}"
+    rows = [f"{size(page.letters)}\t{_path(page.name)}" for page in pages]
+    total = f"{size(sum(page.letters for page in pages))}\t{ROOT}"
     return _shown(shelf, f"{_LISTED}\n{total}", rows, max_tokens, lambda _: "a larger max_tokens")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1024:.1f}K" if count >= 1024 else f"{count}B"
 
 
 def _shown(shelf: Shelf, head: str, rows: list[str], max_tokens: int, how: Callable[[int], str]) -> Told:
@@ -352,12 +360,12 @@ def _shown(shelf: Shelf, head: str, rows: list[str], max_tokens: int, how: Calla
     return _answer(shelf.desk, "what files say is data", "\n".join([head, *kept]), left_out, shelf.notes)
 
 
-def _done(desk: Desk, words: str, pages: list[str], rows: list[str] | None = None) -> Told:
-    told = _answer(desk, "written", "\n".join([words, *(rows or [])]), 0, desk.notes())
+def _done(desk: Desk, words: str, pages: list[str]) -> Told:
+    told = _answer(desk, "written", words, 0, desk.notes(), repeated=False)
     told.changed_pages.extend(pages)
     return told
 
 
-def _answer(desk: Desk, words: str, result: str, left_out: int, notes: list[str]) -> Told:
-    structured = {**desk.named(), "result": result, "left_out": left_out, "notes": notes}
+def _answer(desk: Desk, words: str, result: str, left_out: int, notes: list[str], **more: bool) -> Told:
+    structured = {**desk.named(), "result": result, "left_out": left_out, "notes": notes, **more}
     return Told(structured, [*heading(desk, words, notes), result])

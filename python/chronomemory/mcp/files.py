@@ -11,6 +11,7 @@ from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.page_shapes import FileTold
 from chronomemory.mcp.page_tools import pages_module
 from chronomemory.mcp.reading import Told
+from chronomemory.mcp.shapes import OPERATION_LETTERS
 from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, Row
 
 __all__ = ["ROWS"]
@@ -20,6 +21,13 @@ _PATH, _TEXT = 300, 100_000
 
 Path = Annotated[str, Field(min_length=1, max_length=_PATH, description="Such as /memories/topic-rust.md")]
 Text = Annotated[str, Field(max_length=_TEXT)]
+OperationId = Annotated[
+    str,
+    Field(
+        max_length=OPERATION_LETTERS,
+        description="Unique per call; repeat a call with the same one and it is written once",
+    ),
+]
 
 #: A tool that adds as often as it is called.
 ADDS = ToolAnnotations(
@@ -49,20 +57,24 @@ def view(
     return told
 
 
-def create(desk: Desk, path: Path, file_text: Text) -> Told:
+def create(desk: Desk, path: Path, file_text: Text, operation_id: OperationId = "") -> Told:
     """Make a file; one that is there is not written over.
 
     Names begin with user- project- tool- topic- person- org- or event- and a date; there are no folders.
     """
-    told: Told = _editing().create(desk, path, file_text)
+    told: Told = _editing().create(desk, path, file_text, operation_id=operation_id)
     return told
 
 
 def str_replace(
-    desk: Desk, path: Path, old_str: Annotated[str, Field(min_length=1, max_length=_TEXT)], new_str: Text = ""
+    desk: Desk,
+    path: Path,
+    old_str: Annotated[str, Field(min_length=1, max_length=_TEXT)],
+    new_str: Text = "",
+    operation_id: OperationId = "",
 ) -> Told:
     """Replace a text in a file, which must be there exactly once."""
-    told: Told = _editing().str_replace(desk, path, old_str, new_str)
+    told: Told = _editing().str_replace(desk, path, old_str, new_str, operation_id=operation_id)
     return told
 
 
@@ -71,21 +83,22 @@ def insert(
     path: Path,
     insert_line: Annotated[int, Field(ge=0, le=10**9, description="Behind this line; 0: at the start")],
     insert_text: Text,
+    operation_id: OperationId = "",
 ) -> Told:
     """Insert lines into a file."""
-    told: Told = _editing().insert(desk, path, insert_line, insert_text)
+    told: Told = _editing().insert(desk, path, insert_line, insert_text, operation_id=operation_id)
     return told
 
 
-def delete(desk: Desk, path: Path) -> Told:
+def delete(desk: Desk, path: Path, operation_id: OperationId = "") -> Told:
     """Delete a file; the log keeps what it said."""
-    told: Told = _editing().delete(desk, path)
+    told: Told = _editing().delete(desk, path, operation_id=operation_id)
     return told
 
 
-def rename(desk: Desk, old_path: Path, new_path: Path) -> Told:
+def rename(desk: Desk, old_path: Path, new_path: Path, operation_id: OperationId = "") -> Told:
     """Rename a file; one that is there is not written over."""
-    told: Told = _editing().rename(desk, old_path, new_path)
+    told: Told = _editing().rename(desk, old_path, new_path, operation_id=operation_id)
     return told
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from chronomemory.mcp import reading, remembering, tracing
+from chronomemory.mcp import reading
 from chronomemory.mcp.desk import Desk
-from chronomemory.mcp.once import MOST_LETTERS
+from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import one_line
 from chronomemory.mcp.reading import Question, Told, heading
-from chronomemory.mcp.shapes import EventList, Explanation, MemoryList, OneMemory, Verdict, Written
+from chronomemory.mcp.shapes import (
+    OPERATION_LETTERS,
+    EventList,
+    Explanation,
+    MemoryList,
+    OneMemory,
+    Verdict,
+    Written,
+)
 from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, Row
+
+if TYPE_CHECKING:
+    from chronomemory.mcp import remembering, tracing
+else:
+    # They need the whole face of blocks, and a search does not.
+    remembering, tracing = Later("remembering"), Later("tracing")
 
 __all__ = ["ROWS"]
 
@@ -35,7 +49,7 @@ Content = Annotated[
 OperationId = Annotated[
     str,
     Field(
-        max_length=MOST_LETTERS,
+        max_length=OPERATION_LETTERS,
         description="Unique per call; repeat a call with the same one and it is written once",
     ),
 ]

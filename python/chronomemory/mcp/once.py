@@ -19,15 +19,14 @@ from chronomemory.blocks.ids import CONFIG, config_key
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
+from chronomemory.mcp.shapes import OPERATION_LETTERS
 from chronomemory.record import OPERATION_KIND, ChronoRecord
 from chronomemory.records import Records
 from chronomemory.scope import Scope, carrying
 from chronomemory.updates import Look
 
-__all__ = ["MOST_LETTERS", "Operation", "RepeatedError"]
+__all__ = ["Operation", "RepeatedError"]
 
-#: How long an operation id may be.
-MOST_LETTERS = 200
 _DIGITS = 32
 
 
@@ -52,23 +51,24 @@ class Operation:
     @classmethod
     def of(cls, operation_id: str, scope: Scope, tool: str, asked: Mapping[str, Any]) -> Operation:
         """Take an operation id as a caller gives it; an empty one is none."""
-        if len(operation_id) > MOST_LETTERS:
-            raise must("operation_id", f"have at most {MOST_LETTERS} characters", operation_id)
+        if len(operation_id) > OPERATION_LETTERS:
+            raise must("operation_id", f"have at most {OPERATION_LETTERS} characters", operation_id)
         call = hashlib.sha256(canonical_json({"tool": tool, "asked": dict(asked)})).hexdigest()
         return cls(operation_id, scope, tool, call[:_DIGITS])
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """What it is kept by: digits, for an id may be any text."""
         return hashlib.sha256(self.operation_id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
     @property
     def _block_key(self) -> str:
-        return config_key(f"operation.{self._name}", self.scope)
+        return config_key(f"operation.{self.name}", self.scope)
 
     @property
     def _plain_key(self) -> str:
         digits = self.scope.digits
-        return f"OPERATION-{self._name}@{digits}" if digits else f"OPERATION-{self._name}"
+        return f"OPERATION-{self.name}@{digits}" if digits else f"OPERATION-{self.name}"
 
     def check(self, door: Records) -> None:
         """Raise if it is known already, before any work is done."""
@@ -87,7 +87,7 @@ class Operation:
     def keep_beside_blocks(self, conn: Connection, result: Mapping[str, Any]) -> None:
         """Write it down in the batch, with what the call will answer."""
         if self.operation_id:
-            data = carrying(self.scope, {"value": self._said(result)})
+            data = carrying(self.scope, {"value": self.said(result)})
             conn.put(ChronoRecord(id=self._block_key, kind=CONFIG, data=data))
 
     def beside_records(self, look: Look, result: Mapping[str, Any]) -> list[ChronoRecord]:
@@ -96,16 +96,21 @@ class Operation:
             return []
         for key in (self._plain_key, self._block_key):
             self._compare(look.get(key))
-        data = carrying(self.scope, {"value": self._said(result)})
+        data = carrying(self.scope, {"value": self.said(result)})
         return [ChronoRecord(id=self._plain_key, kind=OPERATION_KIND, confidence=1.0, data=data)]
 
-    def _said(self, result: Mapping[str, Any]) -> str:
+    def said(self, result: Mapping[str, Any]) -> str:
+        """Return what is kept of it: the call, and what it answered."""
         return canonical_json({"tool": self.tool, "call": self.call, "result": dict(result)}).decode()
 
     def _compare(self, known: ChronoRecord | None) -> None:
-        if known is None or known.status == "tombstone":
+        self.compare(None if known is None or known.status == "tombstone" else known.data["value"])
+
+    def compare(self, kept: str | None) -> None:
+        """Raise if what was kept under its name is this call, or another one."""
+        if kept is None:
             return
-        said = json.loads(known.data["value"])
+        said = json.loads(kept)
         if said.get("call") != self.call:
             raise InvalidArgument(
                 f"operation_id: it was used for another call, of {said.get('tool')}",

@@ -20,7 +20,6 @@ from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, Unkn
 from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_name
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.storage.home import Home, open_home
-from chronomemory.pages.storage.records import digest_of
 from chronomemory.scope import Scope
 
 __all__ = ["Shelf", "list_pages", "opened", "read_page", "recent_entries", "search_entries", "tell_schema"]
@@ -75,15 +74,14 @@ class Shelf:
 
     def _behind(self, home: Home, name: str) -> str:
         try:
-            page, content = home.look.page(name), home.content(name)
-            if content is None or (page is not None and digest_of(content) in (page.digest, *page.earlier)):
+            if not home.is_edited(name):
                 return ""
             if self.desk.read_only or not self.is_own:
                 return (
                     f"{file_of(name)} was edited by hand, which this server may not take in: told is what was"
                 )
             with home.locked():
-                home.settle(name)
+                home.catch_up(name)
                 write_index(home)
         except ChronoError as error:
             said = quoted(clipped(str(error), _NOTE)[0])

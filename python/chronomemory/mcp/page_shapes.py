@@ -67,6 +67,7 @@ class FileTold(Named):
     result: str
     left_out: int
     notes: list[str]
+    repeated: NotRequired[bool]
 
 
 class SchemaTold(Named):

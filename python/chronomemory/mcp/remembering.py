@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from chronomemory.blocks import Blocks
 from chronomemory.blocks.ids import plain_id
 from chronomemory.blocks.life.asking import BlockAnswers
 from chronomemory.blocks.life.consolidation import Consolidation
@@ -20,9 +21,11 @@ from chronomemory.blocks.memory import Memory
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.deps import DependencyEdge, edge_in
+from chronomemory.embedders import LexicalEmbedder
 from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, UnknownRecord
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.batch import Connection
+from chronomemory.face.handle import open_handle
 from chronomemory.mcp.desk import Desk, is_block
 from chronomemory.mcp.once import Operation, RepeatedError
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
@@ -70,7 +73,7 @@ class _Keeper(Memory):
 
 
 def _keeper(desk: Desk) -> _Keeper:
-    return _Keeper(desk.blocks(), embedder=desk.embedding())
+    return _Keeper(open_handle(Blocks, desk.store, scope=desk.scope), embedder=LexicalEmbedder())
 
 
 def _once(desk: Desk, operation: Operation, work: Callable[[], Result]) -> Result:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from pydantic import Field
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp import reading, tracing
+from chronomemory.mcp import reading
 from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.later import Later
 from chronomemory.mcp.page_tools import read_memory
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI, failure
+
+if TYPE_CHECKING:
+    from chronomemory.mcp import tracing
+else:
+    tracing = Later("tracing")
 
 __all__ = ["add_prompts", "add_resources"]
 
@@ -32,7 +38,7 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
     )
     def memory(memory_id: str) -> str:
         return _read(
-            lambda: reading.get(desk, memory_id, as_of_spelled="", offset=0, max_tokens=_TOKENS).text
+            desk, lambda: reading.get(desk, memory_id, as_of_spelled="", offset=0, max_tokens=_TOKENS).text
         )
 
     @server.resource(
@@ -43,7 +49,7 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         mime_type="text/plain",
     )
     def past(memory_id: str) -> str:
-        return _read(lambda: tracing.history(desk, memory_id, max_tokens=_TOKENS).text)
+        return _read(desk, lambda: tracing.history(desk, memory_id, max_tokens=_TOKENS).text)
 
     @server.resource(
         f"{PAGE_URI}{{+page}}",
@@ -53,11 +59,12 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         mime_type="text/plain",
     )
     def page(page: str) -> str:
-        return _read(lambda: read_memory(desk, page, max_tokens=_TOKENS).text)
+        return _read(desk, lambda: read_memory(desk, page, max_tokens=_TOKENS).text)
 
 
-def _read(work: Any) -> str:
+def _read(desk: Desk, work: Any) -> str:
     try:
+        desk.check_scope()
         return str(work())
     except (ChronoError, OSError) as error:
         kind = ResourceNotFoundError if isinstance(error, LookupError) else ResourceError

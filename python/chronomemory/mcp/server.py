@@ -5,8 +5,11 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.settings import AuthSettings
@@ -17,6 +20,8 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
 from chronomemory.mcp import chatgpt, files, memories, page_tools, reference
 from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.frames import run_frames
+from chronomemory.mcp.notices import Notices, add_subscriptions
 from chronomemory.mcp.resources import add_prompts, add_resources
 from chronomemory.mcp.toolbox import tools_of
 
@@ -52,6 +57,23 @@ class _OneToken(TokenVerifier):
         return AccessToken(token=token, client_id="chronomemory", scopes=[])
 
 
+@contextmanager
+def _logging_plainly() -> Iterator[None]:
+    """Let the SDK log in plain lines, as it does where there is no ``rich``.
+
+    What it logs goes into a file of the client, where colours are noise, and every start would wait for them.
+    """
+    name = "rich.console"
+    known = sys.modules.get(name)
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+        if known is not None:
+            sys.modules[name] = known
+
+
 def make_server(desk: Desk, profile: str = "memories", *, token: str | None = None) -> MCPServer[object]:
     """Return a server for both eras of the protocol; with a token, HTTP asks for it."""
     rows = PROFILES[word("profile", profile, tuple(PROFILES))]
@@ -59,25 +81,29 @@ def make_server(desk: Desk, profile: str = "memories", *, token: str | None = No
     auth = (
         AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
     )
-    server: MCPServer[object] = MCPServer(
-        name="chronomemory",
-        title="chronomemory",
-        instructions=INSTRUCTIONS,
-        version=__version__,
-        tools=tools_of(desk, rows),
-        auth=auth,
-        token_verifier=_OneToken(token) if token else None,
-        log_level="WARNING",
-    )
+    notices = Notices(desk)
+    with _logging_plainly():
+        server: MCPServer[object] = MCPServer(
+            name="chronomemory",
+            title="chronomemory",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            tools=tools_of(desk, rows),
+            subscriptions=notices,
+            auth=auth,
+            token_verifier=_OneToken(token) if token else None,
+            log_level="WARNING",
+        )
     add_resources(server, desk)
     add_prompts(server)
+    add_subscriptions(server, notices)
     return server
 
 
 def serve_stdio(desk: Desk, profile: str) -> None:
     """Serve until the client hangs up; stdout carries frames and nothing else."""
     sys.stdout.flush()
-    make_server(desk, profile).run("stdio")
+    anyio.run(run_frames, make_server(desk, profile))
 
 
 def checked_host(host: str) -> str:

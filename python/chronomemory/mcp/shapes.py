@@ -6,7 +6,19 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-__all__ = ["EventList", "Explanation", "MemoryList", "OneMemory", "Verdict", "Written", "slim"]
+__all__ = [
+    "OPERATION_LETTERS",
+    "EventList",
+    "Explanation",
+    "MemoryList",
+    "OneMemory",
+    "Verdict",
+    "Written",
+    "slim",
+]
+
+#: How long an operation id may be.
+OPERATION_LETTERS = 200
 
 
 class Named(TypedDict):
@@ -117,22 +129,61 @@ class Verdict(Named):
     notes: list[str]
 
 
+#: A bound that is larger, or that says no more than that a number is not negative, tells a model nothing.
+_TELLING = 10**6
+
+
 def slim(schema: Any, *without: str) -> Any:
     """Return a schema without some words about its types, such as titles: a model reads every one of them.
 
-    A default that is empty goes as well: that an argument may be left out is said elsewhere.
+    Defaults that are empty and bounds that nobody reaches go as well. A shape that is named once stands where
+    it is named.
 
     >>> slim({"title": "T", "properties": {"title": {"title": "X", "type": "string"}}}, "title")
     {'properties': {'title': {'type': 'string'}}}
     """
+    names = _named(schema)
+    once = {name: part for name, part in schema.get("$defs", {}).items() if names.count(name) == 1}
+    slimmed = _slim(schema, without, once)
+    slimmed["$defs"] = {name: part for name, part in slimmed.get("$defs", {}).items() if name not in once}
+    return slimmed if slimmed["$defs"] else {key: slimmed[key] for key in slimmed if key != "$defs"}
+
+
+def _named(schema: Any) -> list[str]:
     if isinstance(schema, list):
-        return [slim(part, *without) for part in schema]
+        return [name for part in schema for name in _named(part)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema["$ref"].rpartition("/")[2]] if isinstance(schema.get("$ref"), str) else []
+    return [*own, *(name for part in schema.values() for name in _named(part))]
+
+
+def _slim(schema: Any, without: tuple[str, ...], once: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_slim(part, without, once) for part in schema]
     if not isinstance(schema, dict):
         return schema
+    if isinstance(name := schema.get("$ref"), str) and name.rpartition("/")[2] in once:
+        return _slim({**once[name.rpartition("/")[2]], **schema, "$ref": None}, without, once)
     kept = {}
     for name, part in schema.items():
         if name in ("properties", "$defs"):  # what stands here are names of the caller's
-            kept[name] = {key: slim(each, *without) for key, each in part.items()}
-        elif name not in without and not (name == "default" and part in ("", [], {})):
-            kept[name] = slim(part, *without)
+            kept[name] = {key: _slim(each, without, once) for key, each in part.items()}
+        elif name not in without and not _is_empty(name, part):
+            kept[name] = _slim(part, without, once)
     return kept
+
+
+def _is_empty(name: str, part: Any) -> bool:
+    """Say whether a word of a schema tells nothing."""
+    match name:
+        case "maximum":
+            return bool(part >= _TELLING)
+        case "minimum":
+            return bool(part == 0)
+        case "default":
+            return part in ("", [], {})
+        case "additionalProperties":
+            return part is True
+        case _:
+            return part is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
@@ -40,10 +41,14 @@ RETRACTS = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
 
-#: What a model need not know of an argument, for it is told when it oversteps a bound; and of an answer, in
+#: What a model need not know of an argument, for it is told when it oversteps a length; and of an answer, in
 #: which all fields are there that say something. Whoever lists the tools pays for every word.
-_UNSHOWN = ("title", "maxLength", "minLength", "maxItems", "maximum", "minimum")
+_UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
 _UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
+
+#: By these names models ask for the memories of others, and what they are told then.
+_WHOSE = re.compile(r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE)
+_CHOSEN = "whose memories are asked was chosen when the server was started, and no call changes it"
 
 #: How much of a refused argument is shown, and how many of them.
 _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
@@ -101,6 +106,8 @@ class StrictTool(Tool):
                 told.append(f"{path}: it is required")
             else:
                 told.append(f"{path}: {found['msg']}, got {shown}")
+            if found["type"] == "extra_forbidden" and _WHOSE.fullmatch(path):
+                told.append(_CHOSEN)
         known = ", ".join(self.parameters.get("properties", {}))
         then = f"call again with these arguments: {known}" if known else "call again without arguments"
         return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
@@ -109,23 +116,13 @@ class StrictTool(Tool):
 def _tool(desk: Desk, row: Row) -> Tool:
     work = functools.partial(row.work, desk)
     vars(work)["__name__"] = row.name  # by which the SDK calls what holds the arguments
-    tool = StrictTool.from_function(
-        work,
-        name=row.name,
-        title=row.title,
-        description=inspect.getdoc(row.work),
-        annotations=row.annotations,
-        structured_output=False,
-    )
-    model = tool.fn_metadata.arg_model
+    model = func_metadata(work, structured_output=False).arg_model
     # What the SDK does not know it would drop without a word: a misspelled limit would be no limit.
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
-    metadata = FuncMetadata(arg_model=model, output_model=row.output)
-    metadata.output_schema = slim(metadata.output_schema, *_UNSHOWN_OF_ANSWERS)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
-        told = await anyio.to_thread.run_sync(functools.partial(_answer, work, arguments))
+        told = await anyio.to_thread.run_sync(functools.partial(_answer, desk, work, arguments))
         for memory_id in told.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
         for page in told.changed_pages:
@@ -134,15 +131,32 @@ def _tool(desk: Desk, row: Row) -> Tool:
             content=[TextContent(type="text", text=told.text)], structured_content=told.structured
         )
 
-    changed = {"fn": call, "is_async": True, "context_kwarg": "ctx", "fn_metadata": metadata}
-    return tool.model_copy(
-        update={**changed, "parameters": slim(model.model_json_schema(by_alias=True), *_UNSHOWN)}
+    return StrictTool(
+        fn=call,
+        is_async=True,
+        context_kwarg="ctx",
+        name=row.name,
+        title=row.title,
+        description=inspect.getdoc(row.work) or "",
+        annotations=row.annotations,
+        parameters=slim(model.model_json_schema(by_alias=True), *_UNSHOWN),
+        fn_metadata=FuncMetadata(
+            arg_model=model, output_model=row.output, output_schema=_shown_schema(row.output)
+        ),
     )
 
 
-def _answer(work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
+@functools.cache
+def _shown_schema(output: Any) -> dict[str, Any]:
+    """Return the schema of an answer, as a client lists it; several tools may answer alike."""
+    made = FuncMetadata(arg_model=ArgModelBase, output_model=output)
+    return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
+
+
+def _answer(desk: Desk, work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
     # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
     try:
+        desk.check_scope()
         return work(**arguments)
     except (ChronoError, OSError, Warning) as error:
         raise ToolError(failure(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chronomemory.blocks import Blocks
 from chronomemory.blocks.ids import block_key, plain_id
 from chronomemory.blocks.storage.acts import in_words
 from chronomemory.blocks.storage.contradictions import open_contradictions
@@ -11,6 +12,7 @@ from chronomemory.blocks.storage.edges import shown_edges
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged
+from chronomemory.face.handle import open_handle
 from chronomemory.mcp.desk import Desk, is_block
 from chronomemory.mcp.items import item_of, line_of, text_of
 from chronomemory.mcp.quoting import clipped, one_line, quoted
@@ -179,7 +181,7 @@ def _of_block(desk: Desk, record: ChronoRecord) -> tuple[list[dict[str, Any]], i
     for field, words in (("supersedes", "supersedes"), ("superseded_by", "superseded by")):
         if isinstance(other := record.data.get(field), str):
             named.append((words, other))
-    conn = desk.blocks().look()
+    conn = open_handle(Blocks, desk.store, scope=desk.scope).look()
     for pair in open_contradictions(conn, [name]):
         ends = (pair.data["block_a_id"], pair.data["block_b_id"])
         named.append(("contradicted by", ends[1] if ends[0] == name else ends[0]))

@@ -55,6 +55,7 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
         missing_cjk=lost.cjk,
         missing_ids=lost.ids,
         missing_links=lost.links,
+        missing_tags=lost.tags,
     )
     if not told.accepted:
         return told

@@ -18,6 +18,7 @@ __all__ = [
     "FOLDER_KIND",
     "INDEX_FILE",
     "PAGE",
+    "PREAMBLE",
     "PREFIXES",
     "SUFFIX",
     "draw_id",
@@ -35,6 +36,8 @@ FACE = "pages"
 
 PAGE = "page"
 ENTRY = "entry"
+#: The kind of the record that what stands above the entries of a page is found by.
+PREAMBLE = "preamble"
 #: The kind of the record that says whose a folder is.
 FOLDER_KIND = "page_folder"
 

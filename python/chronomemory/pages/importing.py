@@ -28,8 +28,18 @@ from chronomemory.pages.text.frontmatter import (
     read_values,
     utc_text,
 )
-from chronomemory.pages.text.headings import check_tag, local_text, moment_of, wall_time
-from chronomemory.pages.text.page import PageText, Stretch, decoded, eol_of, read_page, title_of
+from chronomemory.pages.text.hashtags import hashtags_in
+from chronomemory.pages.text.headings import check_tag, fitting_tag, local_text, moment_of, wall_time
+from chronomemory.pages.text.page import (
+    PageText,
+    Stretch,
+    decoded,
+    eol_of,
+    read_page,
+    title_of,
+    without_title,
+)
+from chronomemory.pages.text.suspects import suspects_in
 from chronomemory.pages.types import Imported, Problem
 
 __all__ = ["import_folder"]
@@ -39,7 +49,7 @@ _MOST_BYTES = 8 << 20
 _MOST_TAGS = 3
 #: How names of notes end; what is not spelled as ours is told, not passed over.
 _MARKDOWN = (SUFFIX, ".markdown", ".mdown", ".mkd")
-_HASHTAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*)")
+_CHANGED = "it was changed since it was imported; its page is left as it is"
 _DATES = ("date", "created", "created_at", "timestamp")
 
 
@@ -66,17 +76,17 @@ def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
                 unchanged.append(way)
                 continue
             if way in known:
-                told = "it was changed since it was imported; its page is left as it is"
-                problems.append(Problem("conflict", way, told))
+                problems.append(Problem("conflict", way, _CHANGED))
                 continue
             try:
-                page = _page_of(home, root / way, decoded(content))
+                page, told = _page_of(home, root / way, decoded(content))
                 name = _name(way, taken)
                 origin = Origin("observed", (f"imported from {way}",))
                 # It is written now, however old it says it is: it does not sleep at once.
                 written = utc_text(home.clock())
                 change = change_to(home.digits, name, page, origin, source=(way, digest), written=written)
                 changes.append(change)
+                problems += [Problem("heading", way, one) for one in told]
             except (NotAPage, InvalidArgument) as error:
                 problems.append(Problem("conflict", way, str(error)))
                 continue
@@ -114,11 +124,20 @@ def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
                 problems.append(Problem("strange", way, f"it cannot be read: {error.strerror}"))
 
 
-def _page_of(home: Home, place: Path, text: str) -> PageText:
-    """Return a note as a page: one that has entries is one; else all it says becomes its entry."""
+def _page_of(home: Home, place: Path, text: str) -> tuple[PageText, list[str]]:
+    """Return a note as a page, and what to tell of it.
+
+    One that has entries is a page; else all it says becomes its entry.
+    """
+    if not frontmatter_end(text):
+        text = text.removeprefix("\ufeff")
     page = read_page(text)
+    told: list[str] = []
+    if page.stretches and not _is_by_chance(page):
+        return page, suspects_in(text)
     if page.stretches:
-        return page
+        line = text[: len(page.head)].count("\n") + page.stretches[0].raw.partition("##")[0].count("\n") + 1
+        told = [f"line {line} looks like the heading of an entry in a note of other text; all is one entry"]
     end = frontmatter_end(text)
     values = read_values(text[:end])
     body = text[end:].strip("\r\n")
@@ -144,19 +163,33 @@ def _page_of(home: Home, place: Path, text: str) -> PageText:
     if body.strip():
         entry = EntryText(draw_id(when.astimezone()), wall_time(when), _tags(page.meta, body), body)
         stretches = (Stretch.of(entry, page.eol),)
-    return replace(page, head=head, meta=meta, stretches=stretches, tail=page.eol, eol=eol_of(head))
+    return replace(page, head=head, meta=meta, stretches=stretches, tail=page.eol, eol=eol_of(head)), told
+
+
+def _is_by_chance(page: PageText) -> bool:
+    """Say whether the one heading of a note looks like that of an entry and is not: text stands above it."""
+    if len(page.stretches) != 1 or not without_title(page.preamble).strip():
+        return False
+    return "entry_count" not in read_values(page.head)
 
 
 def _tags(meta: Meta, body: str) -> tuple[str, ...]:
-    """Return the first tags of a note, of its frontmatter and its text; all of them stay where they are."""
-    found = []
-    for tag in (*meta.tags, *_HASHTAG.findall(body), "note"):
-        try:
-            found.append(check_tag(tag))
-        except EntryError:
-            continue
-    once = tuple(dict.fromkeys(found))
-    return once[:_MOST_TAGS] if len(once) == 1 else tuple(tag for tag in once if tag != "note")[:_MOST_TAGS]
+    """Return the tags of a note: all of its frontmatter, which nothing else on an entry is found by.
+
+    Of those in its text, by which it is found anyway, it has the first.
+    """
+    own = list(dict.fromkeys(tag for given in meta.tags if (tag := _as_tag(given))))
+    found = [tag for tag in map(_as_tag, hashtags_in(body)) if tag and tag not in own]
+    return (*own, *found[: max(0, _MOST_TAGS - len(own))]) or ("note",)
+
+
+def _as_tag(given: str) -> str:
+    """Return a tag as one of ours: blanks become dashes, and what no tag may have is left out."""
+    tag = fitting_tag("-".join(given.split()))
+    try:
+        return check_tag(tag)
+    except EntryError:
+        return ""
 
 
 def _moment(home: Home, place: Path, values: dict[str, Any]) -> datetime:

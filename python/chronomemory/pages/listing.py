@@ -5,13 +5,13 @@ from __future__ import annotations
 from chronomemory.pages.ids import INDEX_FILE, file_of
 from chronomemory.pages.reading import list_pages, recent
 from chronomemory.pages.storage.home import Home
+from chronomemory.pages.storage.owners import OUR_MARK, owner_line
 from chronomemory.pages.text.escaping import escape
 from chronomemory.pages.types import PageInfo
 
-__all__ = ["index_text", "write_index"]
+__all__ = ["OF_OTHERS", "index_text", "write_index"]
 
-#: By this line the file is known as ours: what a person wrote under its name is left alone.
-_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"
+OF_OTHERS = "somebody else wrote it, so it is left alone"
 _RECENT = 20
 _LETTERS = 120
 _SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archived"))
@@ -20,7 +20,7 @@ _SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archive
 def index_text(home: Home) -> str:
     """Spell the list of all pages; it depends on what the log says and on nothing else."""
     pages = list_pages(home, include_dormant=True, include_archived=True)
-    lines = ["# Memory", "", _MARK]
+    lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
     for title, state in _SECTIONS:
         listed = [page for page in pages if page.status == state]
         lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
@@ -31,20 +31,24 @@ def index_text(home: Home) -> str:
     return "\n".join([*lines, *([] if entries else ["None."]), ""])
 
 
-def write_index(home: Home) -> bool:
-    """Write the file where it is not as it should be; say whether it is ours to write."""
+def write_index(home: Home) -> str | None:
+    """Write the file where it is not as it should be; say why it is not ours to write, or cannot be."""
     try:
         there = home.folder.read(INDEX_FILE)
     except FileNotFoundError:
         there = None
-    except OSError:
-        return False
-    if there is not None and _MARK.encode() not in there:
-        return False
+    except OSError as error:
+        return f"it cannot be read as a file of this folder: {error.strerror or error}"
+    if there is not None and OUR_MARK.encode() not in there:
+        return OF_OTHERS
     text = index_text(home).encode()
-    if there != text:
-        home.folder.write(INDEX_FILE, text)
-    return True
+    try:
+        if there != text:
+            home.folder.write(INDEX_FILE, text)
+    except OSError as error:
+        # It only repeats what is in the log: nobody's work is to fail for it.
+        return f"it cannot be written: {error.strerror or error}"
+    return None
 
 
 def _of_page(page: PageInfo) -> str:

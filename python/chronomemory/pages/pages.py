@@ -17,11 +17,10 @@ from chronomemory.face.moments import Now
 from chronomemory.pages import compaction, importing, reading, syncing, watching, writing
 from chronomemory.pages.compaction import Rewrite
 from chronomemory.pages.errors import PageConflict
-from chronomemory.pages.ids import page_name
-from chronomemory.pages.listing import write_index
+from chronomemory.pages.ids import INDEX_FILE, page_name
+from chronomemory.pages.listing import OF_OTHERS, write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
-from chronomemory.pages.storage.records import digest_of
 from chronomemory.pages.text.rewriting import merge_superseded
 from chronomemory.pages.types import (
     Cleaned,
@@ -103,7 +102,12 @@ class Pages:
         for name, (description, tags) in _SEEDED.items():
             if self._home.content(name) is None and self._home.look.page(name) is None:
                 writing.create(self._home, name, description, tags)
-        write_index(self._home)
+        self._write_index()
+
+    def _write_index(self) -> None:
+        why = write_index(self._home)
+        if why not in (None, OF_OTHERS):
+            warnings.warn(f"{self.folder / INDEX_FILE}: {why}", RuntimeWarning, stacklevel=4)
 
     @property
     def folder(self) -> Path:
@@ -126,7 +130,7 @@ class Pages:
             if self._is_index_due:
                 self._is_index_due = False
                 with self._home.locked():
-                    write_index(self._home)
+                    self._write_index()
         finally:
             self._home.handle.close()
 
@@ -335,8 +339,7 @@ class Pages:
         """Take in what was edited by hand on one page; where that cannot be, what was known stays."""
         home = self._home
         try:
-            page, content = home.look.page(name), home.content(name)
-            if content is None or (page is not None and digest_of(content) in (page.digest, *page.earlier)):
+            if not home.is_edited(name):
                 return
             with home.locked():
                 home.catch_up(name)

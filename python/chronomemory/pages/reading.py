@@ -11,13 +11,13 @@ from typing import Any
 
 from chronomemory.face.arguments import count, flag, must, string, string_list, word
 from chronomemory.pages.errors import UnknownEntry, UnknownPage
-from chronomemory.pages.ids import PREFIXES, page_key, page_name
+from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, page_name
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
 from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
 from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
-from chronomemory.pages.text.links import LinkText, call_of, links_in
+from chronomemory.pages.text.links import LinkText, calls_of, links_in
 from chronomemory.pages.types import Entry, Link, Links, PageHit, PageInfo
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
@@ -27,8 +27,10 @@ __all__ = ["chain", "info", "links", "list_pages", "read", "recent", "search", "
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
-#: Of more than so many that are alike, the order of the log decides who is looked at.
-_MOST_ALIKE = 200
+#: So many times more are asked for where all of them are alike.
+_WIDER = 8
+#: The engine chooses by a score of half the digits: one that is less by this is less there too.
+_SURELY_LESS = 1 - 1e-5
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -101,10 +103,11 @@ def recent(
 ) -> list[Entry]:
     """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
     first = _bound("since", since, ends=False)
-    walks = home.look.recent(_prefixes(prefixes))
+    wanted = count("limit", limit)
+    walks = home.look.recent(wanted, _prefixes(prefixes))
     merged = heapq.merge(*walks, key=lambda record: (record.data["at"], record.data["id"]), reverse=True)
     found = []
-    for record in islice(merged, count("limit", limit)):
+    for record in islice(merged, wanted):
         if first is not None and record.data["at"] < first:
             break
         found.append(entry_of(record))
@@ -114,7 +117,8 @@ def recent(
 def tagged(home: Home, tag: str, *, limit: int = 20) -> list[Entry]:
     """Return the latest entries of all pages that have a tag."""
     (wanted,) = check_tags([tag], "tag", least=1, most=1)
-    return [entry_of(record) for record in islice(home.look.tagged(wanted), count("limit", limit))]
+    most = count("limit", limit)
+    return [entry_of(record) for record in islice(home.look.tagged(wanted, most), most)]
 
 
 def search(
@@ -132,7 +136,8 @@ def search(
 ) -> list[PageHit]:
     """Return the entries that fit a text best, by the words of their contents and tags.
 
-    ``path`` is the name of a page, in which ``*`` and ``?`` stand for any letters and for one.
+    What stands above the entries of a page is found as one that has no id. ``path`` is the name of a page,
+    in which ``*`` and ``?`` stand for any letters and for one.
     """
     text = string("query", query)
     wanted = count("limit", limit)
@@ -157,7 +162,7 @@ def search(
         hits = search_records(
             home.handle.store,
             text,
-            kind="entry",
+            kind=(ENTRY, PREAMBLE),
             status=None if any_status else "active",
             tags=marked,
             where=where,
@@ -165,14 +170,12 @@ def search(
             context=False,
         )
         fitting = _of_state(home.look, hits, state)
-        # Those that are alike are ordered among themselves, so the last of them must be there too.
-        is_all = len(hits) < asked
-        is_enough = len(fitting) > wanted and (
-            fitting[wanted].score < fitting[wanted - 1].score or asked >= wanted + _MOST_ALIKE
-        )
-        if is_all or is_enough:
+        # Those that are alike are ordered among themselves, so all that are like the last one must be there.
+        if len(hits) < asked or (
+            len(fitting) >= wanted and hits[-1].score < fitting[wanted - 1].score * _SURELY_LESS
+        ):
             break
-        asked = max(2 * asked, wanted + _MOST_ALIKE)
+        asked *= _WIDER
     fitting.sort(key=lambda hit: hit.record.data["id"])
     fitting.sort(key=lambda hit: hit.record.data["at"], reverse=True)
     fitting.sort(key=lambda hit: hit.score, reverse=True)
@@ -234,35 +237,35 @@ def links(home: Home, path: str) -> Links:
     records = look.entry_records(page.name, superseded=False)
     texts = [(None, preamble), *((record.data["id"], record.data["content"]) for record in records)]
     for entry_id, text in texts:
-        out += [_link(look, link, entry_id) for link in links_in(text)]
+        for link in links_in(text):
+            leads_to = _page_called(look, link, page.within)
+            out.append(Link(link.kind, link.target, link.label, leads_to, entry_id))
     backlinks: dict[tuple[str, str | None, str], Link] = {}
     record = home.handle.store.engine.get(page_key(look.folder, page.name))
     for call in [] if record is None else record.data["calls"]:
         for other in look.mentioning(call):
-            for link in _leading_here(look, other, call, page.name):
-                backlinks[link.page or "", link.entry, link.target] = link
+            for back in _leading_here(look, other, page.name):
+                backlinks[back.page or "", back.entry, back.target] = back
     ordered = sorted(backlinks.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
     return Links(page.name, tuple(out), tuple(link for _, link in ordered))
 
 
-def _link(look: Look, link: LinkText, entry_id: str | None) -> Link:
-    call = call_of(link.target)
-    names = [] if call is None else look.called(call)
-    return Link(link.kind, link.target, link.label, names[0] if names else None, entry_id)
+def _page_called(look: Look, link: LinkText, within: str) -> str | None:
+    """Return the page that a link leads to: the first that is there of what it may mean."""
+    return next((names[0] for call in calls_of(link, within) if (names := look.called(call))), None)
 
 
-def _leading_here(look: Look, other: ChronoRecord, call: str, name: str) -> list[Link]:
+def _leading_here(look: Look, other: ChronoRecord, name: str) -> list[Link]:
     """Return the links of another record that lead to a page; ``page`` is whose they are."""
-    if look.called(call)[:1] != [name]:
-        return []
-    is_page = other.kind == "page"
+    is_page = other.kind == PAGE
     text = other.data["head"] if is_page else other.data["content"]
     source = other.data["name"] if is_page else other.data["page"].split(":", 2)[2]
-    entry_id = None if is_page else other.data["id"]
+    page = look.page(source)
+    within = "" if page is None else page.within
     return [
-        Link(link.kind, link.target, link.label, source, entry_id)
+        Link(link.kind, link.target, link.label, source, None if is_page else other.data["id"])
         for link in links_in(text)
-        if call_of(link.target) == call
+        if _page_called(look, link, within) == name
     ]
 
 

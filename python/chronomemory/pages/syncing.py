@@ -10,11 +10,12 @@ from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
 from chronomemory.pages.errors import PageConflict, PageError
-from chronomemory.pages.ids import INDEX_FILE, SUFFIX, file_of, is_page_file, page_key
+from chronomemory.pages.ids import INDEX_FILE, SUFFIX, entry_key, file_of, is_page_file, page_key
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
+from chronomemory.pages.storage.leftovers import clear_drafts
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
 from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.text.page import read_page
@@ -31,6 +32,7 @@ CLEANED = ("memory", "all")
 #: How names of files begin and end that editors write beside the one they edit.
 _BESIDE = ((".", "#", "~"), ("~", "#", ".swp", ".tmp", ".bak"))
 _EDITED = "it was edited by hand, so it is left alone; sync takes it in"
+_UNWRITTEN = "it is behind the log, and cannot be written now"
 _GONE_BY_HAND = ["deleted by hand"]
 
 
@@ -58,8 +60,16 @@ class _Found:
         self.changed += len(change.changed)
         self.deleted += len(change.gone)
         self.kept += change.kept
+        self.problems += _suspects(change)
         if is_new:
             self.new[name] = ({record.data["id"] for record in change.added}, change.page.digest)
+
+    def caught(self, home: Home, name: str) -> None:
+        """Bring the file of a page up to date."""
+        if home.catch_up(name):
+            self.caught_up.append(name)
+        else:
+            self.problems.append(Problem("conflict", file_of(name), _UNWRITTEN))
 
     def told(self) -> Synced:
         return Synced(
@@ -74,6 +84,10 @@ class _Found:
             tuple(self.kept),
             tuple(self.problems),
         )
+
+
+def _suspects(change: PageChange) -> list[Problem]:
+    return [Problem("heading", file_of(change.page.name), told) for told in change.suspects]
 
 
 def sync(
@@ -105,14 +119,20 @@ def sync(
         missing = [page for name, page in known.items() if file_of(name) not in there]
         _sync_missing(home, missing, found, forget=forget_missing)
         if names is None:
+            found.problems += clear_drafts(home, known)
             _let_sleep(home, settings, found)
         told = found.told()
         if told.edited or told.created or told.caught_up or told.forgotten:
             home.handle.run(lambda conn: home.note(conn, synced=utc_text(home.clock())))
-        if names is None and not write_index(home):
-            problem = Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone")
-            told = replace(told, problems=(*told.problems, problem))
+        if names is None:
+            told = replace(told, problems=(*told.problems, *_index_problems(home)))
         return told
+
+
+def _index_problems(home: Home) -> list[Problem]:
+    """Write ``index.md``, and say what is wrong with it."""
+    why = write_index(home)
+    return [] if why is None else [Problem("strange", INDEX_FILE, why)]
 
 
 def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
@@ -130,8 +150,7 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found
         if page is not None and shown == page.digest:
             return
         if page is not None and shown in page.earlier:
-            home.catch_up(name)
-            found.caught_up.append(name)
+            found.caught(home, name)
             return
         change = home.edit_by_hand(name, page, content)
         home.commit([change], show=False)
@@ -156,8 +175,7 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
     for page in missing:
         if NO_FILE in page.earlier:
             # Its file was never written: whoever made it was killed before.
-            home.catch_up(page.name)
-            found.caught_up.append(page.name)
+            found.caught(home, page.name)
             continue
         if forget:
             _forget(home, [page], _GONE_BY_HAND)
@@ -184,6 +202,8 @@ def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: obj
         for name, records in gone:
             for record in records:
                 _put_away(conn, record.id, evidence)
+            if conn.record(above := entry_key(home.digits, name, "")) is not None:
+                _put_away(conn, above, evidence)
             _put_away(conn, page_key(home.digits, name), evidence)
         if said:
             home.note(conn, **said)
@@ -227,11 +247,12 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
                     texts[page.name], shown[page.name] = text, digest
                 if progress is not None:
                     progress(number, len(pages))
-            left = home.show(texts, shown)
-            problems += [Problem("conflict", file_of(name), _EDITED) for name in left]
-            written += [name for name in texts if name not in left]
-        if not write_index(home):
-            problems.append(Problem("strange", INDEX_FILE, "somebody else wrote it, so it is left alone"))
+            left = home.show(texts, shown, lasting=True)
+            why = _UNWRITTEN if left is None else _EDITED
+            kept = set(texts if left is None else left)
+            problems += [Problem("conflict", file_of(name), why) for name in texts if name in kept]
+            written += [name for name in texts if name not in kept]
+        problems += _index_problems(home)
         return Rebuilt(len(pages), tuple(written), tuple(problems))
 
 
@@ -285,6 +306,7 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
         for number, name in enumerate(names):
             try:
                 changes.append(_indexed(home, name, known.get(name)))
+                problems += _suspects(changes[-1])
             except (PageConflict, InvalidArgument) as error:
                 problems.append(Problem("conflict", file_of(name), str(error)))
             if progress is not None:
@@ -293,7 +315,7 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
         for change in changes:
             if change.kept:
                 home.catch_up(change.page.name)
-        write_index(home)
+        problems += _index_problems(home)
         entries = sum(change.page.count for change in changes)
         corrected = sum(change.corrections for change in changes)
         return Indexed(len(changes), entries, corrected, tuple(problems))
@@ -334,8 +356,9 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
         said: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
         if what == "all":
             said["synced"] = None
-        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
         files = [file for file in home.folder.names("") if is_page_file(file) and file not in left]
+        # The files first: of one that is left, the next sync would make a page again.
         home.folder.remove(files, "")
+        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
         write_index(home)
         return Cleaned(what, len(pages), entries, tuple(sorted(left)))

@@ -28,6 +28,7 @@ __all__ = [
 class Entry(Result):
     """One entry of a page, its content as it was given."""
 
+    #: Nothing for what stands above the entries, which a search finds too.
     id: str
     page: str
     timestamp: str
@@ -45,7 +46,7 @@ class Entry(Result):
     @property
     def summary(self) -> str:
         """The entry in one line."""
-        return f"[{self.timestamp}] {self.id} {' '.join(self.content.split())}"
+        return f"[{self.timestamp}] {self.id or 'above'} {' '.join(self.content.split())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class PageHit(Result):
 class Problem(Result):
     """Something about a file that a person should know."""
 
-    #: ``conflict``, ``missing``, ``renamed``, ``strange``.
+    #: ``conflict``, ``heading``, ``missing``, ``renamed``, ``strange``.
     kind: str
     file: str
     message: str
@@ -207,6 +208,7 @@ class Compaction(Result):
     missing_ids: tuple[str, ...] = ()
     missing_links: tuple[str, ...] = ()
     reason: str = ""
+    missing_tags: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -219,6 +221,7 @@ class Compaction(Result):
             ("CJK text", self.missing_cjk),
             ("ids", self.missing_ids),
             ("links", self.missing_links),
+            ("tags", self.missing_tags),
         )
         named = [f"{what} {', '.join(missing[:10])}" for what, missing in lost if missing]
         return f"{self.page}: rejected: {self.reason or 'missing ' + '; '.join(named)}"

@@ -79,7 +79,7 @@ def append(home: Home, settings: Settings, path: str, content: str, tags: Iterab
         order, came = page.next_order, page.count + 1
         page, text = touched(page, settled, body, now, settings, count=came)
         mark = (page.meta.last_update, came)
-        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark))
+        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark, within=page.within))
         put_page(conn, home.digits, replace(page, next_order=order + 1))
         return (entry.entry_id, page), text
 
@@ -114,12 +114,14 @@ def supersede(
         stretch = Stretch.of(new, page.eol)
         # What was read must stay so: the batch minds the entry that it strikes.
         conn.record(old.record.id)
-        conn.put(entry_record(home.digits, name, struck, old.order, page.eol, came=old.came))
+        conn.put(
+            entry_record(home.digits, name, struck, old.order, page.eol, came=old.came, within=page.within)
+        )
         raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
         order, came = page.next_order, page.count + 1
         page, text = touched(page, settled, "".join((*raws, stretch.raw)), now, settings, count=came)
         mark = (page.meta.last_update, came)
-        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark))
+        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark, within=page.within))
         put_page(conn, home.digits, replace(page, next_order=order + 1))
         return (new_id, page), text
 

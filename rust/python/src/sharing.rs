@@ -68,6 +68,7 @@ impl Engine {
         dict.set_item("events", pulse.appended.events)?;
         dict.set_item("bytes", pulse.appended.bytes)?;
         dict.set_item("syncs", pulse.syncs)?;
+        dict.set_item("lock_waits", pulse.lock_waits)?;
         dict.set_item("searches", self.searches.load(Ordering::Relaxed))?;
         dict.set_item("unsynced_bytes", pulse.unsynced_bytes)?;
         dict.set_item("synced_until_us", pulse.synced_until)?;

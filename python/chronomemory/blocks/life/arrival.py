@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.ids import block_key, contradiction_key, edge_key, plain_id
@@ -32,6 +30,11 @@ from chronomemory.face.models import NoAnswer
 from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["Arrival", "ConsolidateResult", "least_cosine"]
 

@@ -8,9 +8,7 @@ by a mark is not written.
 from __future__ import annotations
 
 import uuid
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.engine import Blocks
@@ -22,6 +20,12 @@ from chronomemory.face.spaces import bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import carrying
 from chronomemory.vectors import HasEngine
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["Near", "Neighbours", "leave_mark", "unit_rows"]
 

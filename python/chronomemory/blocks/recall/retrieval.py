@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from chronomemory._core import fit_budget
 from chronomemory.blocks.declaration import SPACES
@@ -17,6 +15,11 @@ from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, Scoring
 from chronomemory.embedders import Vector
 from chronomemory.face.arguments import count
 from chronomemory.face.batch import Connection
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from chronomemory import numpy_later as np
 
 __all__ = ["Question", "frame_of", "recall"]
 

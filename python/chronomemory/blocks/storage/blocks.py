@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.errors import IntegrityError
@@ -27,6 +25,9 @@ from chronomemory.face.moments import now
 from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "block_exists",

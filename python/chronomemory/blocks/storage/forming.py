@@ -45,6 +45,8 @@ def letting_go(conn: Connection, hours: float) -> Iterator[str]:
     """Yield the keys of those not worth waiting for: of blocks that left, long unseen, or too many."""
     kept = []
     for link in conn.records(EDGE, FORMING, own=True):
+        if not _ends_are_seen(conn, link):
+            continue
         since = hours_for(conn, link, hours) - _last_seen(conn, link)
         if _ends_are_active(conn, link) and since <= _SEEN_WITHIN_HOURS:
             kept.append(link)
@@ -66,6 +68,11 @@ def _promise(conn: Connection, link: ChronoRecord) -> tuple[int, float, str]:
 def _ends(conn: Connection, link: ChronoRecord) -> list[ChronoRecord]:
     found = (conn.glimpse(block_key(name)) for name in _names(link))
     return [end for end in found if end is not None and end.status == BlockStatus.ACTIVE]
+
+
+def _ends_are_seen(conn: Connection, link: ChronoRecord) -> bool:
+    """Say whether it joins what is known here: a link of two sessions is wider than either."""
+    return all(conn.glimpse(block_key(name)) is not None for name in _names(link))
 
 
 def _ends_are_active(conn: Connection, link: ChronoRecord) -> bool:

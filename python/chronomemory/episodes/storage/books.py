@@ -21,6 +21,8 @@ __all__ = ["Columns", "Progress", "add_columns", "columns_of", "keep_noop", "pro
 FIRST_VERSION = 1
 #: These are no knowledge: they stay out of answers, and the log has them.
 _STATUS = "archived"
+#: What belongs to the store is seen by all: words in it would change what words are worth to each.
+_NO_WORDS = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def add_columns(conn: Connection, store: str, kind: str, plan: MigrationPlan) ->
             id=columns_key(kind),
             kind=RULE,
             status=_STATUS,
-            label=f"columns of {kind}s, version {plan.target_version}",
+            label=_NO_WORDS,
             data={"target_version": plan.target_version, "operations": plan.operations, "columns": names},
         )
     )
@@ -126,7 +128,7 @@ def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress
             id=run_key(runner, rule_id),
             kind=RULE,
             status=_STATUS,
-            label=f"progress of rule {rule_id}",
+            label=_NO_WORDS,
             data=data,
         )
     )

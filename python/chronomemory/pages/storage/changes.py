@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from chronomemory.face.batch import Connection
-from chronomemory.pages.ids import page_key
+from chronomemory.pages.ids import entry_key, page_key
 from chronomemory.pages.storage.records import (
     BY_US,
     NO_FILE,
@@ -17,6 +17,9 @@ from chronomemory.pages.storage.records import (
     entry_record,
     following,
     page_record,
+    page_state,
+    preamble_of,
+    preamble_record,
 )
 from chronomemory.pages.text.frontmatter import is_plain, mark_of
 from chronomemory.pages.text.page import PageText
@@ -37,6 +40,8 @@ class PageChange:
     gone: list[ChronoRecord] = field(default_factory=list)
     #: The ids of entries that an edit by hand did not know, and that were put back on the page.
     kept: tuple[str, ...] = ()
+    #: Which lines of an edit look like the heading of an entry and are none, and why.
+    suspects: tuple[str, ...] = ()
 
     @property
     def corrections(self) -> int:
@@ -59,6 +64,7 @@ class PageChange:
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
     """Write what is new about a page."""
     known = conn.record(page_key(folder, page.name))
+    _put_preamble(conn, folder, page, None if known is None else page_state(known), origin)
     new = page_record(folder, page, origin)
     if known is None:
         conn.put(new)
@@ -73,6 +79,20 @@ def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY
         if getattr(new, name) != getattr(known, name)
     }
     conn.patch(new.id, {**patch, "data": data})
+
+
+def _put_preamble(
+    conn: Connection, folder: str, page: PageState, before: PageState | None, origin: Origin
+) -> None:
+    new = preamble_record(folder, page, origin)
+    if new is None and (before is None or not preamble_of(before)):
+        return
+    known = conn.record(entry_key(folder, page.name, ""))
+    if new is None:
+        if known is not None:
+            conn.delete(known.id)
+    elif known is None or not _says_the_same(known, new):
+        conn.put(new)
 
 
 def change_to(
@@ -132,7 +152,7 @@ def change_to(
     for stretch, order in zip(new.stretches, orders, strict=True):
         before = known.get(stretch.entry.entry_id)
         came = mark if before is None else before.came
-        record = entry_record(folder, name, stretch, order, new.eol, origin, came)
+        record = entry_record(folder, name, stretch, order, new.eol, origin, came, within=state.within)
         if before is None:
             change.added.append(record)
         elif not _says_the_same(before.record, record):

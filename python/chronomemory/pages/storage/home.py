@@ -7,6 +7,7 @@ in first.
 
 from __future__ import annotations
 
+import errno
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,13 +24,15 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
 from chronomemory.pages.declaration import PagesHandle
 from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
-from chronomemory.pages.ids import FOLDER_KIND, file_of, folder_digits, folder_key
+from chronomemory.pages.ids import FOLDER_KIND, INDEX_FILE, file_of, folder_digits, folder_key
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
-from chronomemory.pages.storage.records import BY_HAND, PageState, digest_of
+from chronomemory.pages.storage.owners import owner_in
+from chronomemory.pages.storage.records import BY_HAND, MOST_EARLIER, PageState, digest_of
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
 from chronomemory.pages.text.page import PageText, decoded, read_page
+from chronomemory.pages.text.suspects import suspects_in
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
@@ -102,6 +105,7 @@ class Home:
         with self.locked():
             if self.books() is not None:
                 return False
+            self._moved_here()
             try:
                 self.handle.run(lambda conn: conn.put(self._books({})))
             except InvalidArgument as error:
@@ -110,9 +114,26 @@ class Home:
             return True
 
     def check(self) -> None:
-        """Refuse to go on if there is no folder of pages."""
-        if self.books() is None:
+        """Refuse to go on if there is no folder of pages; one that was moved here with its pages is one."""
+        if self.books() is not None:
+            return
+        try:
+            is_moved = self._moved_here()
+        except FolderError as error:
+            raise UnknownFolder(f"there are no pages for these names: {error}") from None
+        if not is_moved:
             raise UnknownFolder(f"there are no pages in {self.folder.root}")
+        self.create()
+
+    def _moved_here(self) -> bool:
+        """Say whether there are pages that were written elsewhere; those of other names stay theirs."""
+        try:
+            is_ours = owner_in(self.folder.read(INDEX_FILE), self.handle.scope)
+        except OSError:
+            return False
+        if is_ours is False:
+            raise self._of_others()
+        return bool(is_ours)
 
     def note(self, conn: Connection, **said: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""
@@ -138,14 +159,17 @@ class Home:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise PageConflict(
-                f"{file_of(name)} cannot be read as a file of this folder: {error.strerror or error}"
-            ) from error
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
+            raise PageConflict(f"{file_of(name)} cannot be read as a file of this folder: {why}") from error
 
-    def show(self, texts: Mapping[str, str], shown: Mapping[str, str | None]) -> list[str]:
+    def show(
+        self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
+    ) -> list[str] | None:
         """Write the files of some pages, each whole, in place of what they are known to show.
 
-        A file that shows something else was edited meanwhile: it is left, and the page is named.
+        A file that shows something else was edited meanwhile: it is left, and the page is named. Unless they
+        are to be ``lasting``, one may come back after a crash as it was before: then it is behind. Where the
+        disk refuses, it is told in a warning, and None is returned.
         """
         known = {file_of(name): digest for name, digest in shown.items()}
 
@@ -153,9 +177,8 @@ class Home:
             return known[file] == (None if content is None else digest_of(content))
 
         try:
-            # The log is the truth: a file that comes back as it was before is behind, and written anew.
             files = {file_of(name): text.encode() for name, text in texts.items()}
-            left = set(self.folder.write_all(files, lasting=False, is_known=is_known))
+            left = set(self.folder.write_all(files, lasting=lasting, is_known=is_known))
             return [name for name in texts if file_of(name) in left]
         except OSError as error:
             # It is written all the same: whoever took this for a refusal would do it again.
@@ -165,9 +188,16 @@ class Home:
                 RuntimeWarning,
                 stacklevel=4,
             )
-            return []
+            return None
 
     # One page.
+
+    def is_edited(self, name: str) -> bool:
+        """Say whether the file of a page shows what the log never said."""
+        page, content = self.look.page(name), self.content(name)
+        return content is not None and (
+            page is None or digest_of(content) not in (page.digest, *page.earlier)
+        )
 
     def settle(self, name: str) -> Settled:
         """Bring log and file of a page together: what was edited by hand becomes events first.
@@ -190,17 +220,24 @@ class Home:
     def _take_in(self, name: str, page: PageState | None, content: bytes) -> Settled:
         change = self.edit_by_hand(name, page, content)
         self.commit([change], show=False)
+        for told in change.suspects:
+            warnings.warn(f"{file_of(name)}: {told}", RuntimeWarning, stacklevel=5)
         return Settled(change.page, change.text, digest_of(content))
 
-    def catch_up(self, name: str) -> None:
-        """Let the file of a page show what the log says; what is edited meanwhile is taken in first."""
+    def catch_up(self, name: str) -> bool:
+        """Let the file of a page show what the log says, and say whether it does.
+
+        What is edited meanwhile is taken in first.
+        """
         for _ in range(_MOST_EDITS):
             settled = self.settle(name)
-            if settled.is_shown or not self.show({name: settled.text}, {name: settled.shown}):
-                return
+            left = [] if settled.is_shown else self.show({name: settled.text}, {name: settled.shown})
+            if not left:
+                return left is not None
         warnings.warn(
             f"{file_of(name)} is edited all the time; sync takes it in", RuntimeWarning, stacklevel=3
         )
+        return False
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
         """Return what a file says that was edited by hand."""
@@ -211,6 +248,11 @@ class Home:
             raise PageConflict(f"{file_of(name)}{line}: {error}") from error
         entries = [] if page is None else self.look.entries(page)
         kept: tuple[str, ...] = ()
+        suspects = suspects_in(new.text)
+        if suspects and page is not None:
+            # What stood there before, in a content that quotes a heading, is no slip of this edit.
+            before = "".join((page.head, *(entry.stretch.raw for entry in entries)))
+            suspects = suspects_in(new.text, {line.removesuffix("\r") for line in before.split("\n")})
         if page is not None:
             self._check_whole(name, page, new)
             new, kept = merged(page, entries, new, self.clock())
@@ -225,6 +267,7 @@ class Home:
             written=utc_text(self.clock()),
         )
         change.kept = kept
+        change.suspects = tuple(suspects)
         if kept:
             # Until the file is written it has the text of the person, which is a part of what the log says.
             change.page = replace(change.page, earlier=(digest_of(content),))
@@ -260,7 +303,8 @@ class Home:
         self.handle.run(work)
         if show:
             texts = {change.page.name: change.text for change in listed}
-            for name in self.show(texts, dict.fromkeys(texts)):
+            # One that is new would be gone after a crash, as if somebody had taken it away.
+            for name in self.show(texts, dict.fromkeys(texts), lasting=True) or ():
                 self._catch_up_later(name)
 
     def _catch_up_later(self, name: str) -> None:
@@ -274,11 +318,18 @@ class Home:
                 stacklevel=5,
             )
 
+    def _lasting(self, settled: Settled) -> Settled:
+        """Let a file last that shows its page, before there are more texts than a page remembers."""
+        if not settled.is_shown or len(settled.page.earlier) < MOST_EARLIER:
+            return settled
+        self.folder.sync()
+        return replace(settled, page=replace(settled.page, earlier=()))
+
     def change(self, name: str, work: Callable[[Connection, Settled], tuple[T, str]]) -> T:
         """Let something change one page: it puts records and returns the new text of the page."""
 
         def attempt() -> tuple[T, bool]:
-            settled = self.settle(name)
+            settled = self._lasting(self.settle(name))
 
             def batch(conn: Connection) -> tuple[T, str]:
                 now = self.look.page(name, conn)

@@ -73,13 +73,17 @@ class Look:
         """Return the text that the log says a page has."""
         return "".join((page.head, *(entry.stretch.raw for entry in self.entries(page)), page.tail))
 
-    def recent(self, prefixes: Iterable[str] = PREFIXES) -> list[Iterator[ChronoRecord]]:
-        """Return the living entries of pages with these prefixes, the latest first, prefix by prefix."""
-        return [self._walk("pages.recent", [self.folder, prefix], "at", reverse=True) for prefix in prefixes]
+    def recent(self, limit: int, prefixes: Iterable[str] = PREFIXES) -> list[Iterator[ChronoRecord]]:
+        """Return the living entries of pages with these prefixes, the latest first, prefix by prefix.
 
-    def tagged(self, tag: str) -> Iterator[ChronoRecord]:
+        No more than about ``limit`` of each are fetched before they are asked for.
+        """
+        walks = [(self.folder, prefix) for prefix in prefixes]
+        return [self._walk("pages.recent", list(key), "at", reverse=True, at_once=limit) for key in walks]
+
+    def tagged(self, tag: str, limit: int) -> Iterator[ChronoRecord]:
         """Yield the living entries with a tag, the latest first."""
-        return self._walk("pages.by_tag", [self.folder, tag], "at", reverse=True)
+        return self._walk("pages.by_tag", [self.folder, tag], "at", reverse=True, at_once=limit)
 
     def mentioning(self, call: str) -> Iterator[ChronoRecord]:
         """Yield the living entries, then the pages, that have a link to what is called so."""
@@ -90,13 +94,13 @@ class Look:
         return self._store.engine.find(index, list(key), limit=sys.maxsize)
 
     def _walk(
-        self, index: str, key: list[object], then: str, *, reverse: bool = False
+        self, index: str, key: list[object], then: str, *, reverse: bool = False, at_once: int = _AT_ONCE
     ) -> Iterator[ChronoRecord]:
-        after = None
+        after, size = None, max(1, min(at_once, _AT_ONCE))
         while True:
-            found = self._store.engine.find(index, key, after=after, limit=_AT_ONCE, reverse=reverse)
+            found = self._store.engine.find(index, key, after=after, limit=size, reverse=reverse)
             yield from found
-            if len(found) < _AT_ONCE:
+            if len(found) < size:
                 return
             after = (found[-1].data[then], found[-1].id)
 

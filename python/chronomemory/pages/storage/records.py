@@ -12,18 +12,20 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chronomemory.pages.ids import ENTRY, PAGE, entry_key, page_key, prefix_of
+from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, entry_key, page_key, prefix_of
 from chronomemory.pages.text.entries import EntryText, spell_entry
 from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
+from chronomemory.pages.text.hashtags import hashtags_in
 from chronomemory.pages.text.headings import moment_of, wall_time
 from chronomemory.pages.text.links import calls_in
-from chronomemory.pages.text.page import Stretch, title_of, tokens_of
+from chronomemory.pages.text.page import Stretch, title_of, tokens_of, without_title
 from chronomemory.pages.types import Entry, PageInfo
 from chronomemory.record import ChronoRecord
 
 __all__ = [
     "BY_HAND",
     "BY_US",
+    "MOST_EARLIER",
     "NO_FILE",
     "SUPERSEDED",
     "EntryState",
@@ -37,14 +39,17 @@ __all__ = [
     "info_of",
     "page_record",
     "page_state",
+    "preamble_of",
+    "preamble_record",
 ]
 
 SUPERSEDED = "superseded"
 #: Stands among the digests of earlier texts for a page that had no file yet.
 NO_FILE = ""
 _TITLE_LETTERS = 80
-#: So many texts a file may be behind: after a loss of power not every rename has reached the disk.
-_EARLIER = 8
+#: So many texts a file may be behind: after a loss of power not every rename has reached the disk. Before
+#: there are more, the folder is synced.
+MOST_EARLIER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,11 @@ class PageState:
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None
 
+    @property
+    def within(self) -> str:
+        """The folder of that note, seen from where the import began: ways in links begin there."""
+        return "" if self.source is None else self.source[0].rpartition("/")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
@@ -106,8 +116,10 @@ def entry_record(
     eol: str,
     origin: Origin = BY_US,
     came: Mark | None = None,
+    *,
+    within: str = "",
 ) -> ChronoRecord:
-    """Return the record of an entry."""
+    """Return the record of an entry; ``within`` is the folder of the note that its page was imported from."""
     entry = stretch.entry
     moment = moment_of(entry.timestamp)
     data: dict[str, Any] = {
@@ -118,10 +130,12 @@ def entry_record(
         "order": order,
         "timestamp": entry.timestamp,
         "at": "" if moment is None else wall_time(moment),
-        "tags": list(entry.tags),
+        "tags": (tags := _all_tags(entry.tags, entry.content)),
         "content": entry.content,
     }
-    if mentions := calls_in(entry.content):
+    if len(tags) > len(entry.tags):
+        data["headed"] = len(entry.tags)
+    if mentions := calls_in(entry.content, within):
         data["mentions"] = mentions
     if entry.superseded_by is not None:
         data["superseded_by"] = entry.superseded_by
@@ -143,6 +157,51 @@ def entry_record(
     )
 
 
+def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
+    """Return the tags that an entry is found by: of its heading, of its text, and ``a`` of ``a/b``."""
+    tags = [*first, *hashtags_in(text)]
+    above = ["/".join(tag.split("/")[:end]) for tag in tags for end in range(1, tag.count("/") + 1)]
+    return list(dict.fromkeys(tag for tag in (*tags, *above) if tag))
+
+
+def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord | None:
+    """Return the record that what stands above the entries of a page is found by; None if nothing does.
+
+    It has the id of an entry without one, and is no entry.
+    """
+    content = preamble_of(page)
+    if not content:
+        return None
+    moment = moment_of(page.meta.created) or moment_of(page.meta.updated)
+    at = "" if moment is None else wall_time(moment)
+    data: dict[str, Any] = {
+        "folder": folder,
+        "page": page_key(folder, page.name),
+        "prefix": prefix_of(page.name),
+        "id": "",
+        "timestamp": at,
+        "at": at,
+        "tags": _all_tags(page.meta.tags, content),
+        "headed": len(page.meta.tags),
+        "content": content,
+    }
+    return ChronoRecord(
+        id=entry_key(folder, page.name, ""),
+        kind=PREAMBLE,
+        label=_line(content),
+        confidence=1.0,
+        source_type=origin.source_type,
+        evidence=list(origin.evidence),
+        data=data,
+    )
+
+
+def preamble_of(page: PageState) -> str:
+    """Return what stands above the entries of a page besides its title."""
+    above = without_title(page.head[frontmatter_end(page.head) :])
+    return above.replace(page.eol, "\n").strip()
+
+
 def _line(content: str) -> str:
     line = content.strip().partition("\n")[0].strip()
     return line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…"
@@ -154,7 +213,7 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
     entry = EntryText(
         entry_id=data["id"],
         timestamp=data["timestamp"],
-        tags=tuple(data["tags"]),
+        tags=tuple(data["tags"][: data.get("headed")]),
         content=data["content"],
         superseded=record.status == SUPERSEDED,
         superseded_by=data.get("superseded_by"),
@@ -177,7 +236,7 @@ def entry_of(record: ChronoRecord) -> Entry:
         id=data["id"],
         page=data["page"].split(":", 2)[2],
         timestamp=data["timestamp"],
-        tags=tuple(data["tags"]),
+        tags=tuple(data["tags"][: data.get("headed")]),
         content=data["content"],
         superseded=record.status == SUPERSEDED,
         superseded_by=data.get("superseded_by"),
@@ -217,7 +276,7 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
         "earlier": list(page.earlier),
         "next_order": page.next_order,
         "calls": list(dict.fromkeys(unicodedata.normalize("NFC", call).casefold() for call in calls)),
-        "mentions": calls_in(preamble),
+        "mentions": calls_in(preamble, page.within),
     }
     if page.source is not None:
         data["source"] = list(page.source)
@@ -287,4 +346,7 @@ def following(page: PageState, shown: str | None, text: str, **changed: Any) -> 
     digest = digest_of(text.encode())
     if page.digest == digest:
         earlier = page.earlier
-    return replace(page, digest=digest, earlier=earlier[-_EARLIER:], letters=len(text), **changed)
+    # A file that could not be written for long is behind all the same.
+    first = (shown,) if shown in earlier[:-MOST_EARLIER] else ()
+    earlier = (*first, *earlier[-MOST_EARLIER + len(first) :])
+    return replace(page, digest=digest, earlier=earlier, letters=len(text), **changed)

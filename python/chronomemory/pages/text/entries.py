@@ -15,7 +15,7 @@ from chronomemory.pages.text.headings import (
     spell_heading,
 )
 
-__all__ = ["EntryText", "read_entry", "spell_entry", "stretches"]
+__all__ = ["EntryText", "body_of", "read_entry", "spell_entry", "stretches"]
 
 _LINE_ENDS = "\r\n"
 #: All of a body struck, and what may stand behind it.
@@ -24,6 +24,8 @@ _STRUCK = re.compile(
     r"(?:\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*)?",
     re.DOTALL | re.ASCII,
 )
+#: The reason that stays on a page where somebody takes a strike away by hand: it is no part of the content.
+_REASON = re.compile(r"\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def read_entry(stretch: str, eol: str) -> EntryText:
     if struck is not None:
         body, by = struck["inner"], by or struck["by"]
         reason = None if struck["reason"] is None else unescape_reason(struck["reason"])
+    elif (left := _REASON.search(body)) is not None:
+        body, reason = body[: left.start()], None if by is None else unescape_reason(left["reason"])
     return EntryText(
         entry_id=heading.entry_id,
         timestamp=heading.timestamp,
@@ -78,6 +82,12 @@ def read_entry(stretch: str, eol: str) -> EntryText:
         superseded_by=by,
         reason=reason,
     )
+
+
+def body_of(stretch: str) -> str:
+    """Return what stands below the heading of an entry, as it is spelled on the page."""
+    found = HEADING.search(stretch)
+    return stretch if found is None else stretch[found.end() :].lstrip(_LINE_ENDS)
 
 
 def stretches(text: str, start: int) -> tuple[str, list[str], str]:

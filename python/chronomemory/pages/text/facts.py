@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from chronomemory.pages.text.entries import EntryText, body_of
+from chronomemory.pages.text.hashtags import hashtags_in
 from chronomemory.pages.text.links import links_in
 from chronomemory.pages.text.page import PageText
+from chronomemory.pages.text.showing import divided
 
 __all__ = ["LEAST_PERCENT", "Losses", "losses"]
 
@@ -15,7 +18,17 @@ __all__ = ["LEAST_PERCENT", "Losses", "losses"]
 LEAST_PERCENT = 95
 
 _WORD = re.compile(r"[\w-]{4,}")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+#: With its sign, its decimals, its power of ten and its percent: without them it is another number. A dash
+#: within a word or between two numbers is no sign.
+_MINUS = "\u2212\u2013\ufe63\uff0d-"
+_POINT = ".,\u066b\u066c\uff0e\uff0c"
+_NUMBER = re.compile(
+    rf"(?:(?<![\w)\]{_MINUS}])[+\uff0b{_MINUS}])?"
+    rf"(?:\d+(?:[{_POINT}]\d+)*|(?<![\w.])[{_POINT}]\d+)"
+    rf"(?:[eE][+{_MINUS}]?\d+(?!\w))?"
+    r"(?:[ \t\u00a0\u202f]?[%‰‱％٪])?"
+)
+_SPELLINGS = str.maketrans(dict.fromkeys(_MINUS, "-") | {"\uff0b": "+", "\uff05": "%", "\u066a": "%"})
 #: Chinese, Japanese and Korean have no words between spaces: a run of their letters is kept whole.
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3040-\u30ff\u3105-\u312f"
@@ -34,13 +47,14 @@ class Losses:
     cjk: tuple[str, ...]
     ids: tuple[str, ...]
     links: tuple[str, ...]
+    tags: tuple[str, ...]
 
     @property
     def are_too_many(self) -> bool:
         """Whether the rewrite is to be rejected."""
         kept = self.words_in_all - len(self.words)
         too_few_words = 100 * kept < LEAST_PERCENT * self.words_in_all
-        return too_few_words or bool(self.numbers or self.cjk or self.ids or self.links)
+        return too_few_words or bool(self.numbers or self.cjk or self.ids or self.links or self.tags)
 
     @property
     def words_kept(self) -> float:
@@ -48,56 +62,114 @@ class Losses:
         return 1.0 if not self.words_in_all else 1 - len(self.words) / self.words_in_all
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a page says as holding, and what is hidden on it, struck or superseded."""
+
+    holding: str
+    hidden: str
+
+    @property
+    def whole(self) -> str:
+        return f"{self.holding}\n{self.hidden}"
+
+
 def losses(before: PageText, after: PageText) -> Losses:
     """Compare two texts of a page.
 
-    An entry that holds must be there with its id and moment; one that was superseded may have become a note,
-    which names its id.
+    What held must hold: in a struck entry, in a comment or crossed out it is lost. What did not hold may
+    stand anywhere. An entry that holds must be there with its id, its moment and its tags; one that was
+    superseded stays so, or has become a note, which names its id.
     """
-    old, new = _prose(before), _prose(after)
-    kept_words = set(_words(new))
-    kept_numbers = set(_NUMBER.findall(new))
-    kept_cjk = set(_CJK.findall(new))
-    kept_links = {link.target for link in links_in(new)}
-    words = _words(old)
+    old, new = _said(before), _said(after)
+
+    def lost(facts: Callable[[str], list[str]]) -> tuple[list[str], tuple[str, ...]]:
+        held, kept, kept_at_all = facts(old.holding), set(facts(new.holding)), set(facts(new.whole))
+        besides = [fact for fact in facts(old.hidden) if fact not in set(held)]
+        gone = [fact for fact in held if fact not in kept]
+        return held + besides, (*gone, *(fact for fact in besides if fact not in kept_at_all))
+
+    words, lost_words = lost(_words)
+    runs, kept_runs, kept_at_all = _runs(old.holding), _runs(new.holding), _runs(new.whole)
+    cjk = [run for run in runs if not _is_within(run, kept_runs)]
+    cjk += [run for run in _runs(old.hidden) if run not in runs and not _is_within(run, kept_at_all)]
     return Losses(
         words_in_all=len(words),
-        words=tuple(word for word in words if word not in kept_words),
-        numbers=tuple(one for one in _once(_NUMBER.findall(old)) if one not in kept_numbers),
-        cjk=tuple(run for run in _once(_CJK.findall(old)) if not any(run in kept for kept in kept_cjk)),
-        ids=_lost_ids(before, after, new),
-        links=tuple(_once(link.target for link in links_in(old) if link.target not in kept_links)),
+        words=lost_words,
+        numbers=lost(_numbers)[1],
+        cjk=tuple(cjk),
+        ids=tuple(_lost_ids(before, after, new.holding)),
+        links=lost(_links)[1],
+        tags=tuple(_once([*_lost_tags(before, after, new), *lost(hashtags_in)[1]])),
     )
 
 
-def _lost_ids(before: PageText, after: PageText, new: str) -> tuple[str, ...]:
-    living = {(entry.entry_id, entry.timestamp) for entry in after.entries if not entry.superseded}
-    named = {entry.entry_id for entry in after.entries}
-    lost = []
+def _lost_ids(before: PageText, after: PageText, shown: str) -> Iterable[str]:
+    there = {entry.entry_id: entry for entry in after.entries}
     for entry in before.entries:
-        if not entry.superseded:
-            is_lost = (entry.entry_id, entry.timestamp) not in living
+        now = there.get(entry.entry_id)
+        if entry.superseded:
+            is_kept = _is_named(entry.entry_id, shown) if now is None else _is_still_struck(entry, now)
         else:
-            is_lost = entry.entry_id not in named and not _is_named(entry.entry_id, new)
-        if is_lost:
-            lost.append(entry.entry_id)
-    return tuple(lost)
+            is_kept = now is not None and not now.superseded and now.timestamp == entry.timestamp
+        if not is_kept:
+            yield entry.entry_id
+
+
+def _is_still_struck(before: EntryText, now: EntryText) -> bool:
+    return now.superseded and (before.superseded_by is None or now.superseded_by is not None)
 
 
 def _is_named(entry_id: str, text: str) -> bool:
     return re.search(rf"(?<![A-Za-z0-9-]){re.escape(entry_id)}(?![A-Za-z0-9-])", text) is not None
 
 
-def _prose(page: PageText) -> str:
-    """Return what a page says, without headings: these are compared by their ids."""
-    parts = [page.preamble]
-    for entry in page.entries:
-        parts += [entry.content, entry.reason or "", *entry.tags]
-    return "\n".join(parts)
+def _lost_tags(before: PageText, after: PageText, new: _Said) -> Iterable[str]:
+    """Yield the tags of headings that are gone; those of an entry that is a note by now stand there."""
+    there = {entry.entry_id: entry.tags for entry in after.entries}
+    for entry in before.entries:
+        for tag in entry.tags:
+            if entry.entry_id in there:
+                is_kept = tag in there[entry.entry_id]
+            else:
+                is_kept = re.search(rf"(?<!\w)#{re.escape(tag)}(?![\w/])", new.whole) is not None
+            if not is_kept:
+                yield tag
+
+
+def _said(page: PageText) -> _Said:
+    """Return what a page says, with the tags of headings as words; ids and moments are compared as such."""
+    holding, hidden = ([part] for part in divided(page.preamble))
+    for stretch in page.stretches:
+        entry = stretch.entry
+        if entry.superseded:
+            hidden += [entry.content, entry.reason or "", *entry.tags]
+        else:
+            shown, behind = divided(body_of(stretch.raw))
+            holding += [shown, *entry.tags]
+            hidden.append(behind)
+    return _Said("\n".join(holding), "\n".join(hidden))
+
+
+def _is_within(run: str, kept: list[str]) -> bool:
+    return any(run in one for one in kept)
+
+
+def _runs(text: str) -> list[str]:
+    return _once(_CJK.findall(text))
 
 
 def _words(text: str) -> list[str]:
     return _once(word.casefold() for word in _WORD.findall(text))
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers of a text; one that is spelled with another dash or gap is the same."""
+    return _once("".join(found.translate(_SPELLINGS).split()) for found in _NUMBER.findall(text))
+
+
+def _links(text: str) -> list[str]:
+    return _once(link.target for link in links_in(text))
 
 
 def _once(found: Iterable[str]) -> list[str]:

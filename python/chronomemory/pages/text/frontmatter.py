@@ -11,7 +11,7 @@ from typing import Any
 
 from chronomemory.pages.errors import NotAPage
 from chronomemory.pages.text.headings import moment_of
-from chronomemory.pages.text.scalars import spell_value
+from chronomemory.pages.text.scalars import read_spelled, spell_value
 
 try:
     from ruamel.yaml import YAML
@@ -144,6 +144,8 @@ def read_values(head: str) -> dict[str, Any]:
     if found is None:
         return {}
     _check_size(found["yaml"])
+    if (spelled := read_spelled(found["yaml"])) is not None:
+        return spelled
     try:
         values = YAML(typ="rt").load(found["yaml"].replace("\r\n", "\n"))
     except MarkedYAMLError as error:
@@ -177,7 +179,7 @@ def read_meta(head: str) -> Meta:
     state = values.get("status")
     return Meta(
         description=_text(values.get("description")),
-        tags=_texts(values.get("tags")),
+        tags=_texts(values.get("tags")) or _texts(values.get("tag")),
         state=state if state in STATES else "active",
         created=_moment(values.get("created")),
         updated=_moment(values.get("updated")),

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from chronomemory.pages.errors import EntryError
 
@@ -14,9 +15,11 @@ __all__ = [
     "ENTRY_ID",
     "HEADING",
     "MARKER",
+    "MOMENT",
     "Heading",
     "check_tag",
     "check_tags",
+    "fitting_tag",
     "local_text",
     "moment_of",
     "read_heading",
@@ -25,11 +28,11 @@ __all__ = [
 ]
 
 #: Seconds and a time zone may be left out.
-_MOMENT = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?"
+MOMENT = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?"
 ENTRY_ID = r"[A-Za-z0-9-]+"
 #: A line that begins an entry.
 HEADING = re.compile(
-    rf"^##[ \t]+\[(?P<moment>{_MOMENT})\][ \t]+\{{id:[ \t]*(?P<id>{ENTRY_ID})[ \t]*\}}"
+    rf"^##[ \t]+\[(?P<moment>{MOMENT})\][ \t]+\{{id:[ \t]*(?P<id>{ENTRY_ID})[ \t]*\}}"
     r"(?P<rest>[^\r\n]*)(?=\r?$)",
     re.MULTILINE | re.ASCII,
 )
@@ -49,6 +52,7 @@ class Heading:
     superseded_by: str | None = None
 
 
+@lru_cache(maxsize=4096)
 def moment_of(timestamp: str) -> datetime | None:
     """Return the moment that a heading names, with a time zone only if it has one; None if there is none.
 
@@ -115,6 +119,11 @@ def check_tag(given: object, field: str = "tags") -> str:
             field=field,
         )
     return tag
+
+
+def fitting_tag(given: str) -> str:
+    """Return a word without what no tag may have."""
+    return "".join(filter(_fits, given))[:_LONGEST_TAG]
 
 
 def check_tags(given: Iterable[object], field: str, *, least: int, most: int | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-__all__ = ["LinkText", "call_of", "calls_in", "links_in"]
+__all__ = ["LinkText", "call_of", "calls_in", "calls_of", "links_in", "without_links"]
 
 _WIKI = re.compile(r"!?\[\[([^\[\]|\r\n]+)(?:\|([^\[\]\r\n]*))?\]\]")
 _MARKDOWN = re.compile(
@@ -36,6 +36,8 @@ def links_in(text: str) -> list[LinkText]:
     >>> [link.target for link in links_in("[[person-alice|Al]], [x](topic-a.md) and https://example.org/a.")]
     ['person-alice', 'topic-a.md', 'https://example.org/a']
     """
+    if "](" not in text and "[[" not in text and "://" not in text:
+        return []
     found: list[tuple[int, LinkText]] = []
     covered: list[tuple[int, int]] = []
     for wiki in _WIKI.finditer(text):
@@ -52,6 +54,11 @@ def links_in(text: str) -> list[LinkText]:
         if start >= end:
             found.append((start, LinkText("address", address.rstrip(".,;:!?)*_~"))))
     return list(dict.fromkeys(link for _, link in sorted(found, key=lambda one: one[0])))
+
+
+def without_links(text: str) -> str:
+    """Return a text without where its links lead to."""
+    return _MARKDOWN.sub(r"\1", _WIKI.sub(" ", text))
 
 
 def _addresses(text: str) -> Iterator[tuple[int, str]]:
@@ -78,12 +85,33 @@ def call_of(target: str) -> str | None:
     """
     if _SCHEME.match(target):
         return None
-    name = re.split(r"[#^]", unquote(target), maxsplit=1)[0].strip().removeprefix("./")
+    name = re.split(r"[#^]", unquote(target), maxsplit=1)[0].strip()
     name = re.sub(r"\.md$", "", name, flags=re.IGNORECASE)
+    name = re.sub(r"^(?:\.{0,2}/)+", "", name)
     return unicodedata.normalize("NFC", name).casefold() or None
 
 
-def calls_in(text: str) -> list[str]:
-    """Return what the links of a text call pages, each once."""
-    calls = (call_of(link.target) for link in links_in(text))
-    return list(dict.fromkeys(call for call in calls if call is not None))
+def calls_of(link: LinkText, within: str = "") -> list[str]:
+    """Return what a link may call a page, the likeliest first; ``within`` is the folder of its note.
+
+    >>> calls_of(LinkText("markdown", "../b/Note.md"), "a/c"), calls_of(LinkText("wiki", "Note"), "a")
+    (['a/b/note', 'b/note'], ['note'])
+    """
+    call = call_of(link.target)
+    if call is None:
+        return []
+    way = unquote(link.target)
+    # A wiki link is a name, unless it says that it is a way.
+    if not within or way.startswith("/") or (link.kind == "wiki" and not way.startswith(".")):
+        return [call]
+    steps = unicodedata.normalize("NFC", within).casefold().split("/")
+    up = re.match(r"(?:\.{1,2}/)*", way)
+    above = 0 if up is None else up[0].count("../")
+    kept = steps[: max(0, len(steps) - above)]
+    return list(dict.fromkeys(("/".join((*kept, call)), call)))
+
+
+def calls_in(text: str, within: str = "") -> list[str]:
+    """Return what the links of a text may call pages, each once."""
+    calls = (call for link in links_in(text) for call in calls_of(link, within))
+    return list(dict.fromkeys(calls))

@@ -10,7 +10,7 @@ from chronomemory.pages.errors import NotAPage
 from chronomemory.pages.text.entries import EntryText, read_entry, spell_entry, stretches
 from chronomemory.pages.text.frontmatter import Meta, frontmatter_end, read_meta
 
-__all__ = ["PageText", "Stretch", "decoded", "eol_of", "read_page", "title_of", "tokens_of"]
+__all__ = ["PageText", "Stretch", "decoded", "eol_of", "read_page", "title_of", "tokens_of", "without_title"]
 
 _TITLE = re.compile(r"^# ([^\r\n]+?)[ \t]*(?=\r?$)", re.MULTILINE)
 #: So many characters are about one token.
@@ -88,6 +88,11 @@ def title_of(head: str) -> str:
     """Return the title of a page, or nothing."""
     found = _TITLE.search(head, frontmatter_end(head))
     return "" if found is None else found[1]
+
+
+def without_title(preamble: str) -> str:
+    """Return what stands above the entries besides the title."""
+    return _TITLE.sub("", preamble, count=1)
 
 
 def tokens_of(letters: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chronomemory.pages.text.entries import EntryText
+from chronomemory.pages.text.entries import EntryText, spell_entry
+from chronomemory.pages.text.escaping import escape
 from chronomemory.pages.text.page import Stretch, read_page
 
 __all__ = ["merge_superseded"]
@@ -33,10 +34,19 @@ def merge_superseded(text: str) -> str:
         if entry.entry_id in merged:
             continue
         if entry.entry_id in notes:
-            said = "\n\n".join((entry.content.rstrip("\r\n"), *notes[entry.entry_id]))
-            stretch = Stretch.of(replace(entry, content=said), page.eol)
+            stretch = _noted(stretch, notes[entry.entry_id], page.eol)
         kept.append(stretch)
     return replace(page, stretches=tuple(kept)).text
+
+
+def _noted(stretch: Stretch, notes: list[str], eol: str) -> Stretch:
+    """Return an entry with notes below it; what a person has spelled in their own way stays as it is."""
+    entry = stretch.entry
+    said = replace(entry, content="\n\n".join((entry.content.rstrip("\r\n"), *notes)))
+    if stretch.raw == spell_entry(entry, eol):
+        return Stretch.of(said, eol)
+    below = escape("\n\n".join(notes)).replace("\n", eol)
+    return Stretch(said, f"{stretch.raw.rstrip()}{eol}{eol}{below}")
 
 
 def _living(entry: EntryText, by_id: dict[str, EntryText]) -> EntryText | None:

@@ -207,6 +207,10 @@ pub trait LockFile: Send + Sync {
     /// # Errors
     /// What the system says.
     fn acquire(&self, patience: Duration) -> io::Result<bool>;
+    /// How often another one had to be waited for so far, as far as that is counted.
+    fn waits(&self) -> u64 {
+        0
+    }
     /// Gives the lock back.
     ///
     /// # Errors

@@ -179,8 +179,12 @@ impl LockFile for RealLock {
             return Ok(true);
         }
         let outcome = self.wait(patience);
-        self.turn.stop_waiting();
+        self.turn.stop_waiting(!patience.is_zero());
         outcome
+    }
+
+    fn waits(&self) -> u64 {
+        self.turn.waits()
     }
 
     fn release(&self) -> io::Result<()> {

@@ -37,6 +37,8 @@ struct Taken {
     released: Option<Instant>,
     /// The folder, on a handle of this writer's own.
     sign: Option<Lockable>,
+    /// How often it had to wait.
+    waits: u64,
 }
 
 impl Turn {
@@ -76,9 +78,15 @@ impl Turn {
         }
     }
 
-    /// This writer waits no more; a new turn begins.
-    pub(super) fn stop_waiting(&self) {
+    /// How often this writer waited.
+    pub(super) fn waits(&self) -> u64 {
+        self.taken().waits
+    }
+
+    /// This writer waits no more; a new turn begins. Who has no patience only looked, and did not wait.
+    pub(super) fn stop_waiting(&self, has_waited: bool) {
         let mut taken = self.taken();
+        taken.waits += u64::from(has_waited);
         taken.since = Some(Instant::now());
         if let Some(sign) = &taken.sign {
             let _ = sign.unlock();

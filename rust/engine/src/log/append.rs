@@ -282,6 +282,7 @@ impl Log {
     pub fn pulse(&self) -> Pulse {
         Pulse {
             poisoned: self.check_poison().err().map(|fault| fault.to_string()),
+            lock_waits: self.lock.waits(),
             ..self.unsynced.pulse()
         }
     }

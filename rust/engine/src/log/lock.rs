@@ -68,6 +68,8 @@ pub(super) struct Lock {
     seen: i64,
     /// The log was found replaced by somebody who had no lock, after something was acknowledged; the next writer hears of it.
     replaced: bool,
+    /// How often another writer was waited for.
+    waits: u64,
 }
 
 impl Lock {
@@ -89,7 +91,13 @@ impl Lock {
             used: 0,
             seen: 0,
             replaced: false,
+            waits: 0,
         })
+    }
+
+    /// How often another writer was waited for.
+    pub fn waits(&self) -> u64 {
+        self.waits
     }
 
     /// Whether it is held now.
@@ -244,7 +252,10 @@ impl Lock {
             let Some((lock, identity)) = &self.file else {
                 continue;
             };
-            if !lock.acquire(patience).at(path)? {
+            let before = lock.waits();
+            let is_mine = lock.acquire(patience).at(path)?;
+            self.waits += lock.waits() - before;
+            if !is_mine {
                 return Err(Error::Locked {
                     holder: lock.note().unwrap_or_default(),
                     path: path.to_owned(),

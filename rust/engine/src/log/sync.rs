@@ -89,6 +89,8 @@ pub struct Pulse {
     pub appended: Appended,
     /// How often the disk was waited for.
     pub syncs: u64,
+    /// How often another writer was waited for.
+    pub lock_waits: u64,
     /// How many bytes are written from here and not synced.
     pub unsynced_bytes: u64,
     /// What was written from here until this moment is on disk.
@@ -98,11 +100,12 @@ pub struct Pulse {
 }
 
 impl Unsynced {
-    /// How the log is, apart from a failed sync.
+    /// How the log is, apart from a failed sync and the lock.
     pub fn pulse(&self) -> Pulse {
         Pulse {
             appended: self.appended,
             syncs: self.syncs,
+            lock_waits: 0,
             unsynced_bytes: self.bytes(),
             synced_until: self.synced_until,
             poisoned: None,

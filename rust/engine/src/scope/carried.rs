@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::names::Scope;
 use crate::error::{Error, Result};
-use crate::json::{Cursor, members};
+use crate::json::{self, Cursor, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
@@ -90,12 +90,16 @@ pub fn stamp(text: &mut Vec<u8>, start: usize, scope: &Scope) -> Result<()> {
         }
         Place::Before { .. } if scope.is_shared() => Ok(()),
         Place::Before { at, is_last, is_first } => {
+            // Each record of a batch comes here: the member is spelled at the end and changes places with what is behind it.
             let comma = |wanted: bool| if wanted { "," } else { "" };
-            let own = String::from_utf8_lossy(&scope.spelled()).into_owned();
-            let (before, behind) = (comma(!is_first && is_last), comma(!is_last));
-            let member = format!("{before}\"{KEY}\":{own}{behind}");
-            let at = start + at;
-            text.splice(at..at, member.into_bytes());
+            let length = text.len();
+            text.extend_from_slice(comma(!is_first && is_last).as_bytes());
+            json::write_string(KEY, text);
+            text.push(b':');
+            scope.spell(text);
+            text.extend_from_slice(comma(!is_last).as_bytes());
+            let added = text.len() - length;
+            text[start + at..].rotate_right(added);
             Ok(())
         }
     }

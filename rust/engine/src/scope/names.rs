@@ -92,19 +92,27 @@ impl Scope {
 
     /// Its canonical spelling as a value.
     pub fn spelled(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        self.spell(&mut text);
+        text
+    }
+
+    /// The same at the end of a text.
+    pub fn spell(&self, text: &mut Vec<u8>) {
         let [user, agent, session] = self.names();
-        let mut text = vec![b'{'];
+        let mut mark = b'{';
         for (level, name) in [("agent", agent), ("session", session), ("user", user)] {
             let Some(name) = name else { continue };
-            if text.len() > 1 {
-                text.push(b',');
-            }
-            json::write_string(level, &mut text);
+            text.push(mark);
+            json::write_string(level, text);
             text.push(b':');
-            json::write_string(name, &mut text);
+            json::write_string(name, text);
+            mark = b',';
+        }
+        if mark == b'{' {
+            text.push(mark);
         }
         text.push(b'}');
-        text
     }
 
     /// The digits that stand for it in ids; nothing for what is shared.

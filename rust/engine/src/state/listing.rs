@@ -4,11 +4,16 @@
 //! So a page ends at a key and a record; whoever goes on needs nothing of the page before.
 
 use std::borrow::Cow;
+use std::io;
 
 use super::query::{Query, wanted};
 use super::records::State;
 use super::spelling::unspelled;
 use crate::memory::{Refused, gathered};
+use crate::ordered::in_order;
+
+/// A thread takes so many records at a time: more than one such piece is worth another thread.
+const RANKED_AT_ONCE: usize = 16_384;
 
 /// What records are ordered by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +61,9 @@ pub struct PageEnd {
     pub id: String,
 }
 
+/// Says when what a record tells of happened.
+type Happened<'a> = dyn Fn(&[u8]) -> Option<i64> + Sync + 'a;
+
 /// A key, turned round if need be: what has none comes last.
 type Rank = (bool, i64);
 
@@ -78,7 +86,7 @@ impl Listing {
 
 impl State {
     /// The slots of a page, and where it ends if there are more, `among` some, which ascend, if given. `happened` says when what a
-    /// record tells of happened.
+    /// record tells of happened; many are read by several threads.
     ///
     /// # Errors
     /// `Refused` if there is no memory for it.
@@ -86,7 +94,8 @@ impl State {
         &self,
         listing: &Listing,
         among: Option<Vec<u32>>,
-        happened: &dyn Fn(&[u8]) -> Option<i64>,
+        happened: &Happened<'_>,
+        threads: usize,
     ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
         let limit = listing.query.limit.unwrap_or(usize::MAX);
         // One more than is wanted tells whether there is more.
@@ -94,7 +103,10 @@ impl State {
         let mut slots = match listing.by {
             By::Created => self.by_place(listing, among, most)?,
             By::Id => self.by_id(listing, among, most)?,
-            By::Updated | By::Happened | By::Confidence => self.by_key(listing, among, most, happened)?,
+            By::Updated | By::Happened | By::Confidence => {
+                let ranked = self.ranked(listing, among, happened, threads)?;
+                first_of(ranked, most).map(|(_, slot)| slot).collect()
+            }
         };
         let has_more = slots.len() > limit;
         slots.truncate(limit);
@@ -107,7 +119,7 @@ impl State {
         Ok((slots, end))
     }
 
-    fn key_of(&self, by: By, slot: u32, happened: &dyn Fn(&[u8]) -> Option<i64>) -> Option<i64> {
+    fn key_of(&self, by: By, slot: u32, happened: &Happened<'_>) -> Option<i64> {
         match by {
             By::Created | By::Id => None,
             By::Updated => self.moments.get(slot).updated.seq().map(|seq| seq as i64),
@@ -209,20 +221,38 @@ impl State {
         Ok((slots, end))
     }
 
-    fn by_key(
+    /// The slots behind the last page, in no order, each with its rank.
+    fn ranked(
         &self,
         listing: &Listing,
         among: Option<Vec<u32>>,
-        most: usize,
-        happened: &dyn Fn(&[u8]) -> Option<i64>,
-    ) -> Result<Vec<u32>, Refused> {
+        happened: &Happened<'_>,
+        threads: usize,
+    ) -> Result<Vec<(Rank, u32)>, Refused> {
         let after = listing.after.as_ref();
         let after = after.map(|end| (listing.rank(end.key), self.slot_at(end, true)));
-        let ranked = self
-            .matching_among(&listing.query, among)
-            .map(|slot| (listing.rank(self.key_of(listing.by, slot, happened)), slot))
-            .filter(|one| after.is_none_or(|after| *one >= after));
-        Ok(first_of(gathered(ranked)?, most).map(|(_, slot)| slot).collect())
+        let slots = gathered(self.matching_among(&listing.query, among))?;
+        let pieces: Vec<&[u32]> = slots.chunks(RANKED_AT_ONCE).collect();
+        let mut all = Vec::new();
+        all.try_reserve_exact(slots.len())?;
+        let rank = |piece: u64, ranked: &mut Vec<(Rank, u32)>| {
+            let keyed = pieces[piece as usize].iter().map(|&slot| {
+                let key = self.key_of(listing.by, slot, happened);
+                (listing.rank(key), slot)
+            });
+            ranked.clear();
+            ranked.try_reserve(keyed.len())?;
+            ranked.extend(keyed.filter(|one| after.is_none_or(|after| *one >= after)));
+            Ok(())
+        };
+        let take = |ranked: &mut Vec<(Rank, u32)>| {
+            all.extend_from_slice(ranked);
+            Ok(true)
+        };
+        let outcome = in_order(pieces.len() as u64, threads.min(pieces.len()), rank, take);
+        // To read records that are in memory fails only where there is no room for what they say.
+        outcome.map_err(|_: io::Error| Refused)?;
+        Ok(all)
     }
 
     fn by_id(&self, listing: &Listing, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
@@ -262,6 +292,41 @@ fn first_of<T: Ord>(mut all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Op;
+    use crate::state::slots::tests::hears;
+
+    #[test]
+    fn several_threads_come_to_the_same_order() {
+        let mut state = State::default();
+        let records = 2 * RANKED_AT_ONCE as u64 + 7;
+        for seq in 0..records {
+            hears(&mut state, Op::Upsert, seq, &format!("r{seq}"));
+        }
+        // As if each told of something else, some of the same moment, some of none.
+        let happened = |record: &[u8]| {
+            let sum = record
+                .iter()
+                .fold(7_i64, |sum, byte| (sum * 31 + i64::from(*byte)) % 9_973);
+            (sum > 100).then_some(sum)
+        };
+        let listed = |threads: usize, reverse: bool, limit: Option<usize>| {
+            let listing = Listing {
+                by: By::Happened,
+                reverse,
+                query: Query {
+                    limit,
+                    ..Query::default()
+                },
+                ..Listing::default()
+            };
+            state.list(&listing, None, &happened, threads).expect("memory")
+        };
+        for (reverse, limit) in [(false, None), (true, None), (true, Some(50))] {
+            let alone = listed(1, reverse, limit);
+            assert_eq!(alone.0.len(), limit.unwrap_or(records as usize));
+            assert_eq!(listed(3, reverse, limit), alone);
+        }
+    }
 
     #[test]
     fn confidences_sort_as_numbers() {

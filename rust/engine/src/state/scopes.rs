@@ -25,6 +25,8 @@ pub struct Directory {
     numbers: BTreeMap<Carried, u32>,
     /// Neighbours in the log mostly carry the same.
     last: (Vec<u8>, u32),
+    /// The number of the last change of any record that is somebody's or shared.
+    changed: usize,
 }
 
 /// What is known of a scope.
@@ -56,6 +58,7 @@ impl Default for Directory {
             members: vec![Members::of(Carried::shared()), Members::of(Carried::Malformed)],
             numbers: BTreeMap::from([(Carried::shared(), SHARED), (Carried::Malformed, MALFORMED)]),
             last: Default::default(),
+            changed: 0,
         }
     }
 }
@@ -140,6 +143,7 @@ impl Directory {
     #[inline]
     pub(super) fn touch(&mut self, scope: u32, change: usize) {
         self.members[scope as usize].changed = change;
+        self.changed = change;
     }
 
     /// Notes that an event spoke of a record that belongs to it.
@@ -160,10 +164,16 @@ impl Directory {
         spoken.max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
     }
 
-    /// The number of the last change of what is seen; `None` if everything is.
-    pub fn last_change(&self, sight: &Sight) -> Option<usize> {
-        let seen = sight.scopes()?.map(|scope| self.members[scope as usize].changed);
-        Some(seen.max().unwrap_or(0))
+    /// The number of the last change of what is seen. Whoever sees everything hears the same number before and after there is
+    /// somebody else's.
+    pub fn last_change(&self, sight: &Sight) -> usize {
+        match sight.scopes() {
+            Some(seen) => seen
+                .map(|scope| self.members[scope as usize].changed)
+                .max()
+                .unwrap_or(0),
+            None => self.changed,
+        }
     }
 
     /// Asks for memory for so many records more, whosever they are.

@@ -24,8 +24,7 @@ impl State {
     /// Which edition of what somebody sees this is. What the log says of rows of embeddings belongs to nobody: whoever gives a
     /// record one says so in the record.
     pub fn edition(&self, viewer: &Viewer) -> Edition {
-        let changes = self.scopes.last_change(&self.sight(viewer));
-        Edition::of(self.changes.life(), changes.unwrap_or_else(|| self.changes.count()))
+        Edition::of(self.changes.life(), self.scopes.last_change(&self.sight(viewer)))
     }
 
     /// Tells what somebody sees from what that one saw before, also in another life of the state: the seq and the moment of the

@@ -176,13 +176,14 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::event::draft_value::defaults;
     use crate::event::{Known, Op};
     use crate::json;
 
-    fn hears(state: &mut State, op: Op, seq: u64, id: &str) {
+    /// Lets a state hear of a record that says nothing.
+    pub(in crate::state) fn hears(state: &mut State, op: Op, seq: u64, id: &str) {
         let record = format!("{{\"id\":\"{id}\",\"kind\":\"{}\"}}", defaults::KIND);
         state.apply(
             Known {

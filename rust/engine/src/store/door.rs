@@ -80,6 +80,7 @@ impl Store {
         Scene {
             state: &self.state,
             log: self.log.open().map(|log| (&*log.file, log.walk.end)),
+            threads: self.options.threads,
         }
     }
 

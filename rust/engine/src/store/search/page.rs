@@ -62,7 +62,7 @@ fn slots(
             let place = field_of(state, indexes, path)?;
             state.list_by_field(listing, among, &|record| sort_key(&place, record))?
         }
-        None => state.list(listing, among, &|record| fields.happened(record))?,
+        None => state.list(listing, among, &|record| fields.happened(record), scene.threads)?,
     };
     Ok((slots, end, plan))
 }

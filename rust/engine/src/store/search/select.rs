@@ -25,6 +25,8 @@ use crate::text::{CHOICE_ID, Fields};
 pub(in crate::store) struct Scene<'a> {
     pub state: &'a State,
     pub log: Option<(&'a dyn DiskFile, u64)>,
+    /// How many threads may go through many records.
+    pub threads: usize,
 }
 
 impl Scene<'_> {
@@ -239,6 +241,8 @@ impl View {
         Scene {
             state: &self.state,
             log: self.log.as_ref().map(|(file, length)| (&**file, *length)),
+            // The past is asked seldom, and beside everything else.
+            threads: 1,
         }
     }
 }

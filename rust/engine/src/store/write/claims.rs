@@ -4,13 +4,15 @@
 //! the scope that it was born with.
 
 use std::borrow::Borrow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use super::spell::changes;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::act::Act;
-use crate::event::author::Author;
 use crate::event::draft::{Change, Draft};
 use crate::event::faces::{SEARCH, face_of};
 use crate::json::members;
@@ -45,47 +47,103 @@ pub(in crate::store) fn refused_claims<'a>(
     state: &'a State,
     parts: &'a [impl Borrow<Draft>],
 ) -> impl Iterator<Item = (usize, Error)> + 'a {
-    let mut born: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
+    let mut claims = Claims::default();
     let numbered = changes(parts).enumerate();
-    numbered.filter_map(move |(row, (draft, change))| {
-        check_claim(state, draft, change, &mut born)
-            .err()
-            .map(|fault| (row, fault))
-    })
+    numbered
+        .filter_map(move |(row, (draft, change))| claims.check(state, draft, change).err().map(|fault| (row, fault)))
 }
 
-fn check_claim<'a>(
-    state: &State,
+/// What was claimed before in the same batch.
+#[derive(Default)]
+struct Claims<'a> {
+    /// Which records are born in it, and what they carry.
+    born: HashMap<&'a [u8], Option<&'a [u8]>, RandomState>,
+    /// Who wrote the draft that was looked at last.
+    own: Option<Own<'a>>,
+}
+
+/// The scope of a draft's writer, as each of its changes is held against it.
+struct Own<'a> {
     draft: &'a Draft,
-    change: &Change,
-    born: &mut HashMap<&'a [u8], Option<&'a [u8]>>,
-) -> Result<()> {
-    let (writer, id) = (draft.writer(), draft.id(change));
-    if change.op == Op::Act {
-        return check_act(state, writer, id, draft.record(change));
-    }
-    let here = carried(draft.record(change));
-    if change.op == Op::Patch && here.is_some() {
-        return Err(moved(id));
-    }
-    match state.seen_by(writer, id) {
-        // What the same batch wrote before is there by then.
-        None if change.op != Op::Upsert && born.contains_key(id) => {}
-        None => check_new(draft.author(), change, id, here)?,
-        Some(Some(Seen::Own)) => {
-            let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
-            if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
-                return Err(moved(id));
-            }
+    spelled: Vec<u8>,
+    /// Its digits, once an id asks for them.
+    digits: OnceCell<String>,
+}
+
+impl<'a> Claims<'a> {
+    fn check(&mut self, state: &State, draft: &'a Draft, change: &Change) -> Result<()> {
+        let (writer, id) = (draft.writer(), draft.id(change));
+        if change.op == Op::Act {
+            return check_act(state, writer, id, draft.record(change));
         }
-        Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
-        Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
-        Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+        let here = carried(draft.record(change));
+        if change.op == Op::Patch && here.is_some() {
+            return Err(moved(id));
+        }
+        match state.seen_by(writer, id) {
+            // What the same batch wrote before is there by then.
+            None if change.op != Op::Upsert && self.born.contains_key(id) => {}
+            None => self.check_new(draft, change, here)?,
+            Some(Some(Seen::Own)) => {
+                let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
+                if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
+                    return Err(moved(id));
+                }
+            }
+            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
+            Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
+            Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+        }
+        if change.op == Op::Upsert && *self.born.entry(id).or_insert(here) != here {
+            return Err(moved(id));
+        }
+        Ok(())
     }
-    if change.op == Op::Upsert && *born.entry(id).or_insert(here) != here {
-        return Err(moved(id));
+
+    fn check_new(&mut self, draft: &'a Draft, change: &Change, here: Option<&[u8]>) -> Result<()> {
+        let (author, id) = (draft.author(), draft.id(change));
+        let Viewer::Named { scope, .. } = &*author.writer else {
+            let scope = here.map_or_else(|| Some(Scope::default()), Scope::read);
+            return match change.op {
+                // What was in a store before comes back with the id that it had there.
+                Op::Upsert if !author.is_import => check_digits(id, |digits| {
+                    digits == scope.map(|scope| scope.digits()).unwrap_or_default()
+                }),
+                _ => Ok(()),
+            };
+        };
+        if change.op != Op::Upsert {
+            // One without names may say so of an id that nobody knows, as ever: it is in the log then.
+            return match scope.is_shared() {
+                true => Ok(()),
+                false => Err(Error::UnknownRecord { id: unspelled(id) }),
+            };
+        }
+        // What a face makes of several things carries what they have in common.
+        let is_joined =
+            |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
+        let own = self.own(draft, scope);
+        if here.is_some_and(|here| here != own.spelled && !is_joined(here)) {
+            let (own, given) = (
+                String::from_utf8_lossy(&own.spelled),
+                String::from_utf8_lossy(here.unwrap_or_default()),
+            );
+            return Err(Error::invalid(
+                "data.@scope",
+                format!("must be that of the handle, {own}, got {given}"),
+            ));
+        }
+        check_digits(id, |digits| digits == own.digits.get_or_init(|| scope.digits()))
     }
-    Ok(())
+
+    fn own(&mut self, draft: &'a Draft, scope: &Scope) -> &Own<'a> {
+        let known = self.own.take().filter(|own| std::ptr::eq(own.draft, draft));
+        self.own.insert(known.unwrap_or_else(|| Own {
+            draft,
+            spelled: scope.spelled(),
+            digits: OnceCell::new(),
+        }))
+    }
 }
 
 /// Whether an act is of nothing but what is the writer's own, as far as it is there.
@@ -202,50 +260,20 @@ pub(in crate::store) fn keep_scopes(state: &State, draft: &mut Draft) -> Result<
     Ok(())
 }
 
-fn check_new(author: &Author, change: &Change, id: &[u8], here: Option<&[u8]>) -> Result<()> {
-    let Viewer::Named { scope, .. } = &*author.writer else {
-        let scope = here.map_or_else(|| Some(Scope::default()), Scope::read);
-        return match change.op {
-            // What was in a store before comes back with the id that it had there.
-            Op::Upsert if !author.is_import => check_digits(id, scope.as_ref()),
-            _ => Ok(()),
-        };
-    };
-    if change.op != Op::Upsert {
-        // One without names may say so of an id that nobody knows, as ever: it is in the log then.
-        return match scope.is_shared() {
-            true => Ok(()),
-            false => Err(Error::UnknownRecord { id: unspelled(id) }),
-        };
-    }
-    // What a face makes of several things carries what they have in common.
-    let is_joined =
-        |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
-    if here.is_some_and(|here| here != scope.spelled() && !is_joined(here)) {
-        let (own, given) = (scope.spelled(), here.unwrap_or_default());
-        let (own, given) = (String::from_utf8_lossy(&own), String::from_utf8_lossy(given));
-        return Err(Error::invalid(
-            "data.@scope",
-            format!("must be that of the handle, {own}, got {given}"),
-        ));
-    }
-    check_digits(id, Some(scope))
-}
-
 /// Ids that end with the digits of a scope belong to it, so that nobody can occupy them.
-fn check_digits(id: &[u8], scope: Option<&Scope>) -> Result<()> {
-    let own = scope.map(Scope::digits).unwrap_or_default();
+fn check_digits(id: &[u8], is_own: impl FnOnce(&str) -> bool) -> Result<()> {
     match marked_digits(id) {
-        Some(digits) if digits != own.as_bytes() => Err(Error::IdTaken { id: unspelled(id) }),
+        Some(digits) if !is_own(digits) => Err(Error::IdTaken { id: unspelled(id) }),
         _ => Ok(()),
     }
 }
 
 /// The digits of a scope that an id ends with.
-fn marked_digits(id: &[u8]) -> Option<&[u8]> {
+fn marked_digits(id: &[u8]) -> Option<&str> {
     let (before, digits) = id.split_at_checked(id.len().checked_sub(DIGITS)?)?;
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    (before.last() == Some(&DIGITS_MARK) && digits.iter().all(is_digit)).then_some(digits)
+    let is_marked = before.last() == Some(&DIGITS_MARK) && digits.iter().all(is_digit);
+    std::str::from_utf8(digits).ok().filter(|_| is_marked)
 }
 
 fn moved(id: &[u8]) -> Error {

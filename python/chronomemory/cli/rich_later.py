@@ -1,0 +1,40 @@
+"""How is a terminal drawn on? By ``rich``, loaded when the first of its names is used.
+
+A server over stdio, and a script that reads JSON, say nothing to a terminal and do not wait for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+__all__ = [
+    "BarColumn",
+    "Console",
+    "Progress",
+    "RenderableType",
+    "Text",
+    "TextColumn",
+    "TimeElapsedColumn",
+]
+
+_HOMES = {
+    "rich.console": ("Console", "RenderableType"),
+    "rich.progress": ("BarColumn", "Progress", "TextColumn", "TimeElapsedColumn"),
+    "rich.text": ("Text",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            found = getattr(importlib.import_module(home), name)
+            # The next time it is found here.
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
