@@ -160,6 +160,8 @@ pub struct Walk {
     pub redacted: RedactedLines,
     /// The events that tell of erasures.
     pub erasures: Vec<ErasureSeen>,
+    /// The record of the last line, without its salt.
+    unsalted: Vec<u8>,
     /// Up to here the log was whole once.
     promised: u64,
     /// The last line has no newline and is damage, not a tail: whoever writes next must end it first.
@@ -181,6 +183,7 @@ impl Walk {
             unknown_fields: None,
             redacted: RedactedLines::default(),
             erasures: Vec::new(),
+            unsalted: Vec::new(),
             promised: 0,
             unterminated: false,
             last_stamp: Vec::new(),
@@ -344,10 +347,8 @@ impl Walk {
             let ts = String::from_utf8_lossy(ts).into_owned();
             self.erasures.push(ErasureSeen { index, place, ts, told });
         }
-        let kept;
         if is_of_one(known.op) || known.op == Op::Act {
-            kept = salt::without(known.record, known.fields);
-            (known.record, known.fields) = (&kept.0, kept.1);
+            (known.record, known.fields) = salt::without_in(known.record, known.fields, &mut self.unsalted);
         }
         if counts {
             sink.count(known, self.latest);

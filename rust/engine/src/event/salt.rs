@@ -32,8 +32,8 @@ const SIXTY_FOUR: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
     for three in bytes.chunks(3) {
         let number = three.iter().fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        let digits = (0..=three.len()).map(|place| SIXTY_FOUR[(number >> (18 - 6 * place) & 63) as usize]);
-        out.extend(digits);
+        let digit = |place: u32| SIXTY_FOUR[(number >> (18 - 6 * place) & 63) as usize];
+        out.extend_from_slice(&[digit(0), digit(1), digit(2), digit(3)][..=three.len()]);
     }
 }
 
@@ -126,6 +126,27 @@ pub fn is_salted(record: &[u8]) -> bool {
     matches!(without(record, RecordSpans::default()).0, Cow::Owned(_))
 }
 
+/// The same as [`without`] in memory that is used again and again.
+#[inline]
+pub fn without_in<'a>(record: &'a [u8], fields: RecordSpans, memory: &'a mut Vec<u8>) -> (&'a [u8], RecordSpans) {
+    if let Some(end) = before_last(record) {
+        memory.clear();
+        memory.extend_from_slice(&record[..end]);
+        if memory.last() == Some(&b',') {
+            memory.pop();
+        }
+        memory.push(b'}');
+        return (memory, fields);
+    }
+    match without(record, fields) {
+        (Cow::Borrowed(record), fields) => (record, fields),
+        (Cow::Owned(kept), fields) => {
+            *memory = kept;
+            (memory, fields)
+        }
+    }
+}
+
 /// A canonical record without its salt, and where its fields lie then; nothing is copied if it has none.
 #[inline]
 pub fn without<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, RecordSpans) {
@@ -177,6 +198,13 @@ mod tests {
         let fields = json::scan_record(record.as_bytes()).expect("canonical");
         let (kept, fields) = without(record.as_bytes(), fields);
         assert_eq!(json::scan_record(&kept), Some(fields), "{record}");
+        let mut memory = b"of before".to_vec();
+        let again = without_in(
+            record.as_bytes(),
+            json::scan_record(record.as_bytes()).expect("canonical"),
+            &mut memory,
+        );
+        assert_eq!(again, (&kept[..], fields));
         String::from_utf8_lossy(&kept).into_owned()
     }
 

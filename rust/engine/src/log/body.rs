@@ -266,7 +266,8 @@ impl Log {
 
     /// No lines yet behind the log, in memory that was used before.
     pub fn fresh_lines(&mut self, salts: Option<&Randomness>) -> Lines {
-        std::mem::take(&mut self.spare).reusing(self.link(), salts)
+        let (link, trail) = (self.link(), self.open.as_ref().and_then(OpenLog::trail_to_extend));
+        std::mem::take(&mut self.spare).reusing(link, salts, trail)
     }
 
     /// Keeps the memory of lines for the next ones.

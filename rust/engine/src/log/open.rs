@@ -102,6 +102,12 @@ impl OpenLog {
         self.walk.trail()
     }
 
+    /// The trail for whoever spells the next lines. A log without any begins it with them, wherever that is.
+    pub fn trail_to_extend(&self) -> Option<Trail> {
+        let follower = &self.walk.follower;
+        follower.trail.clone().filter(|_| follower.mark.first.is_some())
+    }
+
     /// Where the chain stands for whoever writes next.
     pub fn link(&self) -> Link {
         Link {
@@ -179,6 +185,11 @@ impl OpenLog {
 
     fn extend_trail(&mut self, lines: &Lines) {
         let follower = &mut self.walk.follower;
+        if follower.mark.first.is_some() && follower.trail.is_some() && lines.trail.is_some() {
+            // Whoever spelled them has gone along it, beside the one who waits here.
+            follower.trail.clone_from(&lines.trail);
+            return;
+        }
         if follower.has_trail && follower.mark.first.is_none() {
             // A log that is born with them: only a compaction begins with a sentinel, and that is read back.
             follower.trail = Some(Trail::new(lines.link.next_seq - lines.starts.len() as u64));
