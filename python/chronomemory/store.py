@@ -348,20 +348,28 @@ class ChronoStore(Records):
             return Path(self.engine.backup(progress))
 
     def restore(
-        self, source: str | os.PathLike[str], *, damaged: bool = False, progress: Progress | None = None
+        self,
+        source: str | os.PathLike[str],
+        *,
+        damaged: bool = False,
+        bring_back: bool = False,
+        progress: Progress | None = None,
     ) -> dict[str, Any] | None:
         """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
         What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. A tail in ``quarantine/`` takes its place behind the bytes that it
-        was cut from and is repaired; only then something is returned, as ``repair`` tells it: what was
-        written since the cut is among ``changed``, and in the folder ``kept``. What ``progress`` raises
-        is raised when all is put back: it cannot cancel the call.
+        then it comes back as it is. So is a copy from before an erasure that is known here: with
+        ``bring_back`` what was erased comes back, and ``verify`` tells of it for ever. A tail in
+        ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
+        something is returned, as ``repair`` tells it: what was written since the cut is among
+        ``changed``, and in the folder ``kept``. What ``progress`` raises is raised when all is put back:
+        it cannot cancel the call.
         """
         folder, damaged = path("source", source), flag("damaged", damaged)
+        bring_back = flag("bring_back", bring_back)
         progress = function_or_none("progress", progress)
         with watched("restore", self.project_root, large=True), self._lenient_engine() as engine:
-            return engine.restore(os.fspath(folder), progress, damaged=damaged)
+            return engine.restore(os.fspath(folder), progress, damaged=damaged, bring_back=bring_back)
 
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from cli_answer import Run
@@ -41,3 +42,14 @@ def test_check_reads_from_stdin_and_knows_spellings(run: Run, tmp_path: Path) ->
     assert run("erase", "--check", "").code == 2
     (tmp_path / ".chronomemory" / "nobody.txt").write_bytes(b"")
     assert run("erase", "--check", "nobody").code == 1
+
+
+def test_restore_brings_back_what_was_erased_only_if_told_so(run: Run, tmp_path: Path) -> None:
+    run("put", "mia", "--label", "Mia lives in Elm Street")
+    copy = tmp_path / "copy"
+    shutil.copytree(run("backup", "--json").document["path"], copy)
+    run("erase", "mia", "--reason", "asked for", "--yes")
+    assert run("restore", str(copy)).code != 0
+    assert run("get", "mia").code == 1
+    assert run("restore", str(copy), "--bring-back").code == 0
+    assert run("get", "mia").code == 0

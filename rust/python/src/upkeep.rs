@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::Erase;
+use chronomemory::{Erase, Restoring};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -77,15 +77,17 @@ impl Engine {
         Ok(folder.to_string_lossy().into_owned())
     }
 
-    #[pyo3(signature = (source, progress=None, *, damaged=false))]
+    #[pyo3(signature = (source, progress=None, *, damaged=false, bring_back=false))]
     fn restore<'py>(
         &self,
         py: Python<'py>,
         source: PathBuf,
         progress: Option<Py<PyAny>>,
         damaged: bool,
+        bring_back: bool,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let repaired = enter_reporting(py, progress, |report| self.engine.restore(&source, damaged, report))?;
+        let wanted = Restoring { damaged, bring_back };
+        let repaired = enter_reporting(py, progress, |report| self.engine.restore(&source, wanted, report))?;
         repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
     }
 

@@ -70,7 +70,7 @@ pub use load::home::{layout_of, source_of};
 pub use load::loader::Moment;
 pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
-pub use recovery::restore::restore;
+pub use recovery::restore::{Restoring, restore};
 pub use recovery::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
 pub use search::live_text::seal_text;
@@ -88,11 +88,13 @@ pub use write::optimistic::{Bookmark, Change, Written};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
+use archives::returned::returned_at;
 use files::snapshots::Snapshots;
 use follow::lost::missed;
 use history::lines::History;
 use live_log::LiveLog;
 use load::examine::nothing;
+use recovery::returning::erasures_of;
 use write::pending::Pending;
 
 /// An open store.
@@ -156,6 +158,7 @@ impl Store {
         if store.is_erasing() {
             store.finish_what_others_erased();
         }
+        store.look_for_returned();
         store.tell_known_head();
         if store.options.exclusive {
             store.log.hold_lock()?;
@@ -174,6 +177,16 @@ impl Store {
         if let Err(fault) = finished {
             let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
             self.log.report.notes.push(note);
+        }
+    }
+
+    /// Never silent: what was erased and is back is told to whoever opens the store.
+    fn look_for_returned(&mut self) {
+        if !erasures_of(&self.state).is_empty()
+            && let Some(log) = self.log.open()
+        {
+            let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
+            self.log.report.returned = found;
         }
     }
 

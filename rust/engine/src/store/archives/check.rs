@@ -4,28 +4,23 @@
 //! its trail is followed, and what it adds up to is held against the base behind it. What is told begins with the newest, and
 //! ends with the first that is not the log that was retired.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::{Disk, NamedFault, Naming, read_whole};
 use crate::json::{self, Value};
-use crate::layout::{
-    ERASING, Layout, base_name, digest_in_base_name, is_archive_file, is_base_file, short_digest_in_archive_name,
-};
-use crate::log::files::{is_folder, is_ours, open_inside};
+use crate::layout::{ERASING, Layout, base_name};
+use crate::log::files::open_inside;
 use crate::origin::{Origin, TrailTold};
 use crate::snapshot;
 use crate::verify::{ErasureSeen, finding};
 
 use super::bound::{Named, unbound};
 use super::retired::RetiredLogs;
+use super::returned::FilesTold;
 use super::way::{End, Hop, Way};
 use crate::store::vectors::is_of_this_file;
-
-/// How many digits of a digest stand in the name of an archive.
-const SHORT_DIGITS: usize = 16;
 
 /// What was found in the archives.
 #[derive(Default)]
@@ -225,55 +220,20 @@ impl Past {
 
     /// Says which files are there that an erasure took away.
     fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &Way) {
-        let told = way
-            .hops
-            .iter()
-            .filter_map(|hop| hop.sentinel.as_ref()?.told.erasure.as_ref());
-        let olds: BTreeSet<String> = told
-            .flat_map(|told| &told.replaced)
-            .map(|one| one.old.text().to_owned())
-            .collect();
         if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
             let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
             return self.notes.push(note.to_owned());
         }
-        if olds.is_empty() {
-            return;
-        }
-        let short: BTreeSet<&str> = olds.iter().filter_map(|old| old.get(..SHORT_DIGITS)).collect();
-        let mut found: Vec<String> = Vec::new();
-        for name in listed(disk, &layout.bases(), is_base_file) {
-            if digest_in_base_name(&name).is_some_and(|digest| olds.contains(digest)) {
-                found.push(format!("base/{name}"));
+        let mut told = FilesTold::default();
+        for hop in &way.hops {
+            hop.sentinel.iter().for_each(|sentinel| told.take(sentinel));
+            told.name(&hop.name);
+            if let Some(sha256) = hop.base.1 {
+                told.name(&base_name(sha256.text()));
             }
         }
-        for name in listed(disk, &layout.archives(), is_archive_file) {
-            if short_digest_in_archive_name(&name).is_some_and(|digest| short.contains(digest)) {
-                found.push(format!("archive/{name}"));
-            }
-        }
-        let is_on_the_way = |name: &String| {
-            let base = |hop: &Hop| hop.base.1.map(|sha256| base_name(sha256.text()));
-            way.hops
-                .iter()
-                .any(|hop| hop.name == *name || base(hop).as_ref() == Some(name))
-        };
-        found.retain(|name| !is_on_the_way(name));
-        let reason = "an erasure took it away, and it is back";
-        let told = found
-            .iter()
-            .map(|name| finding(name, DamageKind::ErasedReturned, reason));
-        self.returned.extend(told);
+        self.returned.extend(told.returned(disk, layout));
     }
-}
-
-fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: fn(&str) -> bool) -> Vec<String> {
-    let mut names = match is_folder(disk, folder) {
-        true => disk.list(folder).unwrap_or_default(),
-        false => Vec::new(),
-    };
-    names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
-    names
 }
 
 /// Whether an erasure that made the base of this log did not come to its end.

@@ -12,6 +12,8 @@ mod way;
 
 mod bound;
 
+pub(in crate::store) mod returned;
+
 pub(in crate::store) mod replay;
 
 mod retired;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
-use crate::store::{self, Erase, Erased, Ingested, Intake, Kept, Repaired, RowSource, Standing, Store};
+use crate::store::{self, Erase, Erased, Ingested, Intake, Kept, Repaired, Restoring, RowSource, Standing, Store};
 use crate::verify::Report;
 
 /// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
@@ -189,10 +189,10 @@ impl Engine {
     /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.
     ///
     /// # Errors
-    /// `Refused` if it is neither, `Corrupted` if it is damaged and that is not asked for; `Io`, `Locked`.
-    pub fn restore(&self, source: &Path, damaged: bool, progress: Progress<'_>) -> Result<Option<Repaired>> {
+    /// `Refused` if it is neither, or lacks what was erased since and that is not asked for; `Corrupted` if it is damaged and that is not asked for; `Io`, `Locked`.
+    pub fn restore(&self, source: &Path, wanted: Restoring, progress: Progress<'_>) -> Result<Option<Repaired>> {
         self.check_caller()?;
-        store::bring_back(self, source, damaged, &|| self.host.now(), progress)
+        store::bring_back(self, source, wanted, &|| self.host.now(), progress)
     }
 
     /// Seals the index of the text again if so much changed that it should be. The worker does it when it is due.
