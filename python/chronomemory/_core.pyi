@@ -1,8 +1,7 @@
 """What does the engine offer to Python? The library behind this page is built from rust/python.
 
-Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log
-lines come without their newline. ``face`` is None for plain records, else the name of the face that
-owns the id's prefix.
+Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log lines
+come without their newline. ``face`` is None for plain records, else the name of the face of the id's prefix.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
