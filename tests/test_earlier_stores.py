@@ -3,7 +3,7 @@
 The store in ``data/november`` was written before the log had a body of its own, blocks stood on the ground
 of the faces, and a showing was one event: records, batches, tombstones, embeddings, a compaction with its
 archive, and a memory of blocks with sessions, links and outcomes. ``expected.json`` is what that version
-answered.
+answered, but for the recall: what surrounds a block counts in it since.
 """
 
 from __future__ import annotations

@@ -8,11 +8,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from chronomemory import InvalidArgument, Memory
 from chronomemory.embedders import (
     CallableEmbedder,
     Embedder,
@@ -152,3 +154,13 @@ class TestAdapters:
         monkeypatch.setitem(sys.modules, package, fake)
         monkeypatch.delitem(sys.modules, f"chronomemory.embedders.{name}", raising=False)
         return importlib.import_module(f"chronomemory.embedders.{name}")
+
+
+@pytest.mark.parametrize(
+    ("given", "lacking"), [(lambda texts: texts, "no model_name"), ("lexical", "no embed")]
+)
+def test_what_is_no_embedder_is_told_so(tmp_path: Path, given: Any, lacking: str) -> None:
+    with pytest.raises(InvalidArgument, match=lacking) as refused:
+        Memory(tmp_path, embedder=given)
+    assert refused.value.field == "embedder" and "CallableEmbedder" in refused.value.recovery
+    assert not (tmp_path / ".chronomemory").exists()

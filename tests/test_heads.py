@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,15 @@ def test_accepting_nothing_makes_nothing(tmp_path: Path) -> None:
     store.accept_head()
     store.close()
     assert not (tmp_path / "empty").exists()
+
+
+def test_a_head_that_was_synced_soon_after_another_is_noted_all_the_same(tmp_path: Path) -> None:
+    note = tmp_path / "head"
+    with ChronoStore(tmp_path / "p", head_file=note, durability="full") as store:
+        for number in range(7):
+            store.upsert({"id": f"R{number}"})
+        store.sync()
+        patience = time.monotonic() + 20
+        while json.loads(note.read_text())["seq"] != store.wal_seq():
+            assert time.monotonic() < patience, "nobody came back for it"
+            time.sleep(0.05)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
+from chronomemory import ChronoRecord, ChronoStore, InvalidRecord, RecordTooLarge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,3 +128,16 @@ def test_dicts_of_a_known_shape_are_written_as_if_they_were_new(dicts: list[dict
             )
             assert f'"data":{escaped},"epistemic_boundary"' in said
         assert store.chain_valid()
+
+
+@pytest.mark.parametrize("separator", ["\u0085", "\u2028", "\u2029"])
+def test_a_line_is_measured_as_it_is_written(store: ChronoStore, separator: str) -> None:
+    fits, too_many = 2_700_000, 2_800_000
+    store.upsert({"id": "A", "label": separator * fits})
+    with pytest.raises(RecordTooLarge):
+        store.upsert({"id": "B", "label": separator * too_many})
+    with pytest.raises(RecordTooLarge):
+        store.upsert_many([{"id": "C"}, {"id": "D", "data": {"text": separator * too_many}}])
+    store.close()
+    assert store.verify().valid
+    assert [record.id for record in store.query()] == ["A"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.errors import LogCorrupted
+from chronomemory.errors import ChronoError, LogCorrupted
 from recovering import labels, quiet
 
 Lines = list[bytes]
@@ -208,3 +208,32 @@ def test_a_whole_copy_that_is_back_misses_nothing(tmp_path: Path) -> None:
         put(store, range(2), "rolled back")
         store.restore(copy, damaged=True)
         assert not any("was cut" in note for note in store.verify().notes)
+
+
+@pytest.mark.parametrize("keep_history", [True, False])
+def test_a_copy_whose_only_line_is_damaged_comes_back_as_it_is(tmp_path: Path, keep_history: bool) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "OLD"})
+        backup = store.backup()
+        for number in range(5):
+            store.upsert({"id": f"NEW{number}"})
+        store.compact(keep_history=keep_history)
+    log = tmp_path / ".chronomemory" / "events.wal"
+    content = bytearray(log.read_bytes())
+    content[300] ^= 1
+    log.write_bytes(content)
+    with quiet(), ChronoStore(tmp_path) as store:
+        before = sorted(record.id for record in store.query())
+        store.restore(backup)
+        assert [record.id for record in store.query()] == ["OLD"]
+    (aside,) = (tmp_path / ".chronomemory" / "quarantine").iterdir()
+    with quiet(), ChronoStore(tmp_path) as store:
+        with pytest.raises(ChronoError, match="no line of its log is a whole event, though") as refused:
+            store.restore(aside)
+        assert "damaged=True" in refused.value.recovery
+        store.restore(aside, damaged=True)
+        assert sorted(record.id for record in store.query()) == before
+        assert not store.verify().valid
+        store.repair()
+        assert sorted(record.id for record in store.query()) == before
+        assert store.verify().valid

@@ -7,6 +7,7 @@ sees, and everything is asked of both: ids, order, scores to the last bit, and e
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,17 @@ WHERES: list[dict[str, Any]] = [
     {"kind": "fact", "confidence": {"lte": 0.5}},
     {"not": {"data.session": "g2"}},
 ]
+
+#: Words, who says them, and when: what lifts a hit is what its asker sees.
+QUESTIONS = (
+    "tea",
+    "green tea",
+    "black coffee cup in May",
+    "river house tea garden that Ann likes",
+    "what did Bob say of tea yesterday?",
+    "coffee, Cy, on 5 May 2023",
+)
+NOW = datetime(2023, 5, 14, tzinfo=timezone.utc)
 
 scopes = st.sampled_from(range(len(SCOPES)))
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
@@ -114,7 +126,12 @@ class Shared:
         known = handle.get(own)
         if verb == "write":
             text, group = rest
-            data = {"session": group} if group else {}
+            # Somebody else's record may be named, too: it is followed by those alone who see it.
+            data = {
+                "previous": name((scope + len(text)) % len(SCOPES), number),
+                "speaker": ("Ann", "Bob", "Cy")[(number + len(text)) % 3],
+                "time": f"2023-05-{1 + 4 * number:02}",
+            } | ({"session": group} if group else {})
             handle.upsert({"id": own, "label": text, "data": data, "confidence": (number + 1) / 8})
         elif verb == "link":
             target = name(rest[1], rest[0])
@@ -148,17 +165,17 @@ def answers(handle: ScopedStore) -> dict[str, Any]:
             ids += [record.id for record in found]
             found = handle.query(order_by=order, limit=3, after=found.cursor) if found.cursor else None
         told[f"order {order}"] = ids
-    for text in ("tea", "green tea", "black coffee cup", "river house tea garden"):
+    for text in QUESTIONS:
         for context in (True, False):
             for limit in (1, 3, 50):
-                hits = handle.search(text, limit=limit, context=context, explain=True)
+                hits = handle.search(text, limit=limit, context=context, explain=True, now=NOW)
                 told[f"{text} {context} {limit}"] = [
                     (hit.record.id, hit.score.hex(), repr(hit.why)) for hit in hits
                 ]
     for vector in ([1.0, 0.0, 0.5], [0.0, 1.0, 0.1]):
         near = handle.nearest(vector, k=20)
         told[f"near {vector}"] = [(one.record_id, float(one.score).hex()) for one in near]
-        hits = handle.search("green tea", vector, limit=20, explain=True)
+        hits = handle.search("green tea", vector, limit=20, explain=True, now=NOW)
         told[f"both {vector}"] = [(hit.record.id, hit.score.hex(), repr(hit.why)) for hit in hits]
     return told
 

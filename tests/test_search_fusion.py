@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pytest
 from bm25 import scores
 from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, UnknownSpace
+from lifting import Surroundings, lifted
 
 Floats = npt.NDArray[np.float32]
 Cosines = dict[str, float]
@@ -71,7 +72,7 @@ def fused(texts: dict[str, float], cosines: Cosines) -> dict[str, float]:
     for name in texts.keys() | cosines.keys():
         cosine = cosines.get(name, -1.0)
         share = min(max((cosine - pool[-1]) / (pool[0] - pool[-1]), 0.0), 1.0) if cosine > 0 else 0.0
-        made[name] = (2 * texts.get(name, 0.0) / max(texts.values(), default=1.0) + share) / 3
+        made[name] = (2 * texts.get(name, 0.0) / max(texts.values(), default=1.0) + 1.5 * share) / 3.5
     return made
 
 
@@ -118,7 +119,8 @@ class TestScore:
             assert hit.why["cosine"] == (
                 pytest.approx(cosines[hit.id], abs=1e-6) if hit.id in cosines else None
             )
-            assert (2 * hit.why["text_share"] + hit.why["vector_share"]) / 3 == pytest.approx(hit.score)
+            parts = 2 * hit.why["text_share"] + 1.5 * hit.why["vector_share"]
+            assert parts / 3.5 == pytest.approx(hit.score)
         assert {hit.why["cosine"] is None for hit in hits if hit.why} == {True, False}
 
     @pytest.mark.parametrize("text", [TEXT, None])
@@ -128,18 +130,10 @@ class TestScore:
         by_id = {one.id: one for one in RECORDS if is_active(one)}
         put_forward = {*best(cosines, POOL), *(best(texts, POOL) if text else [])}
         linked = {name: by_id[name].data["links"][0] for name in put_forward}
-        candidates = put_forward | {name for name in linked.values() if name in by_id}
-        score = {name: alone.get(name, 0.0) for name in candidates}
-        leaders: dict[int, float] = {}
-        for name in candidates:
-            session = by_id[name].data["session"]
-            leaders[session] = max(leaders.get(session, -1.0), score[name])
-        expected = {
-            name: score[name]
-            + 0.3 * max(score.get(by_id[name].data["links"][0], 0.0), 0.0)
-            + 0.2 * leaders[by_id[name].data["session"]]
-            for name in candidates
-        }
+        pairs = {frozenset({name, other}) for name, other in linked.items() if other in by_id}
+        score = {name: alone.get(name, 0.0) for name in put_forward.union(*pairs)}
+        groups = {name: by_id[name].data["session"] for name in score}
+        expected = lifted(score, Surroundings(links=pairs, groups=groups))
         hits = full.search(text, VECTOR, limit=30)
         assert [hit.id for hit in hits] == best(expected, 30)
         assert [hit.score for hit in hits] == pytest.approx([expected[hit.id] for hit in hits], abs=1e-6)

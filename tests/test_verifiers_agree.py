@@ -134,7 +134,16 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
-records = st.none() | st.dictionaries(st.text(max_size=3), values, max_size=3)
+#: Keys before and behind that of a scope, by what they say or by how they are written.
+keys = st.sampled_from(['"', "\n", "\x01", "1", "@", '@"', "@t", "\\", "é", "a"])
+scopes = st.sampled_from([{"user": "ann"}, {"user": "bob"}, {"agent": "ann"}, {}, None, 7, {"user": ""}])
+carrying = st.builds(
+    lambda data, scope: {"data": {**data, "@scope": scope}},
+    st.dictionaries(keys, values, max_size=3),
+    scopes,
+)
+records = st.none() | st.dictionaries(st.text(max_size=3), values, max_size=3) | carrying
+names = st.sampled_from(["r"] * 6 + ["", "s", "vector:s", "vector:s:0", "act:blocks"])
 FORMS = [
     "own",
     "own",
@@ -195,7 +204,7 @@ def made_up(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
         count = draw(st.sampled_from([1, 2, 2, 3, 3, 4, 0, True, 2**32 - 1, 2**32]))
         record = {"events": count} if op == "begin" else draw(records)
         link = draw(st.sampled_from([hashes[-1]] * 12 + [hashes[0], hashes[len(hashes) // 2], "ab" * 32]))
-        fields = payload(seq=seq, op=op, record=record, prev_hash=link)
+        fields = payload(seq=seq, op=op, record_id=draw(names), record=record, prev_hash=link)
         line, digest = form_line(form, fields)
         lines.append(line)
         if form not in ("garbage", "blank"):

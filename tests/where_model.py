@@ -28,8 +28,8 @@ def same(one: Any, other: Any) -> bool:
 
 
 def exact(value: Any) -> Any:
-    """A number is what it says: a float of its shortest digits."""
-    return Decimal(repr(value)) if kind_of(value) == "number" else value
+    """A number is what it is: a float from 2**53 on is an integer, mostly not the one it is spelled as."""
+    return Decimal(value) if kind_of(value) == "number" else value
 
 
 def ordered(held: Any, operand: Any) -> int | None:
@@ -93,7 +93,27 @@ def holds(where: dict[str, Any], record: dict[str, Any]) -> bool:
 
 # What random records and wheres are made of: few values, so that they meet, and the spellings that differ.
 NUMBERS = st.sampled_from(
-    [0, -0.0, 1, 1.0, -1, 1.5, 2, 10, 2**53, 2**53 + 1, float(2**53), 10**22, 1e22, 1e-7, -(10**30)]
+    [
+        0,
+        -0.0,
+        1,
+        1.0,
+        -1,
+        1.5,
+        2,
+        10,
+        2**53,
+        2**53 + 1,
+        float(2**53),
+        10**22,
+        1e22,
+        1e-7,
+        -(10**30),
+        -1e30,
+        2.0**63,
+        2**63,
+        2**63 + 1,
+    ]
 )
 TEXTS = st.sampled_from(
     ["", "a", "A", "ab", "abc", "b", "é", "e\u0301", "😀", "a\nb", "a\u0000", "100%", "a_b", "\\", '"', "1"]

@@ -76,7 +76,7 @@ def applied(records: dict[str, Any], event: dict[str, Any]) -> None:
     if op in ("upsert", "migrate"):
         records[name] = record or {}
     elif op == "patch":
-        records[name] = merged(records.get(name, {}), record)
+        records[name] = merged(records.get(name, {}), record or {})
     elif op == "delete" and name in records:
         records[name] = {**records[name], "status": "tombstone"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def _records(turns: list[dict[str, Any]]) -> list[ChronoRecord]:
             "session": turn["session"],
             "conversation": turn["conversation"],
             "caption": turn["caption"] or "",
+            "time": datetime.strptime(turn["date_time"], "%I:%M %p on %d %B, %Y").isoformat(),
         }
         if at and turns[at - 1]["session"] == turn["session"]:
             data["previous"] = turns[at - 1]["id"]

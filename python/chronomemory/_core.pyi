@@ -131,20 +131,19 @@ class Engine:
         """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""
     def scopes(self, after: _Names = None, *, limit: int) -> list[tuple[_Text, _Text, _Text, int]]:
         """The scopes behind this one, in their order: user, agent, session and the number of records."""
-    def are_own(self, ids: list[str]) -> list[bool]:
-        """Which of these records may be changed."""
+    def are_own(self, ids: list[str]) -> list[bool]: ...
+    def own_scopes(self, ids: list[str]) -> list[int | None]:
+        """For each of these records that may be changed a number: of one scope it is the same."""
     def public(self) -> Engine:
         """The same store for one without names who means all who use it."""
     def acting(self) -> Engine:
         """The same store for one who sees everything and acts for whom this is."""
     def require(self, level: str, wanted: bool) -> bool:
         """Say that every write must come with a name of a level, or need not: whether that is new."""
-    def is_known(self) -> bool:
-        """Whether there is a record of one's own, tombstones too."""
+    def is_known(self) -> bool: ...
     def scope_names(self) -> _Names:
         """Who asks: user, agent and session; None for everyone."""
-    def sees_wider(self) -> bool:
-        """Whether what is wider is seen too."""
+    def sees_wider(self) -> bool: ...
     def seen_version(self) -> tuple[int, int]:
         """Tells what is seen now from what was seen before."""
     def scope_digits(self) -> str:
@@ -315,6 +314,7 @@ class Engine:
     def blocks_tagged(self, pattern: str) -> list[str]: ...
     def block_links(self, ids: list[str]) -> list[tuple[str, str]]: ...
     def blocks_forming(self, ids: list[str]) -> list[list[str]]: ...
+    def blocks_counted(self) -> tuple[int, int, int, int]: ...
     def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]: ...
     def block_records(self, kind: str, status: _Text, limit: int | None, *, own: bool = False) -> _Records:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""

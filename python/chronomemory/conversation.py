@@ -105,7 +105,7 @@ class Conversation:
         names = self._names
         return self._episodes.recent(names["user"], names["session"], names["agent"], limit=limit)[::-1]
 
-    def recall(self, query: str, *, top_k: int = 5) -> Answer[Recollection]:
+    def recall(self, query: str, *, top_k: int = 10) -> Answer[Recollection]:
         """Return what matters to a question, the best first: blocks, what was said, and facts made of it.
 
         All is what the memory sees: turns of other sessions too, unless it is the memory of one, and never

@@ -172,7 +172,7 @@ class InvalidRecord(InvalidArgument):
 class IdTaken(InvalidRecord):
     """The id belongs to a record that this handle does not see; nothing was written."""
 
-    usual_recovery = "Use handle.id(name): no other scope can take such an id; or leave the id out."
+    usual_recovery = "Leave the id out, or use that of handle.id(name) in Python: no other scope can take it."
 
 
 class OutOfScope(InvalidArgument):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,7 +44,7 @@ __all__ = ["Hit", "Hits", "choose_search_fields", "search"]
 _CHOICE_ID = "search:fields"
 _FACE = "search"
 #: How a cursor is packed, and how much of a digest tells questions apart.
-_PACKING = "s1"
+_PACKING = "s2"
 _DIGEST_LETTERS = 16
 
 
@@ -54,8 +55,9 @@ class Hit:
     record: ChronoRecord
     score: float
     #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, the share of each in the best of the
-    #: question (``text_share``, ``vector_share``), ``alone`` (the score before neighbours), ``linked`` and
-    #: ``grouped`` (what they add, and ``linked_by`` and ``grouped_by`` which record does), ``score``.
+    #: question (``text_share``, ``vector_share``), ``alone`` (the score before what surrounds it counts),
+    #: what is added and by which record: ``linked``, ``second`` (two steps away) and ``grouped``, each with
+    #: ``_by``; ``timed`` (it happened when the text says), ``spoken`` (by whom the text names), ``score``.
     why: dict[str, Any] | None = None
 
     @property
@@ -123,6 +125,7 @@ def search(
     where: Where | None = None,
     after: str | None = None,
     min_score: float | None = None,
+    now: datetime | None = None,
 ) -> Hits:
     """Return the best records of all faces for a text, a vector or both, best first.
 
@@ -131,8 +134,9 @@ def search(
     ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
     written; ``where`` says of any field what it must be, as in ``query``. A filter changes who may be found,
     never what a word is worth. Records that keep the books are found only if their kind is named. With
-    ``context`` linked records and those of the same group lift each other. What is scored below ``min_score``
-    is left out; scores of words, of vectors and of both are of different sizes.
+    ``context`` linked records and those of the same group lift each other, what happened when the text says
+    is lifted (``now`` is what "yesterday" is counted from), and what is said by whom it names. What is scored
+    below ``min_score`` is left out; scores of words, of vectors and of both are of different sizes.
 
     The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page goes with the one
     before only while nothing has changed that is seen here: else a ``StaleCursor`` tells.
@@ -159,6 +163,7 @@ def search(
         # To the engine no kinds are all of them. The rest of the question is looked at all the same.
         "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
+        "now_us": None if now is None else micros("now", now),
         "condition": where_json(where),
     }
     for name in ("since", "until"):
@@ -169,7 +174,12 @@ def search(
     version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0)
     least = None if min_score is None else number("min_score", min_score)
     question = _digest(wanted if least is None else {**wanted, "min_score": least}, asked)
-    start = 0 if after is None else _position(string("after", after), question, version)
+    if after is not None:
+        start, wanted["now_us"] = _position(string("after", after), question, version)
+    else:
+        start = 0
+        if now is None:
+            wanted["now_us"] = time.time_ns() // 1000
     # One more than is wanted tells whether there is more.
     wanted["limit"] = start + wanted["limit"] + 1 if wanted["limit"] else 0
     with timed("a search"):
@@ -178,7 +188,7 @@ def search(
         found = [hit for hit in found if hit[1] >= least]
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
-    cursor = _cursor(question, version, start + limit) if has_more else None
+    cursor = _cursor(question, version, start + limit, wanted["now_us"]) if has_more else None
     names = asked.scope_names()
     scope = None if names is None else Scope(*names)
     return Hits(hits, cursor, scope=scope, known=asked.is_known())
@@ -197,24 +207,27 @@ def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:
     return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
 
 
-def _cursor(question: str, version: tuple[int, int], start: int) -> str:
-    packed = canonical_json([_PACKING, question, list(version), start])
+def _cursor(question: str, version: tuple[int, int], start: int, now_us: int) -> str:
+    packed = canonical_json([_PACKING, question, list(version), start, now_us])
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
-def _position(cursor: str, question: str, version: tuple[int, int]) -> int:
+def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int, int]:
+    """Return where the next page begins, and when the first one was asked for: yesterday stays the same."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        packing, asked, seen, start = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        unpacked = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packing, asked, seen, start, now_us = unpacked
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a search", cursor) from None
-    if packing != _PACKING or type(start) is not int or not 0 <= start <= LAST_SEQ:
+    is_number = type(start) is int and type(now_us) is int and -LAST_SEQ <= now_us <= LAST_SEQ
+    if packing != _PACKING or not is_number or not 0 <= start <= LAST_SEQ:
         raise must("after", "be the cursor of a search", cursor)
     if asked != question:
         raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
     if seen != list(version):
         raise StaleCursor("after: what is seen here has changed since that page; search again", field="after")
-    return start
+    return start, now_us
 
 
 @contents
@@ -226,6 +239,7 @@ def choose_search_fields(
     links: Iterable[str] | None = None,
     groups: Iterable[str] | None = None,
     times: Iterable[str] | None = None,
+    speakers: Iterable[str] | None = None,
 ) -> None:
     """Choose which fields of the records are searched, for all who use this store.
 
@@ -242,7 +256,8 @@ def choose_search_fields(
                     f"the weight of {path!r} is a whole number from 1 to 100, not {weight!r}", "text"
                 )
         data["text"] = dict(zip(_paths("text", text), text.values(), strict=True))
-    for name, paths in (("tags", tags), ("links", links), ("groups", groups), ("times", times)):
+    named = {"tags": tags, "links": links, "groups": groups, "times": times, "speakers": speakers}
+    for name, paths in named.items():
         if paths is not None:
             data[name] = _paths(name, paths)
     choice = ChronoRecord(id=_CHOICE_ID, kind="search_fields", label="", confidence=1.0, data=data)

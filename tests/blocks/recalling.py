@@ -14,7 +14,14 @@ from chronomemory.blocks.ids import block_key
 from chronomemory.face.batch import Connection
 
 #: The text that records of this face, and those beside them, have in the default fields.
-WEIGHTS = {**bm25.WEIGHTS, "data.name": 2, "data.category": 1, "data.description": 1, "data.reason": 1}
+WEIGHTS = {
+    **bm25.WEIGHTS,
+    "data.name": 2,
+    "data.speaker": 1,
+    "data.category": 1,
+    "data.description": 1,
+    "data.reason": 1,
+}
 
 
 def write_block(conn: Connection, block: reference.Block) -> None:
@@ -66,6 +73,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "space": "blocks",
         "query": None if question.query is None else question.query.tobytes(),
         "text": question.text,
+        "now_us": 0,
         "expansion": question.expansion,
         "diversify": question.diversify,
         "exploration": question.exploration,
@@ -109,6 +117,9 @@ def memory_of(blocks: Blocks) -> reference.Memory:
                     embedding=None if raw is None else sync.bytes_to_embedding(raw),
                     evidence=data.get("evidence", 0.0),
                     content=data["content"],
+                    conversation=data.get("conversation"),
+                    speaker=data.get("speaker"),
+                    previous=data.get("previous", "").removeprefix("block:") or None,
                 )
             )
     for record in blocks.store.query(kind="bedge"):

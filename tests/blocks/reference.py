@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 
 import numpy as np
+from lifting import Surroundings, lifted
+from plain_words import question_words, text_words
 from reference_fusion import fused
 
 NAMES = ("similarity", "confidence", "recency", "centrality", "reinforcement")
@@ -22,6 +24,8 @@ FLOOR_BELOW, FRESH_ABOVE, FLOOR_SHARE = 0.10, 0.70, 0.5
 USE_BONUS = 0.10
 #: How much of a choice is score, and how much is being unlike what was chosen.
 MMR_SCORE, MMR_LIKENESS = 0.7, 0.3
+#: What is less alike is not held against a block.
+NEAR_COPY = 0.8
 PRIOR_STRENGTH = 2.0
 
 
@@ -41,6 +45,12 @@ class Block:
     embedding: np.ndarray | None = None
     evidence: float = 0.0
     content: str = ""
+    conversation: str | None = None
+    speaker: str | None = None
+    #: The block that it was said after.
+    previous: str | None = None
+    #: How close it is to a time that the question names.
+    closeness: float = 0.0
 
 
 @dataclass
@@ -186,11 +196,11 @@ def guaranteed_ids(memory: Memory, question: Question) -> set[str]:
 
 
 def seeds(memory: Memory, question: Question) -> dict[str, float]:
-    """The best ``4·k`` by meaning and by words, with their similarity."""
+    """The best ``10·k`` by meaning and by words, with their similarity."""
     wanted = [block for block in memory.blocks if is_wanted(block, question)]
     by_meaning = {block.id: cosine(question.query, block.embedding) for block in wanted}
     by_words = {block.id: question.words[block.id] for block in wanted if block.id in question.words}
-    found = best(by_meaning, 4 * question.k).keys() | best(by_words, 4 * question.k).keys()
+    found = best(by_meaning, 10 * question.k).keys() | best(by_words, 10 * question.k).keys()
     return {block_id: similarity(memory, question, block_id) for block_id in found}
 
 
@@ -235,6 +245,48 @@ def expansion(memory: Memory, question: Question, found: set[str], apart: set[st
     return list(best(wanted, question.expansion))
 
 
+def neighbours(memory: Memory) -> set[frozenset[str]]:
+    """Pairs of blocks of which one was said right after the other."""
+    known = {block.id for block in memory.blocks}
+    pairs = {(block.id, block.previous) for block in memory.blocks if block.previous in known}
+    return {frozenset(pair) for pair in pairs if pair[0] != pair[1]}
+
+
+def beside(
+    memory: Memory, question: Question, found: set[str], similar: dict[str, float], expanded: list[str]
+) -> list[str]:
+    """What was said right before or after what was found, beside the best of it first."""
+    worth: dict[str, float] = {}
+    for pair in neighbours(memory):
+        for here in pair & found:
+            (there,) = pair - {here}
+            is_new = there not in similar and there not in expanded
+            if is_new and is_wanted(memory.block(there), question, window=False):
+                worth[there] = max(worth.get(there, -math.inf), similar[here])
+    return list(best(worth, question.expansion))
+
+
+def surrounded(
+    memory: Memory, question: Question, similar: dict[str, float], expanded: list[str]
+) -> dict[str, float]:
+    """What surrounds a candidate lifts it as in a search; the best keeps what the best has alone."""
+    alone = {**similar, **dict.fromkeys(expanded, 0.0)}
+    blocks = {name: memory.block(name) for name in alone}
+    pairs = neighbours(memory) | {frozenset(edge[:2]) for edge in memory.shown_edges()}
+    around = Surroundings(
+        links={pair for pair in pairs if pair <= alone.keys() and pair & similar.keys()},
+        groups={name: block.conversation for name, block in blocks.items() if block.conversation},
+        closeness={name: block.closeness for name, block in blocks.items()},
+    )
+    words = set(question_words(question.text or ""))
+    named = {block.speaker for block in blocks.values() if words & set(text_words(block.speaker or ""))}
+    if len(named) == 1:
+        around.speakers = {name for name, block in blocks.items() if block.speaker in named}
+    made = lifted(alone, around)
+    before, after = (max([0.0, *scores.values()]) for scores in (alone, made))
+    return {name: score * before / after if after > before else score for name, score in made.items()}
+
+
 def candidates(memory: Memory, question: Question) -> list[Scored]:
     """The candidate set with all five components; every maximum is taken over exactly this set."""
     sure = guaranteed_ids(memory, question)
@@ -249,6 +301,8 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
         found = set(similar)
         similar |= {block_id: similarity(memory, question, block_id) for block_id in sure - found}
         expanded = expansion(memory, question, found, sure)
+        expanded += beside(memory, question, found, similar, expanded)
+        similar = surrounded(memory, question, similar, expanded)
         chosen = found | sure | set(expanded)
     degrees = {block_id: weighted_degree(memory, block_id) for block_id in chosen}
     largest = max(degrees.values(), default=0.0)
@@ -270,14 +324,14 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
 
 
 def diversified(memory: Memory, pool: list[Scored], chosen: list[Scored]) -> list[Scored]:
-    """The pool by maximal marginal relevance, beside what is chosen already."""
+    """The pool by its scores, near copies of what is chosen already behind others."""
     chosen, left, order = list(chosen), list(pool), []
     while left:
 
         def worth(item: Scored) -> float:
             mine = memory.block(item.id).embedding
             likeness = max((cosine(mine, memory.block(other.id).embedding) for other in chosen), default=0.0)
-            return MMR_SCORE * item.score - MMR_LIKENESS * likeness
+            return MMR_SCORE * item.score - MMR_LIKENESS * (likeness if likeness >= NEAR_COPY else 0.0)
 
         pick = min(left, key=lambda item: (-worth(item), item.id))
         left.remove(pick)
@@ -286,11 +340,20 @@ def diversified(memory: Memory, pool: list[Scored], chosen: list[Scored]) -> lis
     return order
 
 
+def parted(question: Question, scored: list[Scored]) -> tuple[list[Scored], list[Scored]]:
+    """What results are taken from, and what moves up: where likeness counts most, by likeness."""
+    if question.query is None or question.weights[0] <= max(question.weights[1:]):
+        return scored[: 2 * question.k], []
+    number = question.k + math.ceil(question.k / 10)
+    alike = sorted(scored, key=lambda item: -item.components[0])[: max(number, 2 * question.k)]
+    return sorted(alike[:number], key=lambda item: (-item.score, item.id)), alike[number:]
+
+
 def recall(memory: Memory, question: Question) -> Answer:
     """The whole pipeline."""
     scored = candidates(memory, question)
     if not question.frame:
-        pool = scored[: 2 * question.k]
+        pool, _ = parted(question, scored)
         ranked = diversified(memory, pool, []) if question.diversify else pool
         return Answer(ranked[: question.k], scored)
     return framed(memory, question, scored)
@@ -299,8 +362,9 @@ def recall(memory: Memory, question: Question) -> Answer:
 def framed(memory: Memory, question: Question, scored: list[Scored]) -> Answer:
     """Guarantees first, then contradictions, then the budget."""
     sure = [item for item in scored if item.guaranteed]
-    pool = [item for item in scored if not item.guaranteed][: 2 * question.k]
+    pool, rest = parted(question, [item for item in scored if not item.guaranteed])
     order = diversified(memory, pool, sure)
+    order += diversified(memory, rest, sure + order)
     places = max(question.k - len(sure), 0)
     results, waiting = sure + order[:places], order[places:]
     dropped: list[tuple[str, str]] = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 #: How many of the best cosines say what a low and a high one is.
 POOL = 100
-TEXT_WEIGHT, VECTOR_WEIGHT = 2.0, 1.0
+TEXT_WEIGHT, VECTOR_WEIGHT = 2.0, 1.5
 
 
 def fused(cosine: float | None, words: float, cosines: list[float], best_words: float) -> float:
-    """Two parts words, one part meaning, each as a share of the best.
+    """Two parts words, one and a half meaning, each as a share of the best.
 
     ``cosines`` are those of all blocks that pass the filter and have a vector.
     """

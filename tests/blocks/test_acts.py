@@ -29,8 +29,8 @@ MEMORY_FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 class StepByStep(Memory):
     """A memory that writes an event for each record that it changes."""
 
-    def _reinforce(self, conn: Connection, shown: list[str], frame: str = "") -> int:
-        step_by_step.shown(conn, shown, self._session, self._clock.tick(conn))
+    def _reinforce(self, conn: Connection, shown: list[list[str]], frame: str = "") -> int:
+        step_by_step.shown(conn, shown[0], self._session, self._clock.tick(conn))
         return conn.events()
 
     def outcome(
@@ -95,7 +95,7 @@ def show(ids: list[str], session: str | None, hours: float) -> Callable[[Memory,
         memory._session = session
         memory._clock.start()
         time.pass_hours(hours)
-        memory._write(lambda conn: memory._reinforce(conn, ids))
+        memory._write(lambda conn: memory._reinforce(conn, [ids]))
         memory._session = None
 
     return act

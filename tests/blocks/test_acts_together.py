@@ -91,7 +91,7 @@ class TestTwoProcesses:
             open_blocks(memory.blocks.store.project_root) as others,
             others.begin() as conn,
         ):
-            note_shown(conn, IDS, frame="task", session_id=None, passed=0.0)
+            note_shown(conn, [IDS], frame="task", session_id=None, passed=0.0)
             memory.frame("attention", top_k=3)
         for one in IDS:
             assert [event.op for event in memory.history(one)][-2:] == ["act", "act"]
@@ -104,7 +104,7 @@ class TestTwoProcesses:
             attempts.append(block["reinforcement_count"])
             if len(attempts) == 1:
                 with open_blocks(memory.blocks.store.project_root) as others, others.begin() as other:
-                    note_shown(other, IDS, frame="", session_id=None, passed=0.0)
+                    note_shown(other, [IDS], frame="", session_id=None, passed=0.0)
             sync.update_block_scoring(conn, IDS[0], self_alignment=0.5)
 
         memory.blocks.run(work)
@@ -117,7 +117,7 @@ class TestABatch:
         """Nothing in the batch sees what follows from an act, and what it writes itself comes first."""
         before = memory.blocks.store.get(f"block:{IDS[0]}").data["reinforcement_count"]
         with memory.blocks.begin() as conn:
-            note_shown(conn, IDS[:2], frame="task", session_id=None, passed=1.5)
+            note_shown(conn, [IDS[:2]], frame="task", session_id=None, passed=1.5)
             sync.reinforce_blocks(conn, [IDS[0]], 0.0)
             assert sync.get_block(conn, IDS[0])["reinforcement_count"] == before + 1
             assert conn.events() == 3
@@ -127,7 +127,7 @@ class TestABatch:
     def test_that_fails_says_nothing(self, memory: Memory) -> None:
         before = memory.blocks.store.wal_seq()
         with pytest.raises(RuntimeError), memory.blocks.begin() as conn:
-            note_shown(conn, IDS, frame="", session_id=None, passed=0.0)
+            note_shown(conn, [IDS], frame="", session_id=None, passed=0.0)
             raise RuntimeError
         assert memory.blocks.store.wal_seq() == before
 

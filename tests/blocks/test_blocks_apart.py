@@ -190,10 +190,11 @@ def test_a_link_of_two_other_sessions_is_nothing_to_curate(tmp_path: Path) -> No
         Memory(tmp_path, user="ann", session="s2") as other,
         Memory(tmp_path, user="ann", session="s3") as third,
     ):
-        one.remember("green tea in the morning")
-        other.remember("black tea at night")
+        green = one.remember("green tea in the morning").block_id
+        black = other.remember("black tea at night").block_id
         with ann.session("x"):
-            ann.frame("attention", "tea")
+            # As it was said before events told scopes apart.
+            ann._write(lambda conn: ann._reinforce(conn, [[green, black]]))
         assert ann.status().forming == 1
         assert third.curate().forming_pruned == 0
         assert ann.status().forming == 1

@@ -117,9 +117,9 @@ def test_a_setting_of_an_older_hand_is_told_of_and_stops_nothing(memory: Memory)
     with memory.blocks.begin() as conn:
         conn.put(ChronoRecord(id="config:top_k", kind="config", data={"value": "many"}))
     memory.recall()
-    assert memory.status().unusable == ("config:top_k: top_k: must be a number, such as 5, got 'many'",)
+    assert memory.status().unusable == ("config:top_k: top_k: must be a number, such as 10, got 'many'",)
     with (
-        pytest.raises(InvalidRecord, match=r"^top_k must be a number, such as 5, got 'many'$"),
+        pytest.raises(InvalidRecord, match=r"^top_k must be a number, such as 10, got 'many'$"),
         memory.blocks.begin() as conn,
     ):
         sync.set_config(conn, "top_k", "many")

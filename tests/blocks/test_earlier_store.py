@@ -1,7 +1,8 @@
 """Does a memory that an earlier version wrote answer as it did then?
 
 The store in ``data/earlier`` was written before links that are forming had an hour and a bound, and before
-blocks knew when they were learned; ``expected.json`` is what that version answered.
+blocks knew when they were learned; ``expected.json`` is what that version answered, but for
+recalls: what surrounds a block counts in them since.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def test_what_was_seen_twice_needs_one_more_session(earlier: Memory) -> None:
     twice = next(data for data in sessions.values() if len(data["sessions"]) == 2)
     pair = [twice["from_id"], twice["to_id"]]
     with earlier.session():
-        earlier._write(lambda conn: earlier._reinforce(conn, pair))
+        earlier._write(lambda conn: earlier._reinforce(conn, [pair]))
     with earlier.blocks.connect() as conn:
         assert pair[1] in sync.get_neighbours(conn, [pair[0]])
 

@@ -23,7 +23,7 @@ def forming(memory: Memory) -> set[frozenset[str]]:
 def shown_together(memory: Memory, *contents: str) -> None:
     """Show exactly these blocks, in a session of their own."""
     with memory.session():
-        memory._write(lambda conn: memory._reinforce(conn, [content_hash(text) for text in contents]))
+        memory._write(lambda conn: memory._reinforce(conn, [[content_hash(text) for text in contents]]))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def facts(memory: Memory) -> list[str]:
 def shown_at_once(memory: Memory, *ids: str) -> None:
     """Show blocks by their ids, in a session of their own."""
     with memory.session():
-        memory._write(lambda conn: memory._reinforce(conn, list(ids)))
+        memory._write(lambda conn: memory._reinforce(conn, [list(ids)]))
 
 
 def known(memory: Memory, *contents: str) -> frozenset[str]:
@@ -110,7 +110,7 @@ class TestThereAreFew:
             for other in ids[1:]:
                 with memory.session():
                     time.pass_hours(0.1)
-                    memory._write(lambda conn, pair=(ids[0], other): memory._reinforce(conn, list(pair)))
+                    memory._write(lambda conn, pair=(ids[0], other): memory._reinforce(conn, [list(pair)]))
             assert len(forming(memory)) == MOST_OF_A_BLOCK
             # The oldest gave way, so the latest are there.
             assert frozenset((ids[0], ids[-1])) in forming(memory)
@@ -137,7 +137,7 @@ class TestThereAreFew:
                 with memory.session():
                     for start in (1, 14):
                         shown = [ids[0], *ids[start : start + 13]]
-                        memory._write(lambda conn, shown=shown: memory._reinforce(conn, shown))
+                        memory._write(lambda conn, shown=shown: memory._reinforce(conn, [shown]))
                 if number == 0:
                     mine = {pair for pair in forming(memory) if ids[0] in pair}
                     assert mine == {frozenset((ids[0], other)) for other in ids[1 : MOST_OF_A_BLOCK + 1]}
@@ -154,7 +154,7 @@ class TestThereAreFew:
             for _ in range(sessions):
                 with memory.session():
                     some = dice.sample(ids, of_a_session)
-                    memory._write(lambda conn, some=some: memory._reinforce(conn, some))
+                    memory._write(lambda conn, some=some: memory._reinforce(conn, [some]))
                 assert memory.status().forming <= blocks_of_all * MOST_OF_A_BLOCK // 2
             pairs = sessions * of_a_session * (of_a_session - 1) // 2
             assert memory.status().forming < blocks_of_all * MOST_OF_A_BLOCK // 2 < pairs

@@ -30,7 +30,7 @@ def linked(memory: Memory) -> Memory:
             (vector,) = angles([f"{angle}"])
             sync.update_block_scoring(conn, block_id, embedding=vector, embedding_model="angles")
 
-        for number in range(100):
+        for number in range(300):
             insert(f"near{number}", number % 10, 0.1)
         for number in range(30):
             insert(f"far{number}", 180, 0.9)

@@ -64,7 +64,10 @@ def test_the_first_batch_writes_down_what_a_memory_begins_with(tmp_path: Path) -
         memory.remember("Fact")
         with memory.blocks.connect() as conn:
             assert [frame["name"] for frame in sync.list_frames(conn)] == FRAMES
-            assert (sync.get_config(conn, "top_k"), sync.get_config(conn, "prune_threshold")) == ("5", "0.05")
+            assert (sync.get_config(conn, "top_k"), sync.get_config(conn, "prune_threshold")) == (
+                "10",
+                "0.05",
+            )
         seq = memory.blocks.store.wal_seq()
     with Memory(tmp_path) as memory:
         memory.connect(memory.ls()[0]["id"], memory.learn("Another").block_id)

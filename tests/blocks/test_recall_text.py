@@ -123,9 +123,9 @@ def test_a_text_without_a_known_word_leaves_the_cosine(memory: Memory) -> None:
     found = memory.recall(text, top_k=5, expansion=0)
     assert_same(found, right(memory, text, k=5, expansion=0))
     vector = np.asarray(memory.embedder.embed(text), dtype=np.float32)
-    known = {block.id: block.embedding for block in memory_of(memory.blocks).blocks}
-    for block in found:
-        assert block.similarity == pytest.approx(reference.cosine(vector, known[block.id]), abs=1e-6)
+    cosines = [reference.cosine(vector, block.embedding) for block in memory_of(memory.blocks).blocks]
+    # What surrounds a block counts here too, and the best of all is as near as the nearest.
+    assert max(block.similarity for block in found) == pytest.approx(max(cosines), abs=1e-6)
 
 
 def test_words_of_blocks_that_are_not_active_say_nothing(memory: Memory) -> None:
@@ -142,7 +142,7 @@ def test_every_write_is_known_to_the_next_recall(memory: Memory) -> None:
     assert learned.block_id not in {block.id for block in memory.recall(text)}
     memory.consolidate()
     first = memory.recall(text, top_k=3)
-    assert first[0].id == learned.block_id and first[0].similarity >= 2 / 3
+    assert first[0].id == learned.block_id and first[0].similarity >= 4 / 7
     assert_same(first, right(memory, text, k=3))
     edited = memory.edit(learned.block_id, "The sextant stands in the attic")
     assert learned.block_id not in {block.id for block in memory.recall(text)}
@@ -159,7 +159,7 @@ def test_writes_of_others_are_known_too(tmp_path: Path) -> None:
         Memory(tmp_path, embedder=CallableEmbedder("noise", meanings)) as other,
     ):
         one.remember("The ferry leaves at noon")
-        assert one.recall("ferry", top_k=1)[0].similarity >= 2 / 3
+        assert one.recall("ferry", top_k=1)[0].similarity >= 4 / 7
         known = other.remember("The funicular leaves at dawn")
         found = one.recall("funicular", top_k=2)
         assert found[0].id == known.block_id

@@ -50,7 +50,7 @@ def test_a_link_that_was_taken_away_lifts_nobody(linked: Memory) -> None:
 def test_nor_does_one_that_is_forming(memory_of_words: Memory) -> None:
     ids = [memory_of_words.remember(content).block_id for content in (CABLE, MOTOR)]
     with memory_of_words.session():
-        memory_of_words._write(lambda conn: memory_of_words._reinforce(conn, ids))
+        memory_of_words._write(lambda conn: memory_of_words._reinforce(conn, [ids]))
     assert memory_of_words.status().forming == 1
     assert set(hits(memory_of_words.blocks.store, "cable")) == {key(CABLE)}
 

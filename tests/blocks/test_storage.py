@@ -363,7 +363,7 @@ class TestSeed:
         settings = {
             key: sync.get_config(conn, key) for key in ("total_active_hours", "prune_threshold", "top_k")
         }
-        assert settings == {"total_active_hours": "0.0", "prune_threshold": "0.05", "top_k": "5"}
+        assert settings == {"total_active_hours": "0.0", "prune_threshold": "0.05", "top_k": "10"}
         assert json.loads(frames["self"]["guarantees_json"]) == ["self/constitutional"]
         assert json.loads(frames["self"]["filters_json"])["tag_patterns"] == ["self/%"]
         assert [frames[name]["token_budget"] for name in ("self", "attention", "task")] == [600, 2000, 800]

@@ -51,6 +51,9 @@ def test_who_only_reads_a_block_is_told_so(run: Run) -> None:
     shared = run("blocks", "remember", "The office opens at nine", "--json").document["block_id"]
     told = run("outcome", shared, "--signal", "1", "--user", "ann", "--json").document
     assert told == {"confidence": {}, "unknown": [], "wider": [shared]}
+    misspelled = run("recall", "office", "--user", "anm")
+    assert "opens at nine" in misspelled.stdout
+    assert "nothing was ever written for user=anm" in misspelled.stderr
     assert "not yours to change" in run("outcome", shared, "--signal", "1", "--user", "ann").stderr
     assert run("blocks", "forget", shared, "--user", "ann").code == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 from chronomemory.blocks.configuration import Config, Place, configured
@@ -11,6 +12,7 @@ from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.guide import guide
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, TokenCounter
+from chronomemory.blocks.life.circumstances import circumstances
 from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult
 from chronomemory.blocks.life.curation import CurateResult, curate
 from chronomemory.blocks.life.documents import CHUNK_WORDS, Chunker, LearnDocumentResult, chunks
@@ -153,14 +155,23 @@ class Memory(Finding):
         source: str = "api",
         *,
         supersedes: str | None = None,
+        conversation: str | None = None,
+        previous: str | None = None,
+        time: datetime | None = None,
+        speaker: str | None = None,
     ) -> LearnResult:
         """Put something into the inbox: one small event, no embedding, no model.
 
         What it ``supersedes``, a block by its id, is put away in the same batch: what was true before is no
-        longer recalled.
+        longer recalled. The ``conversation`` in which it was said, the block said right before it
+        (``previous``), the ``time`` that it is about and who said it help to find it, and what is beside it.
         """
         hours, scope = self.active_hours(), self.blocks.scope
-        record = drafted(content, tags, category, source, hours=hours, session_id=self._session, scope=scope)
+        said = circumstances(conversation=conversation, previous=previous, time=time, speaker=speaker)
+        session_id = self._session
+        record = drafted(
+            content, tags, category, source, hours=hours, session_id=session_id, scope=scope, said=said
+        )
         if supersedes is None:
             learned = learn(self.blocks, record)
         else:
@@ -178,9 +189,23 @@ class Memory(Finding):
         source: str = "api",
         *,
         supersedes: str | None = None,
+        conversation: str | None = None,
+        previous: str | None = None,
+        time: datetime | None = None,
+        speaker: str | None = None,
     ) -> LearnResult:
         """Learn something and consolidate at once, so that it can be recalled."""
-        learned = self.learn(content, tags, category, source, supersedes=supersedes)
+        learned = self.learn(
+            content,
+            tags,
+            category,
+            source,
+            supersedes=supersedes,
+            conversation=conversation,
+            previous=previous,
+            time=time,
+            speaker=speaker,
+        )
         self.consolidate()
         return learned
 

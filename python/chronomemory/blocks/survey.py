@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from chronomemory.blocks.ids import BLOCK, CONTRADICTION, EDGE, plain_id
+from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.life.embedding import lacking
 from chronomemory.blocks.storage.blocks import block_dict, tags_of
-from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.storage.tags import like
 from chronomemory.blocks.types import BlockStatus
@@ -38,6 +37,8 @@ class MemoryStatus(Result):
     not_embedded: int = 0
     #: Links that were seen in too few sessions to count.
     forming: int = 0
+    #: Blocks of one's own that lie in a session, and are known there alone until they are kept.
+    in_sessions: int = 0
     #: So many blocks in the inbox are worth a dream.
     inbox_threshold: int = 0
     #: What lies under an id of this face and no verb can use, each with the reason: left out of every answer.
@@ -46,8 +47,9 @@ class MemoryStatus(Result):
     @property
     def summary(self) -> str:
         """What there is."""
+        apart = f" ({self.in_sessions:,} in sessions, known there alone)" if self.in_sessions else ""
         return (
-            f"{self.active:,} active, {self.inbox:,} in the inbox, {self.archived:,} archived; "
+            f"{self.active:,} active, {self.inbox:,} in the inbox, {self.archived:,} archived{apart}; "
             f"{counted(self.edges, 'link')}, {counted(self.contradictions, 'contradiction')}. "
             f"{self.suggestion}"
         )
@@ -63,8 +65,7 @@ def survey(
     inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
     if conn.scope.to_dict():
         inbox = conn.count(BLOCK, BlockStatus.INBOX.value, own=True)
-    gone = [plain_id(record.id) for record in conn.records(BLOCK, "archived")]
-    engine = conn.store.engine
+    edges, contradictions, forming, in_sessions = conn.store.engine.blocks_counted()
     not_embedded = len(lacking(conn.store, model)) if active else 0
     if session_id is None and (others := get_active_session(conn)) is not None:
         session_id = str(others["id"])
@@ -72,14 +73,15 @@ def survey(
         inbox=inbox,
         active=active,
         archived=archived,
-        edges=conn.count(EDGE, "active") - len(set(engine.block_links(gone))),
-        contradictions=conn.count(CONTRADICTION, "active") - len(set(engine.block_contradictions(gone))),
+        edges=edges,
+        contradictions=contradictions,
         active_hours=hours,
         session=session_id,
         embedding_model=model,
         suggestion=_suggestion(inbox, active, threshold, not_embedded),
         not_embedded=not_embedded,
-        forming=conn.count(EDGE, FORMING),
+        forming=forming,
+        in_sessions=in_sessions,
         inbox_threshold=threshold,
         unusable=tuple(f"{name}: {field}: {reason}" for name, field, reason in unusable(conn.store)),
     )

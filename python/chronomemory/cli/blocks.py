@@ -97,6 +97,9 @@ def recall(
         with memory.blocks.connect() as conn:
             weights = load_frame(conn, frame).weights
         weights = weights if query else weights.without_similarity()
+        if found and not _is_known(memory):
+            # What is shared is found under any name, and a name may be misspelled.
+            out.warn(f"nothing was ever written for {memory.blocks.scope}")
         if as_json:
             out.document({"blocks": [block.to_dict() for block in found], "weights": weights.model_dump()})
         elif not found:
@@ -111,9 +114,14 @@ def recall(
             out.show(rows)
 
 
+def _is_known(memory: Memory) -> bool:
+    """Say whether anything was ever written for those who were named, if anybody was."""
+    return not isinstance(memory.blocks.store, ScopedStore) or memory.blocks.store.known
+
+
 def _nothing_found(memory: Memory) -> str:
     """Say why there is no answer, and what can be done about it."""
-    if isinstance(memory.blocks.store, ScopedStore) and not memory.blocks.store.known:
+    if not _is_known(memory):
         return f"nothing was ever written for {memory.blocks.scope}"
     told = memory.status()
     if told.inbox:

@@ -40,7 +40,14 @@ _ID_COLUMNS = 26
 _GAP = 3
 _LEAST_LABEL = 12
 #: What a score is made of, how it is called and how it looks.
-_PARTS = (("alone", "alone", "green"), ("linked", "linked", "cyan"), ("grouped", "group", "blue"))
+_PARTS = (
+    ("alone", "alone", "green"),
+    ("linked", "linked", "cyan"),
+    ("second", "second", "cyan"),
+    ("grouped", "group", "blue"),
+    ("timed", "time", "magenta"),
+    ("spoken", "speaker", "yellow"),
+)
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -56,8 +63,9 @@ def search(
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
     context: Annotated[
-        bool, typer.Option("--context/--no-context", help="Let neighbours lift a hit.")
+        bool, typer.Option("--context/--no-context", help="Let what surrounds a hit lift it.")
     ] = True,
+    now: Annotated[str | None, typer.Option(metavar="TIME", help='What "yesterday" is counted from.')] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     where: WhereJson = None,
     as_of: AsOf = None,
@@ -81,12 +89,12 @@ def search(
             until=time_of(until, "--until"),
             limit=limit,
             context=context,
+            now=time_of(now, "--now"),
             as_of=None if as_of is None else moment(as_of),
             explain=explain or not as_json,
             where=where_of(where),
         )
-        if not hits:
-            here.tell_of_nobody()
+        here.tell_of_nobody()
         if as_json:
             here.out.lines(canonical_json(_told(hit, explain)) for hit in hits)
         elif not hits:

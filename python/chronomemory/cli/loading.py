@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -12,6 +13,8 @@ from typer.core import TyperCommand, TyperGroup
 
 __all__ = ["Command", "CommandGroup", "LoadedGroup", "loaded"]
 
+#: What cannot be done is not done however it is asked for.
+_ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
 #: A number that nobody reaches tells nothing.
 _NO_BOUND = 2**31
 
@@ -89,12 +92,29 @@ def loaded(name: str) -> ModuleType:
             gc.enable()
 
 
+def _lacking(reason: str) -> Callable[[], None]:
+    """Return a command that says what has to be installed first; all others work without it."""
+
+    def say() -> None:
+        typer.echo(f"error: {reason}", err=True)
+        raise typer.Exit(2)
+
+    say.__doc__ = f"Not installed: {reason}."
+    return say
+
+
 def _loaded(name: str, place: str, panel: str) -> Any:
     module, _, attribute = place.partition(":")
-    found = getattr(loaded(f"chronomemory.cli.{module}"), attribute)
+    is_lacking = False
+    try:
+        found = getattr(loaded(f"chronomemory.cli.{module}"), attribute)
+    except ImportError as error:
+        if (error.name or __name__).startswith("chronomemory"):
+            raise
+        found, is_lacking = _lacking(str(error)), True
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-        alone.command(name, cls=Command)(found)
+        alone.command(name, cls=Command, context_settings=_ANY_WORDS if is_lacking else None)(found)
         found = alone
     command: Any = typer.main.get_command(found)
     command.name, command.rich_help_panel = name, panel

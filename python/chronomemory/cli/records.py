@@ -235,8 +235,7 @@ def query(
             until=time_of(until, "--until"),
             explain=explain,
         )
-        if not records:
-            here.tell_of_nobody()
+        here.tell_of_nobody()
         if as_json:
             here.out.lines(canonical_json(record.to_dict()) for record in records)
         elif not records:

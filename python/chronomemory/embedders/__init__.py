@@ -10,7 +10,7 @@ from __future__ import annotations
 from chronomemory.embedders.calling import CallableEmbedder
 from chronomemory.embedders.endpoint import EndpointEmbedder, EndpointError
 from chronomemory.embedders.lexical import LexicalEmbedder
-from chronomemory.embedders.protocol import Embedder, Matrix, Vector
+from chronomemory.embedders.protocol import Embedder, Matrix, Vector, check_embedder
 
 __all__ = [
     "CallableEmbedder",
@@ -20,4 +20,5 @@ __all__ = [
     "LexicalEmbedder",
     "Matrix",
     "Vector",
+    "check_embedder",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument, InvalidRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["Embedder", "Matrix", "Vector", "as_matrix"]
+__all__ = ["Embedder", "Matrix", "Vector", "as_matrix", "check_embedder"]
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 Matrix: TypeAlias = "npt.NDArray[np.float32]"
@@ -29,6 +29,18 @@ class Embedder(Protocol):
     def embed(self, text: str) -> Vector: ...
 
     def embed_batch(self, texts: Sequence[str]) -> Matrix: ...
+
+
+def check_embedder(given: Embedder) -> Embedder:
+    """Take an embedder, or say what it lacks."""
+    lacking = [name for name in ("model_name", "embed", "embed_batch") if not hasattr(given, name)]
+    if lacking:
+        raise InvalidArgument(
+            f"embedder: a {type(given).__name__} has no {' and no '.join(lacking)}",
+            field="embedder",
+            recovery="Wrap a function in CallableEmbedder(model_name, function), or take an adapter.",
+        )
+    return given
 
 
 def as_matrix(rows: object, texts: int) -> Matrix:

@@ -27,6 +27,7 @@ __all__ = [
     "folder_digits",
     "folder_key",
     "is_page_file",
+    "is_page_name",
     "page_key",
     "page_name",
     "prefix_of",
@@ -96,15 +97,16 @@ def _is_date(text: str) -> bool:
 
 def is_page_file(file_name: str) -> bool:
     """Say whether a file of this name is a page; temporary files of editors are not."""
-    return (
-        file_name.endswith(SUFFIX)
-        and unicodedata.is_normalized("NFC", file_name)
-        and _why_not(file_name.removesuffix(SUFFIX)) is None
-    )
+    return file_name.endswith(SUFFIX) and is_page_name(file_name.removesuffix(SUFFIX))
+
+
+def is_page_name(name: str) -> bool:
+    """Say whether a page may be called so: then its file lies in the folder."""
+    return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 
 def file_of(name: str) -> str:
-    """Return the file of a page."""
+    """Return the file of a page, whose name was checked wherever it came from."""
     return f"{name}{SUFFIX}"
 
 

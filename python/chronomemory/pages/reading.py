@@ -15,6 +15,7 @@ from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, pa
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
+from chronomemory.pages.storage.shape import fits
 from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
 from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
 from chronomemory.pages.text.links import LinkText, calls_of, links_in
@@ -169,7 +170,7 @@ def search(
             limit=asked,
             context=False,
         )
-        fitting = _of_state(home.look, hits, state)
+        fitting = _of_state(home.look, [hit for hit in hits if fits(hit.record)], state)
         # Those that are alike are ordered among themselves, so all that are like the last one must be there.
         if len(hits) < asked or (
             len(fitting) >= wanted and hits[-1].score < fitting[wanted - 1].score * _SURELY_LESS

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Answer, Ask, Carried, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, Viewer, fit, gathered,
-    misfit,
+    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, Viewer, fit,
+    gathered, misfit,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -31,6 +31,7 @@ struct Question {
     space: String,
     query: Option<Vec<u8>>,
     text: Option<String>,
+    now_us: i64,
     expansion: usize,
     diversify: bool,
     exploration: f64,
@@ -56,6 +57,7 @@ impl Question {
             space: self.space,
             query,
             text: self.text,
+            now: self.now_us,
             expansion: self.expansion,
             diversify: self.diversify,
             exploration: self.exploration,
@@ -168,6 +170,17 @@ impl Engine {
     /// The unresolved contradictions of these blocks.
     fn block_contradictions(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<(String, String)>> {
         self.blocks(py, |columns, sight| columns.contradictions_of(&ids, sight))
+    }
+
+    /// How many links, contradictions and links that are forming are seen with both ends, and how many blocks lie in sessions.
+    fn blocks_counted(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, usize)> {
+        let Census {
+            links,
+            contradictions,
+            forming,
+            in_sessions,
+        } = self.run(py, |engine| engine.census(&self.viewer))?;
+        Ok((links, contradictions, forming, in_sessions))
     }
 
     /// The records of a kind of this face, of one status or of all, in insertion order; those that may be changed, or all that

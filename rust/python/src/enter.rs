@@ -130,7 +130,7 @@ pub fn to_python(py: Python<'_>, fault: Error) -> PyErr {
             "IdTaken",
             &id,
             &message,
-            "Use handle.id(name): no other scope can take such an id.",
+            "Leave the id out, or use that of handle.id(name) in Python: no other scope can take it.",
         ),
         Error::ScopeRequired { level } => raise(py, "ScopeRequired", &message, |details| {
             details.set_item("field", level)?;

@@ -102,7 +102,18 @@ impl Engine {
     #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
     fn are_own(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<bool>> {
         self.read(py, |store| {
-            Ok(ids.iter().map(|id| store.owns(&self.viewer, id)).collect())
+            Ok(ids
+                .iter()
+                .map(|id| store.own_scope(&self.viewer, id).is_some())
+                .collect())
+        })
+    }
+
+    /// For each of these records that may be changed a number: two have the same one if they carry the same scope.
+    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
+    fn own_scopes(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Option<u32>>> {
+        self.read(py, |store| {
+            Ok(ids.iter().map(|id| store.own_scope(&self.viewer, id)).collect())
         })
     }
 

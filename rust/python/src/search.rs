@@ -29,6 +29,7 @@ pub struct Wanted<'py> {
     until_us: Option<i64>,
     limit: usize,
     context: bool,
+    now_us: i64,
     condition: Option<Vec<u8>>,
 }
 
@@ -53,6 +54,7 @@ impl Wanted<'_> {
             until: wanted.until_us,
             limit: wanted.limit,
             context: wanted.context,
+            now: wanted.now_us,
             condition: condition_of(py, wanted.condition)?,
         })
     }
@@ -86,8 +88,12 @@ fn explained<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     why.set_item("alone", hit.alone)?;
     why.set_item("linked", hit.lift.linked)?;
     why.set_item("linked_by", &hit.linked_by)?;
+    why.set_item("second", hit.lift.second)?;
+    why.set_item("second_by", &hit.second_by)?;
     why.set_item("grouped", hit.lift.grouped)?;
     why.set_item("grouped_by", &hit.grouped_by)?;
+    why.set_item("timed", hit.lift.timed)?;
+    why.set_item("spoken", hit.lift.spoken)?;
     why.set_item("score", hit.score)?;
     Ok(why)
 }

@@ -30,7 +30,10 @@ __all__ = ["KeepResult", "chosen_to_keep", "keep"]
 _TAKEN = (
     "content",
     "category",
+    "conversation",
     "source",
+    "speaker",
+    "time",
     "created_at",
     "decay_lambda",
     "embedding_model",

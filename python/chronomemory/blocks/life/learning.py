@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import FACE, block_key, content_hash, plain_id
+from chronomemory.blocks.life.circumstances import CIRCUMSTANCES
 from chronomemory.blocks.storage.blocks import known_block, new_block, tags_of, update_block_status
 from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.contradictions import new_contradiction, open_contradictions
@@ -36,7 +37,7 @@ _PAST = (
     "summary",
 )
 #: What a block in other words keeps.
-_STANDING = ("decay_lambda", "evidence", "learned_at", "reinforcement_count")
+_STANDING = ("decay_lambda", "evidence", "learned_at", "reinforcement_count", *CIRCUMSTANCES)
 
 
 @contents
@@ -49,13 +50,14 @@ def drafted(
     hours: float,
     session_id: str | None,
     scope: Scope,
+    said: Mapping[str, str] | None = None,
 ) -> ChronoRecord:
-    """Return the inbox block of something new."""
+    """Return the inbox block of something new, with the circumstances in which it was said."""
     if not isinstance(content, str) or not content.strip():
         raise must("content", "be a text with something in it", content)
     string("content", content)
     tags = [] if tags is None else string_list("tags", tags)
-    return new_block(
+    record = new_block(
         content_hash(content, scope),
         content,
         category,
@@ -66,6 +68,8 @@ def drafted(
         session_id=session_id,
         scope=scope,
     )
+    record.data.update(said or {})
+    return record
 
 
 def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
@@ -123,7 +127,7 @@ def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
     new = record.data
     data: dict[str, Any] = {name: new[name] for name in ("content", "category", "source", "decay_lambda")}
     data["last_reinforced_at"] = max(new["last_reinforced_at"], known.data.get("last_reinforced_at", 0.0))
-    data |= dict.fromkeys(_PAST)
+    data |= dict.fromkeys(_PAST) | {name: new.get(name) for name in CIRCUMSTANCES}
     data["tags"] = dict.fromkeys(known.data.get("tags", {})) | new.get("tags", {})
     data["learned_at"] = new["learned_at"]
     conn.patch(record.id, {"status": BlockStatus.INBOX.value, "confidence": record.confidence, "data": data})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chronomemory.blocks.ids import block_key
 from chronomemory.blocks.storage.acts import note_outcome
-from chronomemory.blocks.storage.blocks import own_of
+from chronomemory.blocks.storage.blocks import own_by_scope, own_of
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, string, unique_strings, within
@@ -62,7 +62,7 @@ def tell_outcome(
         )
     asked = list(unique_strings("ids", block_ids))
     active = [block_id for block_id in asked if active_confidence(conn, block_id) is not None]
-    heard = own_of(conn, active)
+    heard = own_by_scope(conn, active)
     if heard:
         note_outcome(conn, heard, signal, weight, source=source, passed=passing(conn))
     return asked

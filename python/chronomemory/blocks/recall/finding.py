@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -18,11 +19,11 @@ from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
 from chronomemory.blocks.storage.acts import note_shown
-from chronomemory.blocks.storage.blocks import own_of
+from chronomemory.blocks.storage.blocks import own_by_scope
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys
 from chronomemory.blocks.storage.frames import checked_budget, frame_keys
 from chronomemory.blocks.types import FrameResult, ScoredBlock
-from chronomemory.embedders import Embedder, LexicalEmbedder, Vector
+from chronomemory.embedders import Embedder, LexicalEmbedder, Vector, check_embedder
 from chronomemory.face.arguments import (
     count,
     finite,
@@ -32,7 +33,7 @@ from chronomemory.face.arguments import (
     within,
 )
 from chronomemory.face.batch import Connection
-from chronomemory.face.moments import Seconds
+from chronomemory.face.moments import Seconds, micros
 from chronomemory.scope import Scope
 from chronomemory.watching import timed
 from chronomemory.where import Where, where_json
@@ -69,7 +70,7 @@ class Finding(Settled):
             inbox_threshold=inbox_threshold,
             prune_threshold=prune_threshold,
         )
-        self.embedder: Embedder = embedder if embedder is not None else LexicalEmbedder()
+        self.embedder: Embedder = LexicalEmbedder() if embedder is None else check_embedder(embedder)
         self._counter = token_counter
         self._kept = KeptFrames(seconds)
 
@@ -88,13 +89,14 @@ class Finding(Settled):
         diversify: bool = False,
         expansion: int | None = None,
         where: Where | None = None,
+        now: datetime | None = None,
     ) -> list[ScoredBlock]:
         """Return the blocks that matter here, the best first; nothing is changed by asking.
 
         A block must have one of the ``tags``, letter by letter, or one that is like one of the
         ``tag_patterns``, in which ``%`` is any text and ``_`` one character; either stands for what the frame
         asks for. What is scored below ``min_score`` is left out. ``where`` says of any field of a block's
-        record what it must be, as in ``ChronoStore.query``.
+        record what it must be, as in ``ChronoStore.query``. ``now`` is what "yesterday" is counted from.
         """
         condition = where_json(where)
         if expansion is not None:
@@ -117,7 +119,7 @@ class Finding(Settled):
             asked = load_frame(conn, frame)
             asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
             question = replace(
-                self._question(conn, vector, query, top_k),
+                self._question(conn, vector, query, top_k, now),
                 diversify=diversify,
                 expansion=expansion,
                 tags=very,
@@ -140,6 +142,7 @@ class Finding(Settled):
         tags: Sequence[str] | None = None,
         min_score: float | None = None,
         dates: bool = False,
+        now: datetime | None = None,
     ) -> FrameResult:
         """Return a rendered frame, and reinforce the blocks that are in it.
 
@@ -158,11 +161,11 @@ class Finding(Settled):
             budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
             counter = self._counter if token_counter is None else token_counter
             named = self._kept.name_of(token_counter)
-            key = (name, query, top_k, budget, named, condition, very, least, dates)
+            key = (name, query, top_k, budget, named, condition, very, least, dates, now)
             known = self._kept.get(key, seen)
             if known is not None:
                 return self._told(replace(known, cached=True), explain)
-            question = self._question(conn, self._vector(query), query, top_k)
+            question = self._question(conn, self._vector(query), query, top_k, now)
             question = replace(
                 question,
                 budget=budget,
@@ -173,7 +176,7 @@ class Finding(Settled):
                 dates=dates,
             )
             result = frame_of(conn, asked, question)
-            shown = own_of(conn, [block.id for block in result.blocks])
+            shown = own_by_scope(conn, [block.id for block in result.blocks])
         written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None
         after = self._seen_after(seen, written)
         if after is not None:
@@ -197,7 +200,7 @@ class Finding(Settled):
             return result
         return replace(result, explanation=explained(result.blocks, result.weights))
 
-    def _reinforce(self, conn: Connection, shown: list[str], frame: str = "") -> Connection:
+    def _reinforce(self, conn: Connection, shown: list[list[str]], frame: str = "") -> Connection:
         """Take note of what was shown; to say that is to look at nothing that others could change."""
         passed = self._clock.passing(self.blocks.look())
         note_shown(conn, shown, frame=frame, session_id=self._session, passed=passed)
@@ -209,7 +212,12 @@ class Finding(Settled):
         return SPACES.vector_of(query, self.embedder)
 
     def _question(
-        self, conn: Connection, vector: Vector | None, query: str | None, top_k: int | None
+        self,
+        conn: Connection,
+        vector: Vector | None,
+        query: str | None,
+        top_k: int | None,
+        now: datetime | None,
     ) -> Question:
         return Question(
             hours=self._clock.now(conn),
@@ -217,5 +225,6 @@ class Finding(Settled):
             model=self.embedder.model_name,
             vector=vector,
             text=query,
+            now_us=time.time_ns() // 1000 if now is None else micros("now", now),
             exploration=self._exploration,
         )

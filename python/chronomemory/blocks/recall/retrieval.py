@@ -33,6 +33,8 @@ class Question:
     model: str | None = None
     vector: Vector | None = None
     text: str | None = None
+    #: What "yesterday" is counted from, in microseconds since 1970.
+    now_us: int = 0
     #: How many blocks may come in by a link; None leaves it to the frame.
     expansion: int | None = None
     diversify: bool = False
@@ -70,6 +72,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "space": SPACES.of(question.model),
         "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
         "text": question.text,
+        "now_us": question.now_us,
         "expansion": filters.expansion if question.expansion is None else question.expansion,
         "diversify": question.diversify,
         "exploration": question.exploration,

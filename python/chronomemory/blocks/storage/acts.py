@@ -2,11 +2,14 @@
 
 The rules are those of docs/format.md, section 7. They depend on nothing but what is said here and the records
 that are there when the event counts, so two processes never get in each other's way.
+
+An event never mixes scopes, as a group of embeddings never does: else the history of a block, and its list of
+links that are forming, would name blocks that not everyone sees who sees it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from chronomemory.blocks.ids import BLOCK, CONFIG
@@ -21,31 +24,44 @@ _OUTCOME, _OUTCOME_IN_SCOPE = "outcome/1", "outcome/2"
 
 
 def note_shown(
-    conn: Connection, block_ids: Sequence[str], *, frame: str, session_id: str | None, passed: float
+    conn: Connection,
+    block_ids: Iterable[Sequence[str]],
+    *,
+    frame: str,
+    session_id: str | None,
+    passed: float,
 ) -> None:
-    """Take note that blocks were shown together, the first of them first."""
-    act = _SHOWN_IN_SCOPE if conn.scope.to_dict() else _SHOWN
-    said: dict[str, Any] = {"act": act, "at": now(), "ids": list(block_ids)}
+    """Take note that blocks, those of one scope together, were shown together, the first of them first."""
+    said: dict[str, Any] = {"act": _SHOWN_IN_SCOPE if conn.scope.to_dict() else _SHOWN}
     if session_id:
         said["session"] = session_id
-    _act(conn, said, passed, frame=frame)
+    _act(conn, said, block_ids, passed, frame=frame)
 
 
 def note_outcome(
-    conn: Connection, block_ids: Sequence[str], signal: float, weight: float, *, source: str, passed: float
+    conn: Connection,
+    block_ids: Iterable[Sequence[str]],
+    signal: float,
+    weight: float,
+    *,
+    source: str,
+    passed: float,
 ) -> None:
-    """Take note that blocks heard how it went."""
+    """Take note that blocks, those of one scope together, heard how it went."""
     act = _OUTCOME_IN_SCOPE if conn.scope.to_dict() else _OUTCOME
-    said = {"act": act, "at": now(), "ids": list(block_ids), "signal": signal, "weight": weight}
-    _act(conn, said, passed, source=source)
+    _act(conn, {"act": act, "signal": signal, "weight": weight}, block_ids, passed, source=source)
 
 
-def _act(conn: Connection, said: dict[str, Any], passed: float, **words: str) -> None:
-    if passed > 0.0:
-        said["passed"] = passed
+def _act(
+    conn: Connection, said: dict[str, Any], block_ids: Iterable[Sequence[str]], passed: float, **words: str
+) -> None:
+    said = {**said, "at": now(), **{name: word for name, word in words.items() if word}}
     if names := conn.scope.to_dict():
         said["scope"] = names
-    conn.act({**said, **{name: word for name, word in words.items() if word}})
+    for together in block_ids:
+        # The clock goes on once.
+        conn.act({**said, "ids": list(together), **({"passed": passed} if passed > 0.0 else {})})
+        passed = 0.0
 
 
 def in_words(said: Mapping[str, Any], record_id: str) -> str:

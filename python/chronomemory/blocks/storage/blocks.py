@@ -38,6 +38,7 @@ __all__ = [
     "get_inbox_count",
     "insert_block",
     "new_block",
+    "own_by_scope",
     "own_of",
     "reinforce_blocks",
     "tags_of",
@@ -172,6 +173,18 @@ def own_of(conn: Connection, block_ids: Sequence[str]) -> list[str]:
         return list(block_ids)
     are_own = conn.store.engine.are_own([block_key(block_id) for block_id in block_ids])
     return [block_id for block_id, is_own in zip(block_ids, are_own, strict=True) if is_own]
+
+
+def own_by_scope(conn: Connection, block_ids: Sequence[str]) -> list[list[str]]:
+    """Return the same, those of one scope together: who sees one of these sees the others."""
+    if not conn.scope.to_dict():
+        return [list(block_ids)] if block_ids else []
+    scopes = conn.store.engine.own_scopes([block_key(block_id) for block_id in block_ids])
+    together: dict[int, list[str]] = {}
+    for block_id, scope in zip(block_ids, scopes, strict=True):
+        if scope is not None:
+            together.setdefault(scope, []).append(block_id)
+    return list(together.values())
 
 
 def get_block(conn: Connection, block_id: str) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ __all__ = [
 _SHARED = Scope()
 TOTAL_ACTIVE_HOURS = "total_active_hours"
 #: What every store begins with, and what holds until someone sets it.
-DEFAULT_CONFIG = {TOTAL_ACTIVE_HOURS: "0.0", "prune_threshold": "0.05", "top_k": "5"}
+DEFAULT_CONFIG = {TOTAL_ACTIVE_HOURS: "0.0", "prune_threshold": "0.05", "top_k": "10"}
 _DEFAULTS = {**DEFAULT_CONFIG, "inbox_threshold": "10"}
 
 #: No recall gives more.

@@ -21,6 +21,7 @@ from chronomemory.pages.storage.records import (
     preamble_of,
     preamble_record,
 )
+from chronomemory.pages.storage.shape import fits
 from chronomemory.pages.text.frontmatter import is_plain, mark_of
 from chronomemory.pages.text.page import PageText
 from chronomemory.record import ChronoRecord
@@ -64,7 +65,7 @@ class PageChange:
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
     """Write what is new about a page."""
     known = conn.record(page_key(folder, page.name))
-    _put_preamble(conn, folder, page, None if known is None else page_state(known), origin)
+    _put_preamble(conn, folder, page, None if known is None or not fits(known) else page_state(known), origin)
     new = page_record(folder, page, origin)
     if known is None:
         conn.put(new)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from chronomemory.face.batch import Connection
 from chronomemory.pages.ids import PREFIXES, SUFFIX, page_key
 from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
+from chronomemory.pages.storage.shape import fits
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine
 
@@ -29,7 +30,8 @@ class Look:
         """Return a page, or None; in a batch it must stay so until that is written."""
         key = page_key(self.folder, name)
         record = self._store.engine.get(key) if conn is None else conn.record(key)
-        return None if record is None or record.status == "tombstone" else page_state(record)
+        is_there = record is not None and record.status != "tombstone" and fits(record)
+        return page_state(record) if record is not None and is_there else None
 
     def pages(self) -> list[PageState]:
         """Return all pages, by their names."""
@@ -91,7 +93,7 @@ class Look:
         yield from self._found("pages.mentioned_above", self.folder, call)
 
     def _found(self, index: str, *key: object) -> list[ChronoRecord]:
-        return self._store.engine.find(index, list(key), limit=sys.maxsize)
+        return list(filter(fits, self._store.engine.find(index, list(key), limit=sys.maxsize)))
 
     def _walk(
         self, index: str, key: list[object], then: str, *, reverse: bool = False, at_once: int = _AT_ONCE
@@ -99,7 +101,7 @@ class Look:
         after, size = None, max(1, min(at_once, _AT_ONCE))
         while True:
             found = self._store.engine.find(index, key, after=after, limit=size, reverse=reverse)
-            yield from found
+            yield from filter(fits, found)
             if len(found) < size:
                 return
             after = (found[-1].data[then], found[-1].id)

@@ -17,7 +17,9 @@ try:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 except ImportError as error:  # pragma: no cover (the tests have it)
-    raise ImportError("pages need ruamel.yaml: pip install 'chronomemory-rs[pages]'") from error
+    raise ImportError(
+        "pages need ruamel.yaml: pip install 'chronomemory-rs[pages]'", name="ruamel.yaml"
+    ) from error
 
 __all__ = [
     "STATES",

@@ -44,6 +44,8 @@ pub struct Ask {
     pub query: Option<Vec<f32>>,
     /// The query in words; they count beside what it means, not instead.
     pub text: Option<String>,
+    /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
+    pub now: i64,
     /// How many blocks may come in by a link.
     pub expansion: usize,
     /// Whether results should be unlike each other.
@@ -56,6 +58,20 @@ pub struct Ask {
     pub budget: Option<u64>,
     /// How many threads may be used.
     pub threads: usize,
+}
+
+/// Where likeness decides, one more is looked at for so many results.
+const RESULTS_PER_SPARE: usize = 10;
+
+impl Ask {
+    /// How many of the blocks that are most like the query the results are taken from, if likeness to it counts more than anything
+    /// else does. Being used, linked or believed then brings nothing in that is not about the query, and being shown does not lead to
+    /// being shown.
+    pub(super) fn most_alike(&self) -> Option<usize> {
+        let [similarity, others @ ..] = self.weights;
+        let decides = self.query.is_some() && others.iter().all(|other| similarity > *other);
+        decides.then(|| self.k + self.k.div_ceil(RESULTS_PER_SPARE))
+    }
 }
 
 /// A block that was found.

@@ -6,8 +6,10 @@ use super::rate::{Measure, Rated};
 /// How much of a choice is score, and how much is being unlike what was chosen.
 const SCORE_SHARE: f64 = 0.7;
 const LIKENESS_SHARE: f64 = 0.3;
+/// From here on two blocks say nearly the same; what is less alike is not held against a block.
+const NEAR_COPY: f64 = 0.8;
 
-/// The pool by maximal marginal relevance, beside what is chosen already.
+/// The pool by its scores, near copies of what is chosen already behind others.
 pub fn diversify(columns: &Columns, space: &str, pool: Vec<Rated>, chosen: &[Rated]) -> Vec<Rated> {
     let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
     let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
@@ -27,11 +29,7 @@ pub fn diversify(columns: &Columns, space: &str, pool: Vec<Rated>, chosen: &[Rat
     let mut order = Vec::with_capacity(pool.len());
     while !left.is_empty() {
         let worth = |at: usize| {
-            let alike = if likeness[at] == f64::NEG_INFINITY {
-                0.0
-            } else {
-                likeness[at]
-            };
+            let alike = if likeness[at] < NEAR_COPY { 0.0 } else { likeness[at] };
             SCORE_SHARE * pool[at].score - LIKENESS_SHARE * alike
         };
         let mut best = 0;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use roaring::RoaringBitmap;
 
+use super::circumstances::{Circumstances, Said};
 use super::clocks::Clocks;
 use super::fields::{characters, number, plain, quoted};
 use super::like::like;
@@ -85,6 +86,7 @@ pub struct Columns {
     /// The clock that it ages on.
     pub(super) clock: Vec<u32>,
     pub(super) clocks: Clocks,
+    pub(super) circumstances: Circumstances,
     pub(super) categories: Names,
     tags: Vec<Box<[u32]>>,
     tag_names: Names,
@@ -246,6 +248,7 @@ impl Columns {
             self.evidence.push(0.0);
             self.degree.push(0.0);
             self.clock.push(0);
+            self.circumstances.add_row();
             self.tags.push(Box::default());
         }
         row
@@ -287,6 +290,7 @@ impl Columns {
         let mut category: &[u8] = b"";
         let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
         let (mut tokens, mut length) = (None, 0);
+        let mut said = Said::default();
         for (key, value) in members(head.data) {
             match key {
                 b"category" => category = quoted(value).unwrap_or_default(),
@@ -297,9 +301,11 @@ impl Columns {
                 b"reinforcement_count" => count = number(value).unwrap_or(count),
                 b"tags" => tags = members(value).map(|(tag, _)| plain(tag)).collect(),
                 b"token_count" => tokens = number(value),
-                _ => {}
+                _ => said.see(key, value),
             }
         }
+        let previous = said.previous().and_then(block_in).map(|id| self.row(&plain(id)));
+        self.circumstances.set(row, &said, previous);
         let standing = match head.status {
             b"inbox" => Standing::Inbox,
             b"active" => Standing::Active,

@@ -8,10 +8,11 @@ use super::ask::Ask;
 use super::columns::Columns;
 use super::filter::Filter;
 use super::wording::Wording;
-use crate::score::{POOL_RECORDS, Scale, fused};
+use crate::score::{POOL_RECORDS, Scale, Ties, fused, lifted};
+use crate::text::{NamedDays, asked};
 
-/// How many of the best by meaning, and by words, are looked at for each result.
-const SEEDS_PER_RESULT: usize = 4;
+/// How many of the best by meaning, and by words, are looked at for each result: for ten as many as a search looks at.
+const SEEDS_PER_RESULT: usize = 10;
 
 type Similarities = HashMap<u32, f64, RandomState>;
 type Rows = HashSet<u32, RandomState>;
@@ -61,7 +62,7 @@ pub fn gather(
     rows.dedup();
     let seeds: Rows = rows.iter().copied().collect();
     let sure: Rows = guaranteed.iter().copied().collect();
-    let expanded = expand(columns, ask, filter, &seeds, &sure);
+    let mut expanded = expand(columns, ask, filter, &seeds, &sure);
     rows.extend(sure.difference(&seeds));
 
     let cosines = columns.meaning.cosines(&ask.space, query, &rows);
@@ -80,13 +81,72 @@ pub fn gather(
         .zip(cosines)
         .map(|(&row, cosine)| similarity(row, cosine))
         .collect();
+    let put_forward = rows.len();
+    let alone: Similarities = rows.iter().copied().zip(similarities.iter().copied()).collect();
+    expanded.extend(beside(columns, ask, filter, &seeds, &alone, &expanded));
     rows.extend(&expanded);
     similarities.resize(rows.len(), 0.0);
+    lift(columns, ask, filter, &rows, put_forward, &mut similarities);
     Gathered {
         candidates: rows,
         similarities,
         expanded,
     }
+}
+
+/// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone.
+fn lift(columns: &Columns, ask: &Ask, filter: &Filter<'_>, rows: &[u32], put_forward: usize, similarities: &mut [f64]) {
+    let places: HashMap<u32, usize, RandomState> = rows.iter().copied().zip(0..).collect();
+    let text = ask.text.as_deref().unwrap_or_default();
+    let known = &columns.circumstances;
+    let mut links = Vec::new();
+    for (at, &row) in rows[..put_forward].iter().enumerate() {
+        let linked = columns.edges.of(row, filter.sight()).map(|(link, _)| link.across(row));
+        let others = linked.chain(known.next_to(row));
+        links.extend(others.filter_map(|other| Some((at, *places.get(&other)?))));
+    }
+    let ties = Ties {
+        links,
+        groups: known.groups(rows),
+        times: known.times(rows, &NamedDays::of(text, ask.now)),
+        speakers: known.spoken(rows, &asked(text)),
+    };
+    let best = |scores: &[f64]| scores.iter().copied().fold(0.0, f64::max);
+    let alone = best(similarities);
+    let lifts = lifted(similarities, &ties);
+    for (similarity, lift) in similarities.iter_mut().zip(lifts) {
+        *similarity += lift.sum();
+    }
+    let highest = best(similarities);
+    if highest > alone {
+        similarities
+            .iter_mut()
+            .for_each(|similarity| *similarity *= alone / highest);
+    }
+}
+
+/// What was said right before or after the seeds, beside the best of them first.
+fn beside(
+    columns: &Columns,
+    ask: &Ask,
+    filter: &Filter<'_>,
+    seeds: &Rows,
+    alone: &Similarities,
+    expanded: &Rows,
+) -> Vec<u32> {
+    let mut found = Similarities::default();
+    for &seed in seeds {
+        for there in columns.circumstances.next_to(seed) {
+            let is_new = !alone.contains_key(&there) && !expanded.contains(&there);
+            if is_new && filter.passes_at_any_age(there) {
+                let best = found.entry(there).or_insert(f64::NEG_INFINITY);
+                *best = best.max(alone[&seed]);
+            }
+        }
+    }
+    let mut found: Vec<(u32, f64)> = found.into_iter().collect();
+    cut(columns, &mut found, ask.expansion);
+    found.into_iter().map(|(row, _)| row).collect()
 }
 
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.

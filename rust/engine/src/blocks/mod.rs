@@ -9,8 +9,8 @@
 //! A recall is one walk, and each step has a file:
 //!
 //! 1. [`filter`]: which blocks may be found at all, and which are guaranteed?
-//! 2. [`gather`]: of those, which are alike to the query, by meaning and by [`wording`], and what is linked to them? From
-//!    here on the set is fixed.
+//! 2. [`gather`]: of those, which are alike to the query, by meaning and by [`wording`], what is linked to them or was said next to
+//!    them, and what do these, and their [`circumstances`], add? From here on the set is fixed.
 //! 3. [`rate`]: five components for each, with maxima taken over exactly this set.
 //! 4. [`choose`]: the best, unlike each other, without contradictions, within a budget.
 //!
@@ -20,7 +20,9 @@
 //! The score is float64 throughout; cosines and what words say come as float32. Ties are broken by id, everywhere.
 
 mod ask;
+mod census;
 mod choose;
+mod circumstances;
 mod clocks;
 mod columns;
 mod fields;
@@ -39,6 +41,7 @@ mod shape;
 mod wording;
 
 pub use ask::{Answer, Ask, Dropped, Found};
+pub use census::Census;
 pub use choose::fit;
 pub use columns::{Columns, block_in};
 pub use meaning::Reach;

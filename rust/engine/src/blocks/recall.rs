@@ -29,7 +29,7 @@ impl Columns {
         sure.sort_unstable();
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
         let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure);
-        let pool = best.finish();
+        let (pool, rest) = parted(self, best.finish(), ask);
         let mut answer = Answer {
             candidates: gathered.candidates.len(),
             ..Answer::default()
@@ -53,7 +53,9 @@ impl Columns {
             return answer;
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
-        let order = diversify(self, &ask.space, pool, &always);
+        let mut order = diversify(self, &ask.space, pool, &always);
+        let ahead = [&*always, &*order].concat();
+        order.extend(diversify(self, &ask.space, rest, &ahead));
         let shown = settle(self, &measure, always, order, ask.k);
         let name = |row: u32| self.ids.name(row).to_owned();
         answer.dropped = shown
@@ -83,7 +85,12 @@ impl Columns {
     /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others.
     fn rate_all(&self, ask: &Ask, measure: &Measure<'_>, gathered: &Gathered, sure: &[u32]) -> (Vec<Rated>, Best<'_>) {
         let rate_part = |first: usize, rows: &[u32]| {
-            let mut best = Best::new(self, POOL_PER_RESULT * ask.k);
+            let limit = if ask.most_alike().is_some() {
+                gathered.candidates.len()
+            } else {
+                POOL_PER_RESULT * ask.k
+            };
+            let mut best = Best::new(self, limit);
             let mut always = Vec::new();
             for (at, &row) in (first..).zip(rows) {
                 let rated = measure.rate(row, gathered.similarities.get(at).copied().unwrap_or(0.0));
@@ -158,6 +165,19 @@ impl Columns {
             expanded: Default::default(),
         }
     }
+}
+
+/// Those that results are taken from, by their scores, and those that move up where some of them must go. Where likeness decides,
+/// the most alike come before others.
+fn parted(columns: &Columns, mut pool: Vec<Rated>, ask: &Ask) -> (Vec<Rated>, Vec<Rated>) {
+    let Some(number) = ask.most_alike() else {
+        return (pool, Vec::new());
+    };
+    pool.sort_by(|one, other| other.components[0].total_cmp(&one.components[0]));
+    pool.truncate(number.max(POOL_PER_RESULT * ask.k));
+    let rest = pool.split_off(number.min(pool.len()));
+    pool.sort_unstable_by(|one, other| better_first(columns, one, other));
+    (pool, rest)
 }
 
 fn in_order(one: String, other: String) -> (String, String) {

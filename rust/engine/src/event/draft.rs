@@ -223,7 +223,8 @@ impl Draft {
 
     fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans) -> Result<()> {
         let record = start..self.text.len();
-        if record.len() + id.len() + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
+        let length = [&id, &record].map(|part| json::escaped_length(&self.text[part.clone()]));
+        if length[0] + length[1] + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
             return Err(Error::too_large("record", "its line would be over 16 MiB"));
         }
         self.changes.push(Change { op, fields, id, record });

@@ -3,7 +3,8 @@
 /// The length of `2026-05-18T12:00:00.000000Z`.
 pub const STAMP_BYTES: usize = 27;
 
-const DAY_MICROS: i64 = 86_400_000_000;
+/// A day.
+pub const DAY_MICROS: i64 = 86_400_000_000;
 const SECOND_MICROS: i64 = 1_000_000;
 
 /// Spells a moment in UTC with fixed-width microseconds, from the year 0 to 9999.
@@ -124,8 +125,9 @@ pub fn read(text: &[u8]) -> Option<i64> {
     Some(days * DAY_MICROS + ((hour * 60 + minute - zone) * 60 + second) * 1_000_000 + fraction)
 }
 
-// Civil dates after Howard Hinnant's "chrono-compatible low-level date algorithms": eras of 400 years, years from March.
-fn civil(days: i64) -> (i64, i64, i64) {
+/// Year, month and day of a number of days since 1970, after Howard Hinnant's "chrono-compatible low-level date algorithms":
+/// eras of 400 years, years from March.
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let (era, doe) = (z.div_euclid(146_097), z.rem_euclid(146_097));
     let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
@@ -139,7 +141,8 @@ fn civil(days: i64) -> (i64, i64, i64) {
     )
 }
 
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+/// The number of days since 1970 of a day; one that its month does not have lies in the next.
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let y = if month <= 2 { year - 1 } else { year };
     let (era, yoe) = (y.div_euclid(400), y.rem_euclid(400));
     let doy = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;

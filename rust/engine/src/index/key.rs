@@ -96,8 +96,20 @@ fn spell_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&END);
 }
 
+/// From here on a float is an integer, and another one than its shortest spelling says.
+const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
+
+/// The digits of a float that is a large integer, all of them.
+fn whole_digits(text: &[u8]) -> Option<String> {
+    let is_float = text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+    let float: f64 = std::str::from_utf8(text).ok().filter(|_| is_float)?.parse().ok()?;
+    (float.is_finite() && float.abs() >= WHOLE_FROM).then(|| format!("{float:.0}"))
+}
+
 /// A number is its sign, the place of its first digit that is not 0, and its digits up to the last that is not 0.
 fn spell_number(text: &[u8], out: &mut Vec<u8>) {
+    let whole = whole_digits(text);
+    let text = whole.as_ref().map_or(text, String::as_bytes);
     let (is_negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -220,6 +232,11 @@ mod tests {
         assert_eq!(spelled("1"), spelled("1.0"));
         assert_eq!(spelled("-0.0"), spelled("0"));
         assert_eq!(spelled("1e+16"), spelled("10000000000000000"));
+        assert_eq!(spelled("9.223372036854776e+18"), spelled("9223372036854775808"));
+        assert!(spelled("9.223372036854776e+18") < spelled("9223372036854775809"));
+        assert!(spelled("-9.223372036854776e+18") > spelled("-9223372036854775809"));
+        assert_ne!(spelled("1e+30"), spelled(&format!("1{}", "0".repeat(30))));
+        assert_eq!(spelled("1e+30"), spelled("1000000000000000019884624838656"));
         assert_ne!(spelled("1"), spelled("true"));
         assert_ne!(spelled("1"), spelled("\"1\""));
         assert_eq!(spelled(r#"[1,{"a":2.0}]"#), spelled(r#"[1.0,{"a":2}]"#));

@@ -48,8 +48,8 @@ pub use scan_event::{EventSpans, RecordSpans, Span, scan_event, scan_record};
 pub use special::{end_of_object, end_of_string};
 pub use value::{Int, Value};
 pub use write::{
-    escape_line_separators, has_line_separators, raw_line_separators, write_i64, write_string, write_value,
-    write_value_spaced,
+    escape_line_separators, escaped_length, has_line_separators, raw_line_separators, write_i64, write_string,
+    write_value, write_value_spaced,
 };
 
 /// The deepest nesting a text may have, counted in open containers.

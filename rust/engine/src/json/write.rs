@@ -3,7 +3,7 @@
 use memchr::{memchr, memchr2_iter};
 
 use super::special::{is_plain, next_special};
-use super::{Value, write_f64};
+use super::{MAX_LINE_BYTES, Value, write_f64};
 
 /// Writes a value in canonical form: sorted keys, no white space, characters raw unless JSON forbids it.
 pub fn write_value(value: &Value, out: &mut Vec<u8>) {
@@ -142,6 +142,17 @@ fn separator_escape(bytes: &[u8]) -> Option<(&'static [u8], usize)> {
 #[must_use]
 pub fn has_line_separators(bytes: &[u8]) -> bool {
     memchr2_iter(SEPARATOR_LEADS.0, SEPARATOR_LEADS.1, bytes).any(|at| separator_escape(&bytes[at..]).is_some())
+}
+
+/// How long a JSON text is with each of them escaped, or a length that fits into a line as well.
+pub fn escaped_length(bytes: &[u8]) -> usize {
+    // An escape is three times as long as the shortest of them.
+    if bytes.len() < MAX_LINE_BYTES / 4 {
+        return bytes.len();
+    }
+    let separators = memchr2_iter(SEPARATOR_LEADS.0, SEPARATOR_LEADS.1, bytes);
+    let gained = separators.filter_map(|at| separator_escape(&bytes[at..]).map(|(escape, raw)| escape.len() - raw));
+    bytes.len() + gained.sum::<usize>()
 }
 
 /// Appends a JSON text with every raw U+0085, U+2028 and U+2029 escaped, and says whether there was one.

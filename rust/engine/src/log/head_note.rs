@@ -34,6 +34,8 @@ pub(crate) struct HeadNote {
     standing: Standing,
     /// When a head was noted last.
     told: i64,
+    /// Whether one was reached since that is to be noted later.
+    owed: bool,
     /// Why it could not be.
     fault: Option<String>,
 }
@@ -46,6 +48,7 @@ impl HeadNote {
             file,
             standing: Standing::Unseen,
             told: i64::MIN,
+            owed: false,
             fault: None,
         }
     }
@@ -65,6 +68,11 @@ impl HeadNote {
         self.file.is_some()
     }
 
+    /// Whether a head was reached that is not noted yet. Nobody may sync again for long, so somebody has to come back for it.
+    pub fn is_owed(&self) -> bool {
+        self.owed
+    }
+
     /// Whether there is one.
     pub fn is_there(&self) -> bool {
         self.file.as_ref().is_some_and(|note| self.site.disk.exists(note))
@@ -81,7 +89,9 @@ impl HeadNote {
     /// Notes a head that is on disk, at most once a second by the clock of whoever writes. The clock may be set back, and what
     /// is stamped may be ahead of it for years: neither must keep a head from being noted.
     pub fn tell_now_and_then(&mut self, reached: &SeenHead, now: i64) {
-        if !(0..PAUSE_MICROS).contains(&now.saturating_sub(self.told)) {
+        if (0..PAUSE_MICROS).contains(&now.saturating_sub(self.told)) {
+            self.owed = self.is_kept();
+        } else {
             self.told = now;
             self.tell(reached);
         }
@@ -108,6 +118,7 @@ impl HeadNote {
     }
 
     fn replace(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<SeenHead>>) {
+        self.owed = false;
         let Some(note) = &self.file else {
             return;
         };

@@ -1,10 +1,11 @@
 //! Which scope does a record carry?
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::names::Scope;
 use crate::error::{Error, Result};
-use crate::json::{self, Cursor, members};
+use crate::json::{self, Cursor, Quoted, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
@@ -47,9 +48,23 @@ pub fn carried(record: &[u8]) -> Option<&[u8]> {
 #[inline]
 pub fn given(data: &[u8]) -> Option<&[u8]> {
     members(data)
-        .take_while(|(key, _)| *key <= KEY.as_bytes())
-        .find(|(key, _)| *key == KEY.as_bytes())
+        .map(|(key, value)| (order_of(key), value))
+        .take_while(|(order, _)| *order != Ordering::Greater)
+        .find(|(order, _)| *order == Ordering::Equal)
         .map(|(_, value)| value)
+}
+
+/// Whether a key, which stands as between quotes, comes before that of a scope. Keys are in the order of what they say, and
+/// that is not the order of how they are written where something is escaped.
+#[inline]
+fn order_of(key: &[u8]) -> Ordering {
+    let is_escaped = key.contains(&b'\\');
+    if !is_escaped {
+        return key.cmp(KEY.as_bytes());
+    }
+    let said = Quoted { inner: key, is_escaped }.text();
+    // If it says nothing that could be compared, whoever looks for a scope goes on.
+    said.map_or(Ordering::Less, |said| said.as_bytes().cmp(KEY.as_bytes()))
 }
 
 #[inline]
@@ -144,13 +159,13 @@ fn place_of(object: &[u8]) -> Place {
     let mut is_first = true;
     for (key, value) in members(object) {
         let at = address(key) - 1;
-        match key.cmp(KEY.as_bytes()) {
-            std::cmp::Ordering::Less => is_first = false,
-            std::cmp::Ordering::Equal => {
+        match order_of(key) {
+            Ordering::Less => is_first = false,
+            Ordering::Equal => {
                 let start = address(value);
                 return Place::There(start..start + value.len());
             }
-            std::cmp::Ordering::Greater => {
+            Ordering::Greater => {
                 return Place::Before {
                     at,
                     is_first,
@@ -189,6 +204,16 @@ mod tests {
             ),
             (r#"{"data":{"@scope":{"user":"ann"}}}"#, Some(r#"{"user":"ann"}"#)),
             (r#"{"data":{"a":{"@scope":{"user":"ann"}}}}"#, None),
+            // What is escaped is written with a letter that comes behind that of a scope.
+            (
+                r#"{"confidence":0.7,"data":{"\n":1,"\"":1,"1\t":1,"@\"":1,"@scope":7,"\\":1}}"#,
+                Some("7"),
+            ),
+            (
+                r#"{"confidence":0.7,"data":{"\u0001":1,"@scope":7,"@\u007f":1}}"#,
+                Some("7"),
+            ),
+            (r#"{"confidence":0.7,"data":{"\"":1,"\\":1}}"#, None),
             (r#"{"confidence":0.7,"data":{"a":1},"id":"a"}"#, None),
             (r#"{"confidence":0.7,"data":{},"id":"a"}"#, None),
             (r#"{"confidence":0.7,"data":"@scope","id":"a"}"#, None),
@@ -213,6 +238,12 @@ mod tests {
             (r#"{"a":1}"#, format!(r#"{{{OWN},"a":1}}"#)),
             (r#"{"1":1}"#, format!(r#"{{"1":1,{OWN}}}"#)),
             (r#"{"1":1,"a":{}}"#, format!(r#"{{"1":1,{OWN},"a":{{}}}}"#)),
+            (r#"{"\"":1}"#, format!(r#"{{"\"":1,{OWN}}}"#)),
+            (
+                r#"{"\u0001":1,"\n":1,"\"":1,"\\":1}"#,
+                format!(r#"{{"\u0001":1,"\n":1,"\"":1,{OWN},"\\":1}}"#),
+            ),
+            (r#"{"@\"":1,"@t":1}"#, format!(r#"{{"@\"":1,{OWN},"@t":1}}"#)),
             (r#"{"@scope":{"user":"ann"},"a":1}"#, format!(r#"{{{OWN},"a":1}}"#)),
         ] {
             let mut text = [b"xyz", before.as_bytes()].concat();

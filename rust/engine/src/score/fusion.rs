@@ -6,9 +6,9 @@
 
 /// How many records each side puts forward; more if more are asked for.
 pub const POOL_RECORDS: usize = 100;
-/// Text weighs twice as much as the vector.
+/// Text weighs a third more than the vector.
 const TEXT_WEIGHT: f64 = 2.0;
-const VECTOR_WEIGHT: f64 = 1.0;
+const VECTOR_WEIGHT: f64 = 1.5;
 
 /// What scores mean for one question.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,4 +4,4 @@ mod fusion;
 mod lift;
 
 pub use fusion::{POOL_RECORDS, Scale, fused};
-pub use lift::{Lift, lifted};
+pub use lift::{Lift, Ties, lifted};

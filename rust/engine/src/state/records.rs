@@ -333,7 +333,7 @@ impl Taker for State {
     }
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
-        if let Some(id) = fields.id.map(|span| span.of(record)).filter(|id| !id.is_empty()) {
+        if let Some(id) = fields.id.map(|span| span.of(record)) {
             let slot = self.put(self.find(id), id, record, fields, Stamp::UNKNOWN);
             if let Some(moments) = moments {
                 self.moments.set(slot, moments);

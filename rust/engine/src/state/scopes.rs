@@ -235,6 +235,18 @@ impl Directory {
         }
     }
 
+    /// The scopes of somebody's own that name a session, ascending.
+    pub fn in_sessions(&self, viewer: &Viewer) -> Vec<u32> {
+        let mut numbers = self.numbers(&self.sight(viewer));
+        numbers.sort_unstable();
+        numbers.retain(|&number| {
+            let scope = &self.members[number as usize].scope;
+            matches!(scope, Carried::Names(scope) if scope.names()[2].is_some())
+                && self.seen_in(viewer, number) == Some(Seen::Own)
+        });
+        numbers
+    }
+
     /// What somebody sees.
     pub fn sight(&self, viewer: &Viewer) -> Sight {
         if viewer.is_plain() && self.members.len() == GIVEN && self.slots(MALFORMED).is_empty() {

@@ -68,6 +68,12 @@ impl State {
         Some(self.scopes.seen_in(viewer, self.scope_in(slot)))
     }
 
+    /// The scope of the record of an id, spelled likewise, if it is somebody's own.
+    pub fn own_scope(&self, viewer: &Viewer, id: &[u8]) -> Option<u32> {
+        let scope = self.scope_in(self.slot_spelled(id)?);
+        (self.scopes.seen_in(viewer, scope) == Some(Seen::Own)).then_some(scope)
+    }
+
     /// The canonical record of an id, if somebody sees it.
     pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
         let slot = self.slot_of(id)?;

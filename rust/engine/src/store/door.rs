@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::log;
 use crate::options::Durability;
 use crate::remembered::Standing;
-use crate::scope::{Seen, Viewer};
+use crate::scope::Viewer;
 use crate::state::{Dated, Directory, Edition, Query, Tally, spelled};
 use crate::verify::Report;
 
@@ -99,9 +99,9 @@ impl Store {
         self.state.sight(viewer).is_all()
     }
 
-    /// Whether there is a record of this id that somebody may change.
-    pub fn owns(&self, viewer: &Viewer, id: &str) -> bool {
-        self.state.seen_by(viewer, &spelled(id)) == Some(Some(Seen::Own))
+    /// The number of the scope of a record, if there is one of this id that somebody may change.
+    pub fn own_scope(&self, viewer: &Viewer, id: &str) -> Option<u32> {
+        self.state.own_scope(viewer, &spelled(id))
     }
 
     /// Whether there is a record of somebody's own, a tombstone too.
@@ -183,6 +183,11 @@ impl Store {
     /// Notes how far the log is known to be on disk, whoever brought it there.
     pub fn tell_known_head(&mut self) {
         self.log.tell_known_head();
+    }
+
+    /// Whether that is to be done.
+    pub(super) fn owes_head(&self) -> bool {
+        self.log.head.is_owed()
     }
 
     /// The same for someone who only looked at the files, without opening them.

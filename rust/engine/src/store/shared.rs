@@ -27,6 +27,8 @@ pub struct Needs {
     pub snapshot: bool,
     /// The index of the text should be sealed again.
     pub sealing: bool,
+    /// A head was synced that is not noted yet.
+    pub untold: bool,
     /// A sync is due that nobody has come to do: the writer waits for it.
     pub(super) overdue: bool,
 }
@@ -39,6 +41,7 @@ impl Needs {
             leased: store.is_leased(),
             snapshot: store.wants_snapshot(),
             sealing: store.wants_sealing(),
+            untold: store.owes_head(),
             overdue: store.is_sync_due(now),
         }
     }

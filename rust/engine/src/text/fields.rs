@@ -52,6 +52,8 @@ const LINKS: [&str; 10] = [
     "data.target_id",
 ];
 const GROUPS: [&str; 4] = ["data.session", "data.conversation", "data.thread", "data.path_id"];
+/// Who says it: a question that names one of them is about what that one says.
+const SPEAKERS: [&str; 2] = ["data.speaker", "data.author"];
 const TIMES: [&str; 4] = ["data.time", "data.timestamp", "data.created_at", "data.date"];
 
 /// What a field is read as.
@@ -67,6 +69,8 @@ pub enum Role {
     Group(u16),
     /// When it happened, by the number of the field: the first that is there counts.
     Time(u16),
+    /// Who says it.
+    Speaker,
 }
 
 /// What was found in a record.
@@ -81,6 +85,8 @@ pub enum Found<'a> {
     Group(u16, &'a str),
     /// The number of the field, and a moment in microseconds since 1970.
     Time(u16, i64),
+    /// Who says it.
+    Speaker(&'a str),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -118,6 +124,7 @@ impl Default for Fields {
         (0..)
             .zip(TIMES)
             .for_each(|(number, path)| fields.add(path, Role::Time(number)));
+        SPEAKERS.iter().for_each(|path| fields.add(path, Role::Speaker));
         fields
     }
 }
@@ -152,6 +159,9 @@ impl Fields {
         }
         for (number, path) in (0..).zip(paths(data, "times", &TIMES)) {
             fields.add(&path, Role::Time(number));
+        }
+        for path in paths(data, "speakers", &SPEAKERS) {
+            fields.add(&path, Role::Speaker);
         }
         fields
     }
@@ -240,6 +250,7 @@ fn show(role: Role, value: &[u8], see: &mut dyn FnMut(Found<'_>)) {
             Role::Tag => see(Found::Tag(text)),
             Role::Link => see(Found::Link(text)),
             Role::Group(number) => see(Found::Group(number, text)),
+            Role::Speaker => see(Found::Speaker(text)),
             Role::Time(number) => {
                 if let Some(micros) = stamp::read_short(text) {
                     see(Found::Time(number, micros));
@@ -258,7 +269,7 @@ fn show(role: Role, value: &[u8], see: &mut dyn FnMut(Found<'_>)) {
                         see(Found::Time(number, micros));
                     }
                 }
-                Role::Tag | Role::Link => {}
+                Role::Tag | Role::Link | Role::Speaker => {}
             }
         }
         _ => {}

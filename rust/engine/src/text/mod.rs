@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `words` | how does a text become words? |
 //! | `question` | what does a question ask for? |
+//! | `calendar` | with which words does a language say when something was? |
+//! | `when` | which days does a question speak of, and how close is a moment to them? |
 //! | `fields` | which parts of a record are read, and as what? |
 //! | `lists` | in which documents does a word stand, and how often? |
 //! | `columns` | what is kept of each document beside its words? |
@@ -25,6 +27,7 @@
 //! | `top` | which documents of a choice score highest, exactly, and in an order that the caller gives? |
 
 mod answer;
+mod calendar;
 mod columns;
 mod compare;
 mod fields;
@@ -39,6 +42,7 @@ mod sealed;
 mod sections;
 mod sweep;
 mod top;
+mod when;
 mod words;
 
 pub use answer::Question;
@@ -47,6 +51,7 @@ pub use fields::{CHOICE_ID, Fields, Found, is_searched};
 pub use filter::{Edge, Filter};
 pub use index::Index;
 pub use open::{link_key, tag_key};
-pub use question::{asked, says_any};
+pub use question::{asked, one_named, says_any};
 pub use sealed::Sealed;
+pub use when::NamedDays;
 pub use words::Words;

@@ -91,7 +91,7 @@ impl Open {
             Found::Link(id) => keys.push(link_key(id)),
             Found::Group(..) => {}
             Found::Time(number, micros) if number < time_field => (time_field, time) = (number, micros),
-            Found::Time(..) => {}
+            Found::Time(..) | Found::Speaker(_) => {}
         });
         for (form, weight) in pending {
             let number = match forms.get(&form) {

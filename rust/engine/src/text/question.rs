@@ -46,13 +46,29 @@ pub fn says_any(text: &str, stems: &[String]) -> bool {
     })
 }
 
+/// What stands beside the one name that a question has a word of; `None` where it names several, or none.
+pub fn one_named<'a, T>(names: impl Iterator<Item = (&'a str, T)>, asked: &[String]) -> Option<T> {
+    let mut named = names.filter(|(name, _)| says_any(name, asked));
+    named.next().filter(|_| named.next().is_none()).map(|(_, one)| one)
+}
+
 fn is_common(word: &str) -> bool {
     COMMON_WORDS.contains(&word)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, says_any};
+    use super::{asked, one_named, says_any};
+
+    #[test]
+    fn who_is_named_among_others_is_nobody() {
+        let meant = |text: &str| one_named([("Ann Lee", 1), ("Bob", 2), ("The host", 3)].into_iter(), &asked(text));
+        assert_eq!(
+            (meant("what did Ann say?"), meant("Bob's tea, Bob")),
+            (Some(1), Some(2))
+        );
+        assert_eq!((meant("Ann or Bob"), meant("the tea"), meant("")), (None, None, None));
+    }
 
     #[test]
     fn common_words_are_left_out_unless_there_is_nothing_else() {

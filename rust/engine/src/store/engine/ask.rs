@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use super::Engine;
-use crate::blocks::{Answer, Ask, Columns, Outlook, Reach};
+use crate::blocks::{Answer, Ask, Census, Columns, Outlook, Reach};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
@@ -148,6 +148,15 @@ impl Engine {
         let (columns, outlook) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         Ok(ask(&columns, &outlook))
+    }
+
+    /// Counts the links of blocks that somebody sees, and the blocks in sessions.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn census(&self, viewer: &Viewer) -> Result<Census> {
+        let sessions = self.read(|store: &Store| Ok(store.scopes().in_sessions(viewer)))?;
+        self.blocks(viewer, |columns, outlook| columns.census(&outlook.sight, &sessions))
     }
 
     /// For each of several vectors, which lie end to end, the active blocks of at least this cosine, the nearest first.

@@ -166,9 +166,17 @@ pub fn restore(
         ))
     })?;
     let report = Store::verify(&*disk, source, options.threads, progress)?;
-    if report.events == 0 {
-        return Err(nothing_in(&*disk, source));
-    }
+    let end = match report.events {
+        // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
+        0 if has_past(&*disk, source)? => {
+            if !wanted.damaged {
+                return Err(only_its_past(source));
+            }
+            disk.status(source.log()).at(source.log())?.length
+        }
+        0 => return Err(nothing_in(&*disk, source)),
+        _ => report.committed_end,
+    };
     // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
     if !wanted.damaged {
         if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
@@ -194,7 +202,7 @@ pub fn restore(
     if !wanted.bring_back {
         returning.check(source)?;
     }
-    let copied = (report.committed_end, returning.line(&report, &options, now())?);
+    let copied = (end, returning.line(&report, &options, now())?);
     fetch_rows(turns, &disk, &layout, source, now)?;
     let restored = Restored::fetch(&disk, &layout, source, copied, progress)?;
     sync(turns)?;
@@ -232,6 +240,24 @@ fn fetch_base(disk: &dyn Disk, here: &Layout, source: &Layout) -> Result<()> {
     let length = file.length().at(&own)?;
     copy_range(disk, &*file, 0..length, &own, None)?;
     disk.sync_dir(&bases).at(&bases)
+}
+
+/// Whether a copy has a log in which something stands, and a base or an archive that it may stand on.
+fn has_past(disk: &dyn Disk, source: &Layout) -> Result<bool> {
+    let mut has_any = false;
+    for folder in IMMUTABLE {
+        has_any |= !immutable_names(disk, source, folder)?.is_empty();
+    }
+    Ok(has_any && disk.status(source.log()).is_ok_and(|log| log.length > 0))
+}
+
+/// What to do with a copy whose log has no whole line, and whose past is there.
+fn only_its_past(source: &Layout) -> Error {
+    Error::Refused {
+        path: source.folder().display().to_string(),
+        reason: "no line of its log is a whole event, though what it stands on lies beside it".to_owned(),
+        instead: "Bring it back as it is with damaged=True, and then call repair().".to_owned(),
+    }
 }
 
 /// Why there is nothing to bring back.

@@ -12,6 +12,8 @@ pub(in crate::store) mod select;
 
 pub(in crate::store) mod page;
 
+mod ties;
+
 pub(in crate::store) mod rank;
 
 pub(in crate::store) mod text_rows;

@@ -1,27 +1,20 @@
 //! Which records matter for this question, and why?
 //!
 //! Words and cosines each put a pool of candidates forward; both numbers are known exactly for every candidate. They become
-//! one score, neighbours lift it, and what the state still holds is handed out.
+//! one score, what surrounds a candidate lifts it, and what the state still holds is handed out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::select::{Ask, Verdicts};
+use super::ties::{add_own, neighbours};
 use crate::condition::Condition;
-use crate::event::faces::{call_by, call_of};
 use crate::scope::Viewer;
-use crate::score::{Lift, POOL_RECORDS, Scale, fused, lifted};
+use crate::score::{Lift, POOL_RECORDS, Scale, Ties, fused, lifted};
 use crate::snapshot::Moments;
-use crate::state::{Row, Sight, State, unspelled};
+use crate::state::{Row, unspelled};
 use crate::store::vectors::Near;
-use crate::text::{Filter, Found, Index, Question, asked, link_key, says_any};
-
-/// A record may be named by thousands; so many of them count as its neighbours.
-const MOST_NEIGHBOURS: usize = 32;
-/// What the kinds of records end with that only join others.
-const JOINING_KIND: &[u8] = b"edge";
-/// One that was taken back joins nothing.
-const ACTIVE: &[u8] = b"active";
+use crate::text::{Filter, Found, Index, NamedDays, Question, asked, says_any};
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +37,10 @@ pub struct Search {
     pub until: Option<i64>,
     /// At most so many.
     pub limit: usize,
-    /// Whether neighbours lift a hit.
+    /// Whether what surrounds a hit lifts it.
     pub context: bool,
+    /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
+    pub now: i64,
 }
 
 impl Search {
@@ -83,15 +78,10 @@ pub struct Hit {
     pub lift: Lift,
     /// The id of the linked record that lifts it.
     pub linked_by: Option<String>,
-    /// The id of the record of its groups that lifts it: itself, if it is the best of them.
+    /// The id of the record two steps away that lifts it.
+    pub second_by: Option<String>,
+    /// The id of the best other record of its group.
     pub grouped_by: Option<String>,
-}
-
-/// Which candidates are linked with which, and which is in which group.
-#[derive(Default)]
-struct Ties {
-    links: Vec<(usize, usize)>,
-    groups: Vec<(usize, u32)>,
 }
 
 struct Candidates<'a> {
@@ -102,7 +92,6 @@ struct Candidates<'a> {
     scale: Scale,
     docs: Vec<u32>,
     places: HashMap<u32, usize>,
-    viewer: Arc<Viewer>,
 }
 
 impl Candidates<'_> {
@@ -177,7 +166,6 @@ pub(in crate::store) fn rank(
         scale,
         docs: Vec::new(),
         places: HashMap::new(),
-        viewer: Arc::clone(&filter.viewer),
     };
     for (doc, _) in by_text.iter().chain(&by_vector) {
         candidates.add(*doc);
@@ -185,20 +173,18 @@ pub(in crate::store) fn rank(
     let mut ties = Ties::default();
     if search.context {
         let mut near = Vec::new();
-        ask(&mut |scene| near = neighbours(&candidates, scene.state))?;
+        let Candidates { question, docs, .. } = &candidates;
+        ask(&mut |scene| near = neighbours(index, question, scene.state, &filter.viewer, docs))?;
         for (at, doc) in near {
             if candidates.question.passes(doc) {
                 ties.links.push((at, candidates.add(doc)));
             }
         }
-        ask(&mut |scene| ties.groups = groups(&candidates, scene.state))?;
+        let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
+        ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
     }
     let alone: Vec<f64> = candidates.docs.iter().map(|&doc| candidates.alone(doc)).collect();
-    let lifts = if search.context {
-        lifted(&alone, &ties.links, &ties.groups)
-    } else {
-        vec![Lift::default(); alone.len()]
-    };
+    let lifts = lifted(&alone, &ties);
     let slots: Vec<u32> = candidates.docs.iter().map(|&doc| index.slot_of(doc)).collect();
     let score = |at: usize| alone[at] + lifts[at].sum();
     let mut order: Vec<usize> = (0..slots.len()).collect();
@@ -250,7 +236,8 @@ pub(in crate::store) fn rank(
                 shares: both.then(|| (scale.text_share(text), scale.vector_share(cosine))),
                 lift: lifts[at],
                 linked_by: name(lifts[at].by_link),
-                grouped_by: name(lifts[at].by_group.filter(|_| lifts[at].grouped > 0.0)),
+                second_by: name(lifts[at].by_second),
+                grouped_by: name(lifts[at].by_group),
             });
         }
     })?;
@@ -273,92 +260,4 @@ fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(
     let best = near.into_iter().flat_map(|near| &near.best);
     let known = best.filter_map(|&(slot, cosine)| Some((index.doc_of(slot)?, cosine)));
     known.filter(|(doc, _)| question.passes(*doc)).collect()
-}
-
-/// The neighbours of all candidates, with the places of those: they may be found only if they pass.
-fn neighbours(candidates: &Candidates<'_>, state: &State) -> Vec<(usize, u32)> {
-    let mut found = Vec::new();
-    let index = candidates.index;
-    let sight = state.sight(&candidates.viewer);
-    for (at, &doc) in candidates.docs.iter().enumerate() {
-        let Some(row) = state.row(index.slot_of(doc)) else {
-            continue;
-        };
-        let mut near = named_by(index, state, &sight, &row);
-        for other in naming(&candidates.question, state, &sight, &row) {
-            if is_joining(&other) {
-                near.extend(named_by(index, state, &sight, &other));
-            } else {
-                near.extend(index.doc_of(other.slot));
-            }
-        }
-        found.extend(near.into_iter().map(|doc| (at, doc)));
-    }
-    found
-}
-
-fn is_joining(row: &Row<'_>) -> bool {
-    row.class.kind.ends_with(JOINING_KIND)
-}
-
-/// The first records that name this one, without those that join others and were taken back.
-fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Row<'_>) -> Vec<Row<'a>> {
-    let id = unspelled(row.id);
-    let slots = |name: &str| {
-        let docs = question.with_key(&link_key(name));
-        docs.into_iter().map(|doc| question.slot_of(doc)).collect::<Vec<_>>()
-    };
-    let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
-    let called = call_of(row.id).and_then(|call| id.strip_prefix(call.of));
-    if let Some(called) = called {
-        found.extend(slots(called).into_iter().map(|slot| (slot, true)));
-    }
-    found.sort_unstable();
-    let counts = |row: &Row<'_>, is_called: bool| {
-        call_by(row.id).is_some() == is_called && (!is_joining(row) || *row.class.status == *ACTIVE)
-    };
-    // Thousands may name it: no more of them are looked at than are needed.
-    let rows = found
-        .into_iter()
-        .filter(|(slot, _)| sight.sees(state.scope_in(*slot)))
-        .filter_map(|(slot, is_called)| state.row(slot).filter(|row| counts(row, is_called)));
-    rows.take(MOST_NEIGHBOURS).collect()
-}
-
-/// The documents that a record names, those that the asker sees.
-fn named_by(index: &Index, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u32> {
-    let prefix = call_by(row.id).map_or("", |call| call.of);
-    let mut named = Vec::new();
-    index.fields().read(row.record, &mut |found| {
-        if let Found::Link(id) = found
-            && named.len() < MOST_NEIGHBOURS
-        {
-            let slot = state.slot_of(&format!("{prefix}{id}"));
-            let slot = slot.filter(|&slot| sight.sees(state.scope_in(slot)));
-            named.extend(slot.and_then(|slot| index.doc_of(slot)));
-        }
-    });
-    named
-}
-
-/// The group of each candidate that is in one: records that agree in all fields that make a group.
-fn groups(candidates: &Candidates<'_>, state: &State) -> Vec<(usize, u32)> {
-    let mut numbers: HashMap<Vec<(u16, String)>, u32> = HashMap::new();
-    let mut groups = Vec::new();
-    for (at, &doc) in candidates.docs.iter().enumerate() {
-        let mut group = Vec::new();
-        if let Some(row) = state.row(candidates.index.slot_of(doc)) {
-            candidates.index.fields().read(row.record, &mut |found| {
-                if let Found::Group(field, value) = found {
-                    group.push((field, value.to_owned()));
-                }
-            });
-        }
-        if !group.is_empty() {
-            group.sort_unstable();
-            let next = numbers.len() as u32;
-            groups.push((at, *numbers.entry(group).or_insert(next)));
-        }
-    }
-    groups
 }

@@ -24,11 +24,13 @@ pub(super) mod asked {
     pub const SNAPSHOT: u8 = 8;
     /// The index of the text should be sealed again.
     pub const SEALING: u8 = 16;
+    /// A head was synced and is not noted yet.
+    pub const UNTOLD: u8 = 64;
     /// A task has ended: look again.
     pub const ENDED: u8 = 32;
 }
 
-use asked::{LEASED, SEALING, SNAPSHOT, URGENT, WRITTEN};
+use asked::{LEASED, SEALING, SNAPSHOT, UNTOLD, URGENT, WRITTEN};
 
 /// What needs ask for.
 pub(super) fn asks_of(needs: Needs) -> u8 {
@@ -38,6 +40,7 @@ pub(super) fn asks_of(needs: Needs) -> u8 {
         | ask(LEASED, needs.leased)
         | ask(SNAPSHOT, needs.snapshot)
         | ask(SEALING, needs.sealing)
+        | ask(UNTOLD, needs.untold)
 }
 
 /// Something that is done for a store. All but the first may take long.
@@ -51,7 +54,12 @@ pub(super) enum Task {
     Snapshot,
     /// Seal the index of the text.
     Seal,
+    /// Note the head.
+    Tell,
 }
+
+/// All of them, the most urgent first.
+const TASKS: [Task; 5] = [Task::EndLease, Task::Sync, Task::Snapshot, Task::Seal, Task::Tell];
 
 impl Task {
     /// What it is an answer to.
@@ -61,6 +69,7 @@ impl Task {
             Self::Sync => WRITTEN | URGENT,
             Self::Snapshot => SNAPSHOT,
             Self::Seal => SEALING,
+            Self::Tell => UNTOLD,
         }
     }
 }
@@ -72,6 +81,8 @@ pub(super) struct Since {
     pub written: Duration,
     /// The first wish for a snapshot that none has begun for.
     pub outdated: Duration,
+    /// The first head that was not noted.
+    pub untold: Duration,
 }
 
 impl Since {
@@ -82,6 +93,9 @@ impl Since {
         }
         if fresh & SNAPSHOT != 0 {
             self.outdated = now;
+        }
+        if fresh & UNTOLD != 0 {
+            self.untold = now;
         }
     }
 }
@@ -103,15 +117,12 @@ impl Due {
     /// The next task that is due at this moment.
     pub fn next(&self, now: Duration) -> Option<Task> {
         let is_due = |task: &Task| self.wait_for(*task, now) == Some(Duration::ZERO);
-        [Task::EndLease, Task::Sync, Task::Snapshot, Task::Seal]
-            .into_iter()
-            .find(is_due)
+        TASKS.into_iter().find(is_due)
     }
 
     /// How long nothing will be due unless something else is asked for; `None` for as long as that takes.
     pub fn sleep(&self, now: Duration) -> Option<Duration> {
-        let tasks = [Task::EndLease, Task::Sync, Task::Snapshot, Task::Seal];
-        tasks.into_iter().filter_map(|task| self.wait_for(task, now)).min()
+        TASKS.into_iter().filter_map(|task| self.wait_for(task, now)).min()
     }
 
     /// How long a task has to wait; `None` if nobody asks for it, or the end of another must come first.
@@ -127,6 +138,7 @@ impl Due {
             // Whoever writes much at once gets one snapshot of it, afterwards, and not one at each step on the way.
             Task::Snapshot => left(self.since.outdated, PATIENCE),
             Task::Seal => Duration::ZERO,
+            Task::Tell => left(self.since.untold, PATIENCE),
         })
     }
 }
@@ -191,6 +203,7 @@ mod tests {
             (Task::Sync, WRITTEN | URGENT),
             (Task::Snapshot, SNAPSHOT),
             (Task::Seal, SEALING),
+            (Task::Tell, UNTOLD),
         ] {
             let mut due = Due {
                 asked,

@@ -213,6 +213,7 @@ impl Worker {
             Task::Snapshot => self.write_snapshot(),
             // It is derived: if that fails, searches go on with what there is.
             Task::Seal => drop(seal_text(&self.store)),
+            Task::Tell => self.tell_head(),
         }
     }
 
@@ -239,6 +240,14 @@ impl Worker {
         });
         // The store has heard of it, and says so to whoever writes next.
         let _ = self.store.write_guard().end_sync(&syncing, outcome);
+    }
+
+    /// Notes a head that was synced so soon after another one that it was left for later.
+    fn tell_head(&self) {
+        let mut store = self.store.write_guard();
+        if store.owes_head() {
+            store.tell_known_head();
+        }
     }
 
     /// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
