@@ -48,14 +48,17 @@ def her_links(store: ChronoStore) -> None:
     )
 
 
-def his_links(store: ChronoStore) -> None:
-    """More than are looked at name her record, and came first."""
-    store.scoped(user="bob").upsert_many(
-        [{"id": f"B-{n}", "label": "tea", "data": {"links": ["A-1"]}} for n in range(40)]
-    )
+@pytest.mark.parametrize("is_indexed", [False, True])
+@pytest.mark.parametrize("user", ["bob", "aaron"])
+def test_neighbours_of_others_take_no_room(tmp_path: Path, user: str, is_indexed: bool) -> None:
+    def his_links(store: ChronoStore) -> None:
+        """More than are looked at name her record, and came first; an index has them by scope."""
+        if is_indexed:
+            store.search("anything")
+        store.scoped(user=user).upsert_many(
+            [{"id": f"B-{n}", "label": "tea", "data": {"links": ["A-1"]}} for n in range(40)]
+        )
 
-
-def test_neighbours_of_others_take_no_room(tmp_path: Path) -> None:
     alone = told(tmp_path / "alone", "green tea", her_links)
     assert [name for name, *_ in alone] == ["A-1", "A-2"], "the house is lifted by the tea"
     assert told(tmp_path / "crowded", "green tea", his_links, her_links) == alone

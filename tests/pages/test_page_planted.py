@@ -96,3 +96,6 @@ def test_a_record_that_lacks_what_a_page_is_made_of_breaks_no_verb(project: Path
         for record in planted:
             plant(pages, record)
             used(pages)
+        assert "user-profile" in [one.name for one in pages.list()]
+        assert pages.text("user-profile").count("hello again") == len(planted)
+        assert {one.content for one in pages.recent(limit=3)} == {"hello again"}

@@ -3,8 +3,8 @@
 The rules are those of docs/format.md, section 7. They depend on nothing but what is said here and the records
 that are there when the event counts, so two processes never get in each other's way.
 
-An event never mixes scopes, as a group of embeddings never does: else the history of a block, and its list of
-links that are forming, would name blocks that not everyone sees who sees it.
+An event never mixes scopes: else the history of a block, and its list of links that are forming, would name
+blocks that not everyone sees who sees it.
 """
 
 from __future__ import annotations

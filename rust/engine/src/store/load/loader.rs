@@ -231,6 +231,9 @@ struct Watched<'a, T>(&'a mut T, Option<&'a mut ScopeWatch>);
 
 impl<T: Taker> Taker for Watched<'_, T> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        if let Some(watch) = &mut self.1 {
+            watch.make_room(1)?;
+        }
         self.0.make_room(bytes)
     }
 
@@ -284,6 +287,9 @@ impl Taker for OnlyVectors<'_> {
 
 impl Sink for Loader {
     fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        if let Some(watch) = &mut self.watch {
+            watch.make_room(coming.events)?;
+        }
         let Some(state) = &mut self.state else {
             return memory::check();
         };

@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::event::{Known, Op};
 use crate::json::members;
+use crate::memory::Refused;
 use crate::scope::{Carried, carried};
 use crate::state::unspelled;
 use crate::verify::{ScopeFault, ScopeFinding};
@@ -33,6 +34,15 @@ struct Said {
 }
 
 impl ScopeWatch {
+    /// Asks for the memory that so many further records or events need, and those that are held.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much.
+    pub fn make_room(&mut self, coming: usize) -> Result<(), Refused> {
+        self.held.try_reserve(coming)?;
+        Ok(self.known.try_reserve(self.held.len() + coming)?)
+    }
+
     /// Hears of a record that a base holds.
     pub fn base(&mut self, id: &[u8], record: &[u8]) {
         self.judge(Said {
@@ -107,4 +117,22 @@ fn said(known: &Known<'_>) -> Option<Said> {
             .filter(|value| *value != b"null" || known.op != Op::Patch)
             .map(<[u8]>::to_vec),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_announced_asks_for_no_more_memory() {
+        let mut watch = ScopeWatch::default();
+        for begin in [0_u32, 1000] {
+            assert!(watch.make_room(1000).is_ok());
+            let room = watch.known.capacity();
+            for number in begin..begin + 1000 {
+                watch.base(&number.to_le_bytes(), b"{}");
+            }
+            assert_eq!(watch.known.capacity(), room);
+        }
+    }
 }
