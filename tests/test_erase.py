@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import subprocess
@@ -11,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore
+from chronomemory import ChronoRecord, ChronoStore
 from chronomemory._core import file_holds
 from chronomemory.blocks import Memory
-from chronomemory.errors import InvalidRecord
+from chronomemory.errors import InvalidArgument, InvalidRecord
 
 TOOL = Path(__file__).parent.parent / "tools" / "verify_log.py"
 
@@ -41,7 +42,7 @@ def lived(root: Path, seed: int) -> tuple[ChronoStore, dict[str, str]]:
     """A store with a random life, and what only each of its records ever said."""
     chance = random.Random(seed)
     secrets = {f"R{number}": f"Geheim{number} é/{chance.random()}" for number in range(6)}
-    store = ChronoStore(root, head_file=root / "head", salt=seed % 3 > 0)
+    store = ChronoStore(root, head_file=root / "head", salt=(False, True, "scope")[seed % 3])
     for number in range(45):
         name = f"R{chance.randrange(6)}"
         known = store.get(name)
@@ -205,7 +206,7 @@ def test_another_process_that_holds_the_store_follows(tmp_path: Path) -> None:
 
 
 def test_lines_carry_a_salt_that_no_record_has(tmp_path: Path) -> None:
-    with ChronoStore(tmp_path) as store:
+    with ChronoStore(tmp_path, salt=True) as store:
         event = store.upsert({"id": "A", "label": "said"})
         assert "~" not in (event.record or {})
         assert event.compute_hash() == event.hash
@@ -223,6 +224,62 @@ def test_lines_carry_a_salt_that_no_record_has(tmp_path: Path) -> None:
     with ChronoStore(tmp_path, salt=False) as plain:
         plain.upsert({"id": "C"})
         assert b"~" not in (tmp_path / ".chronomemory" / "events.wal").read_bytes().split(b"\n")[1]
+
+
+def test_by_default_lines_of_records_with_a_scope_are_salted(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "S", "label": "for everyone"})
+        store.upsert({"id": "T"})
+        ann = store.scoped(user="ann")
+        ann.upsert_many([{"id": "A"}, {"id": "B", "label": "of Ann"}])
+        store.attach("S", np.ones(4, dtype=np.float32), model="ones")
+        # These do not say whose the record is.
+        store.delete("S")
+        ann.delete("A")
+        lines = (tmp_path / ".chronomemory" / "events.wal").read_text().splitlines()
+        events = [json.loads(line) for line in lines]
+        salted = [(event["op"], event["record_id"]) for event in events if "~" in event["record"]]
+        rows = [event["record_id"] for event in events if event["record_id"].startswith("vector:")]
+        own = [("upsert", "A"), ("upsert", "B"), *(("upsert", name) for name in rows)]
+        assert rows
+        assert salted == [*own, ("delete", "S"), ("delete", "A")]
+        told = store.erase(ids=["T", "B"], reason="asked for", dry_run=True)
+        assert (told.lines, told.unsalted) == (2, 1)
+        assert is_valid_for_both(store)
+
+
+def test_a_salt_finds_its_place_beside_fields_of_other_tools(tmp_path: Path) -> None:
+    folder = tmp_path / ".chronomemory"
+    folder.mkdir()
+    foreign = ChronoRecord(id="F", label="secret").to_dict() | {"\x7f": 1, "~~": 2, "é": {"~": 3}, "\n": 4}
+    own = ChronoRecord(id="O", label="secret").to_dict() | {"~": "of another form"}
+    lines, head = [], ""
+    for seq, record in enumerate((foreign, own), 1):
+        event = {"op": "upsert", "prev_hash": head, "record": record, "record_id": record["id"]}
+        event |= {"recursion_depth": 0, "seq": seq, "ts": "2026-01-01T00:00:00.000000Z"}
+        payload = json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        head = hashlib.sha256(payload.encode()).hexdigest()
+        lines.append(json.dumps(event | {"hash": head}, sort_keys=True))
+    (folder / "events.wal").write_text("".join(line + "\n" for line in lines))
+    with ChronoStore(tmp_path, salt=True) as store:
+        before = everything(store)
+        store.erase(ids=["F", "O"], again=["F", "O"], reason="asked for")
+        after = everything(store)
+        assert {name: after[name] for name in before} == before
+        said = [json.loads(line) for line in (folder / "events.wal").read_text().splitlines()][-2:]
+        assert [
+            event["record"].keys() - record.keys() for event, record in zip(said, (foreign, own), strict=True)
+        ] == [
+            {"~"},
+            set(),
+        ]
+        assert is_valid_for_both(store)
+
+
+def test_which_lines_are_salted_is_one_of_three(tmp_path: Path) -> None:
+    for wrong in ("always", 1, None):
+        with pytest.raises(InvalidArgument, match="salt"):
+            ChronoStore(tmp_path, salt=wrong)  # type: ignore[arg-type]
 
 
 def test_a_forger_who_erases_is_caught_by_the_trail_that_was_noted(tmp_path: Path) -> None:

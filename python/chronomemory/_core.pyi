@@ -117,7 +117,7 @@ class Engine:
         verify: str = "full",
         head_file: _Path | None = None,
         shared: bool = False,
-        salt: bool = True,
+        salt: str = "scope",
     ) -> Engine: ...
     def scoped(
         self, user: _Text = None, agent: _Text = None, session: _Text = None, *, shared: bool = True
@@ -125,7 +125,7 @@ class Engine:
         """The same store for one who gives names."""
     def everyone(self) -> Engine:
         """The same store for one who sees everything."""
-    def on_terms(self, *, recursion_depth: int, durability: str, lock_timeout: float, salt: bool) -> Engine:
+    def on_terms(self, *, recursion_depth: int, durability: str, lock_timeout: float, salt: str) -> Engine:
         """The same store for one who writes on other terms; closing one of them closes all."""
     def pulse(self) -> dict[str, Any]:
         """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""

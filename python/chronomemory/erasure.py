@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
 from chronomemory.paging import page_of, query_terms
 from chronomemory.where import Where
 
-__all__ = ["Erased", "erase"]
+__all__ = ["Erased", "Salt", "erase", "salting"]
+
+#: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
+Salt = bool | Literal["scope"]
 
 _HISTORY = ("redact", "drop")
 _LEVELS = ("user", "agent", "session")
@@ -39,6 +42,15 @@ class Erased:
     backups: tuple[str, ...]
     quarantine: tuple[str, ...]
     dry_run: bool = False
+
+
+def salting(given: Salt) -> str:
+    """Return which lines carry a salt, in the engine's words."""
+    if isinstance(given, bool):
+        return "always" if given else "never"
+    if given != "scope":
+        raise must("salt", "be True, False or 'scope'", given)
+    return given
 
 
 class HasEngine(Protocol):

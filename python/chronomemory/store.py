@@ -16,7 +16,7 @@ from chronomemory import erasure, migrate, reembedding, search, selection, vecto
 from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
-from chronomemory.erasure import Erased
+from chronomemory.erasure import Erased, Salt
 from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
@@ -56,8 +56,8 @@ class ChronoStore(Records):
 
     All stores of a process on the same folder share one engine, each on its own terms: ``recursion_depth``,
     ``durability``, ``lock_timeout`` and ``salt`` hold for its writes alone. With ``own_engine`` it shares
-    with nobody, as another process would. Each line carries a salt, so that the hash of one that is erased
-    later cannot be guessed; ``salt=False`` leaves it out, for logs that tell of no people.
+    with nobody, as another process would. Lines of records with a scope carry a salt, so that the hash of
+    one that is erased later cannot be guessed; with ``salt=True`` all do, with ``salt=False`` none.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -79,7 +79,7 @@ class ChronoStore(Records):
         head_file: str | os.PathLike[str] | None = None,
         shared: bool = False,
         own_engine: bool = False,
-        salt: bool = True,
+        salt: Salt = "scope",
     ) -> None:
         self._engine = None
         # Absolute: a process that goes to another folder must not take its stores along.
@@ -94,7 +94,7 @@ class ChronoStore(Records):
             "strict": flag("strict", strict),
             "verify": word("verify", verify, _VERIFY),
             "shared": flag("shared", shared),
-            "salt": flag("salt", salt),
+            "salt": erasure.salting(salt),
         }
         self._handles: weakref.WeakSet[Records] = weakref.WeakSet()
         self._own_engine = flag("own_engine", own_engine)

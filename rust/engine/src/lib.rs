@@ -73,7 +73,7 @@ pub use error::{Error, Result, said};
 pub use event::author::Author;
 pub use event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use event::draft_value::{RECORD_FIELDS, defaults};
-pub use event::salt::is_salt_text;
+pub use event::salt::{Salting, is_salt_text};
 pub use host::{Host, Join, Machine, Randomness, Work};
 pub use index::{After, Lookup};
 pub use json::{

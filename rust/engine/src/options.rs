@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::event::salt::{SaltTerms, Salting};
 use crate::host::Randomness;
 pub use crate::log::Durability;
 use crate::log::{LockTerms, Terms};
@@ -39,8 +40,8 @@ pub struct Options {
     pub head_file: Option<PathBuf>,
     /// Where the salt of lines and bases comes from; `None` if nobody lends any. See section 16 of `docs/format.md`.
     pub randomness: Option<Randomness>,
-    /// Lines are salted, so that the hash of one that was erased cannot be guessed.
-    pub salt: bool,
+    /// Which lines are salted, so that the hash of one that was erased cannot be guessed.
+    pub salt: Salting,
     /// If the store's folder has to be made, it is made for a group; otherwise for its owner alone.
     pub shared: bool,
     /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
@@ -57,8 +58,8 @@ pub struct WriterTerms {
     pub durability: Durability,
     /// How long it waits for another writer.
     pub lock_timeout: Duration,
-    /// Its lines are salted, if there is anything to salt them with.
-    pub salt: bool,
+    /// Which of its lines are salted, if there is anything to salt them with.
+    pub salt: Salting,
 }
 
 impl WriterTerms {
@@ -72,7 +73,7 @@ impl WriterTerms {
         Self {
             durability: strictest.unwrap_or(Durability::Off),
             lock_timeout: self.lock_timeout.max(other.lock_timeout),
-            salt: self.salt || other.salt,
+            salt: self.salt.max(other.salt),
             ..self
         }
     }
@@ -90,9 +91,13 @@ impl Options {
         }
     }
 
-    /// What lines are salted with, if they are.
-    pub(crate) fn salts(&self) -> Option<&Randomness> {
-        self.randomness.as_ref().filter(|_| self.salt)
+    /// What lines are salted with, and which, if any are.
+    pub(crate) fn salts(&self) -> Option<SaltTerms<'_>> {
+        let source = self.randomness.as_ref().filter(|_| self.salt != Salting::Never)?;
+        Some(SaltTerms {
+            source,
+            salting: self.salt,
+        })
     }
 
     /// What of it is for the log.
@@ -123,7 +128,7 @@ impl Default for Options {
             signature: String::new(),
             head_file: None,
             randomness: None,
-            salt: true,
+            salt: Salting::default(),
             shared: false,
             attended: false,
         }

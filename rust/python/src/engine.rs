@@ -39,7 +39,7 @@ fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None, shared=false, salt=true))]
+    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None, shared=false, salt="scope"))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn new(
         py: Python<'_>,
@@ -52,7 +52,7 @@ impl Engine {
         verify: &str,
         head_file: Option<PathBuf>,
         shared: bool,
-        salt: bool,
+        salt: &str,
     ) -> PyResult<Self> {
         let terms = terms_of(py, recursion_depth, durability, lock_timeout, salt)?;
         let options = Options {
@@ -68,7 +68,7 @@ impl Engine {
             },
             head_file,
             randomness: Some(Machine::randomness()),
-            salt,
+            salt: terms.salt,
             shared,
             ..Options::default()
         };

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use chronomemory::{Durability, WriterTerms};
+use chronomemory::{Durability, Salting, WriterTerms};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -17,7 +17,7 @@ pub fn terms_of(
     recursion_depth: i64,
     durability: &str,
     lock_timeout: f64,
-    salt: bool,
+    salt: &str,
 ) -> PyResult<WriterTerms> {
     if recursion_depth < 0 {
         let given = recursion_depth.to_string();
@@ -33,7 +33,12 @@ pub fn terms_of(
         },
         lock_timeout: Duration::try_from_secs_f64(lock_timeout)
             .map_err(|_| bad_choice(py, "lock_timeout", &lock_timeout.to_string(), "at least 0 seconds"))?,
-        salt,
+        salt: match salt {
+            "always" => Salting::Always,
+            "scope" => Salting::Scoped,
+            "never" => Salting::Never,
+            other => return Err(bad_choice(py, "salt", other, "one of always, scope, never")),
+        },
     })
 }
 
@@ -47,7 +52,7 @@ impl Engine {
         recursion_depth: i64,
         durability: &str,
         lock_timeout: f64,
-        salt: bool,
+        salt: &str,
     ) -> PyResult<Self> {
         let terms = terms_of(py, recursion_depth, durability, lock_timeout, salt)?;
         Ok(Self {

@@ -4,22 +4,27 @@
 //! record in leaves it out.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::io;
 
 use memchr::memchr;
 
 use super::Op;
+use super::faces::{VECTORS, face_of};
 use crate::host::Randomness;
-use crate::json::{self, RecordSpans, members};
+use crate::json::{self, RecordSpans, compare_key, members};
+use crate::scope::carried;
 
-/// The key that it has, as it stands between quotes.
-pub const SALT_KEY: &[u8] = b"~";
+/// The key that it has.
+const SALT_KEY: &str = "~";
 /// How many characters it has.
-pub const SALT_CHARACTERS: usize = 16;
+const SALT_CHARACTERS: usize = 16;
 /// What stands before it.
 const BEFORE: &[u8] = b"\"~\":\"";
 /// What stands behind it, at the end of a record.
 const BEHIND: &[u8] = b"\"}";
+/// How records of ours end: nothing that such a record says comes behind a salt.
+const USUAL_ENDS: [&[u8]; 2] = [b",\"status\":\"active\"}", b",\"status\":\"tombstone\"}"];
 
 /// How many bytes it stands for.
 const SALT_BYTES: usize = 12;
@@ -48,17 +53,53 @@ pub fn of_base(source: &Randomness) -> io::Result<String> {
     Ok(String::from_utf8(text).unwrap_or_default())
 }
 
+/// Which lines have one?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Salting {
+    /// None: for a log that tells of no people.
+    Never,
+    /// All but those that are sure to be of a record for everyone.
+    #[default]
+    Scoped,
+    /// All that may.
+    Always,
+}
+
+impl Salting {
+    /// Whether a line has one. A patch, a deletion and an act do not say whose records they are of, and a group of rows is of
+    /// records of any scope: these have one unless none has.
+    #[inline]
+    fn wants(self, op: Op, id: &[u8], record: &[u8]) -> bool {
+        match (self, op) {
+            (Self::Always, Op::Upsert) | (Self::Always | Self::Scoped, Op::Patch | Op::Delete | Op::Act) => true,
+            (Self::Scoped, Op::Upsert) => carried(record).is_some() || face_of(id) == Some(VECTORS),
+            _ => false,
+        }
+    }
+}
+
+/// What lines are salted with, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct SaltTerms<'a> {
+    /// Where salts come from.
+    pub source: &'a Randomness,
+    /// Which lines have one.
+    pub salting: Salting,
+}
+
 /// Salts that were drawn and not used yet.
 #[derive(Debug, Default)]
 pub struct Salts {
     source: Option<Randomness>,
+    salting: Salting,
     drawn: Vec<u8>,
 }
 
 impl Salts {
-    /// From here on they come from this source; none if there is none.
-    pub fn draw_from(&mut self, source: Option<&Randomness>) {
-        self.source = source.cloned();
+    /// From here on they are drawn on these terms; none if there are none.
+    pub fn draw_on(&mut self, terms: Option<SaltTerms<'_>>) {
+        self.source = terms.map(|terms| terms.source.clone());
+        self.salting = terms.map_or(Salting::Never, |terms| terms.salting);
     }
 
     /// Draws what so many lines need.
@@ -73,30 +114,44 @@ impl Salts {
         source.fill(&mut self.drawn).inspect_err(|_| self.drawn.clear())
     }
 
-    /// Writes a canonical record, with a salt as its last member if it is of an event that has one. Keys that would come behind
-    /// it are none of ours, and such a record stays as it is.
-    pub fn write(&mut self, op: Op, record: &[u8], out: &mut Vec<u8>) {
-        let is_salted = match op {
-            Op::Upsert | Op::Delete => true,
-            Op::Patch | Op::Act => members(record).all(|(key, _)| key < SALT_KEY),
-            _ => false,
-        };
+    /// Writes a canonical record, with a salt if it is of an event that has one. A record that says something by that key keeps
+    /// what it says.
+    #[inline]
+    pub fn write(&mut self, op: Op, id: &[u8], record: &[u8], out: &mut Vec<u8>) {
         let left = self.drawn.len().checked_sub(SALT_BYTES);
-        let (Some(left), Some(body)) = (
-            left.filter(|_| is_salted && self.source.is_some()),
-            record.strip_suffix(b"}"),
-        ) else {
+        let left = left.filter(|_| self.source.is_some() && self.salting.wants(op, id, record));
+        let (Some(left), Some((before, behind))) = (left, left.and_then(|_| around(record))) else {
             return out.extend_from_slice(record);
         };
-        out.extend_from_slice(body);
-        if body.len() > 1 {
+        out.extend_from_slice(before);
+        if !matches!(before, [b'{'] | [.., b',']) {
             out.push(b',');
         }
         out.extend_from_slice(BEFORE);
         write_sixty_four(&self.drawn[left..], out);
-        out.extend_from_slice(BEHIND);
+        out.extend_from_slice(if behind == b"}" { b"\"" } else { b"\"," });
+        out.extend_from_slice(behind);
         self.drawn.truncate(left);
     }
+}
+
+/// What of a canonical record comes before a salt, and what behind it: keys are in the order of what they say. `None` if the
+/// record has such a key, or is none.
+#[inline]
+fn around(record: &[u8]) -> Option<(&[u8], &[u8])> {
+    let last = record.len().checked_sub(1)?;
+    // Behind a comma a quote opens a key, and what ends with the record is a member of the record.
+    if USUAL_ENDS.iter().any(|end| record.ends_with(end)) {
+        return Some(record.split_at(last));
+    }
+    for (key, _) in members(record) {
+        match compare_key(key, SALT_KEY) {
+            Ordering::Less => {}
+            Ordering::Equal => return None,
+            Ordering::Greater => return Some(record.split_at(key.as_ptr().addr() - record.as_ptr().addr() - 1)),
+        }
+    }
+    record.ends_with(b"}").then(|| record.split_at(last))
 }
 
 /// Whether a text is one.
@@ -170,7 +225,7 @@ pub fn without<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, Rec
 fn without_inner<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, RecordSpans) {
     let is_it = |(key, value): &(&[u8], &[u8])| {
         let text = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-        *key == SALT_KEY && text.is_some_and(is_salt)
+        *key == SALT_KEY.as_bytes() && text.is_some_and(is_salt)
     };
     if !members(record).any(|member| is_it(&member)) {
         return (Cow::Borrowed(record), fields);
@@ -208,7 +263,7 @@ mod tests {
         String::from_utf8_lossy(&kept).into_owned()
     }
 
-    fn counting() -> Salts {
+    fn counting(salting: Salting) -> Salts {
         let mut salts = Salts::default();
         let source = Randomness::of(|bytes: &mut [u8]| {
             bytes
@@ -217,34 +272,42 @@ mod tests {
                 .for_each(|(place, byte)| *byte = place as u8);
             Ok(())
         });
-        salts.draw_from(Some(&source));
+        salts.draw_on(Some(SaltTerms {
+            source: &source,
+            salting,
+        }));
         salts
     }
 
     #[test]
     fn what_is_salted_is_read_without_it() {
-        let mut salts = counting();
-        salts.draw(3).expect("drawn");
+        let mut salts = counting(Salting::Always);
+        salts.draw(20).expect("drawn");
         for (op, record, is_salted) in [
             (Op::Upsert, r#"{"id":"a"}"#, true),
+            (Op::Upsert, r#"{"id":"a","status":"active"}"#, true),
             (Op::Delete, r#"{"id":"a","status":"tombstone"}"#, true),
             (Op::Patch, "{}", true),
             (Op::Act, r#"{"act":"shown/1"}"#, true),
-            (Op::Patch, r#"{"é":1}"#, false),
+            // Keys that come behind it, and one that is written with a letter that does not.
+            (Op::Patch, r#"{"é":1}"#, true),
+            (Op::Patch, "{\"id\":\"a\",\"\u{7f}\":1}", true),
+            (Op::Upsert, r#"{"id":"a","~\\":{"~":1},"é":1}"#, true),
+            (Op::Upsert, r#"{"\n":1,"\"":{"é":1},"\\":1,"}":1}"#, true),
+            (Op::Upsert, r#"{"id":"a","}\"":1,"~\"":1,"~~":"status","é":"é"}"#, true),
+            // It says something by that key itself.
+            (Op::Upsert, r#"{"id":"a","~":1}"#, false),
+            (Op::Patch, r#"{"id":"a","~":null,"é":1}"#, false),
             (Op::Begin, r#"{"events":2}"#, false),
         ] {
             let mut line = Vec::new();
-            salts.write(op, record.as_bytes(), &mut line);
-            assert_eq!(
-                line.len() - record.len(),
-                if !is_salted {
-                    0
-                } else if record == "{}" {
-                    22
-                } else {
-                    23
-                }
-            );
+            salts.write(op, b"a", record.as_bytes(), &mut line);
+            let added = match is_salted {
+                false => 0,
+                true if record == "{}" => 22,
+                true => 23,
+            };
+            assert_eq!(line.len() - record.len(), added, "{record}");
             let text = String::from_utf8(line).expect("text");
             assert!(json::scan_record(text.as_bytes()).is_some(), "canonical: {text}");
             assert_eq!(left(&text), record);
@@ -252,18 +315,47 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_what_is_for_everyone_have_none_by_scope() {
+        let shared = r#"{"confidence":0.7,"data":{"a":1},"id":"a","status":"active"}"#;
+        let own = r#"{"confidence":0.7,"data":{"@scope":{"user":"ann"}},"id":"a","status":"active"}"#;
+        let odd = r#"{"data":{"@scope":7},"id":"a"}"#;
+        for (salting, salted) in [
+            (Salting::Never, [false; 7]),
+            (Salting::Scoped, [false, true, true, true, true, true, true]),
+            (Salting::Always, [true; 7]),
+        ] {
+            let mut salts = counting(salting);
+            salts.draw(7).expect("drawn");
+            let said = [
+                (Op::Upsert, "a", shared),
+                (Op::Upsert, "a", own),
+                (Op::Upsert, "a", odd),
+                (Op::Upsert, "vector:default", shared),
+                (Op::Patch, "a", "{}"),
+                (Op::Delete, "a", r#"{"id":"a","status":"tombstone"}"#),
+                (Op::Act, "a", "{}"),
+            ];
+            for ((op, id, record), is_salted) in said.into_iter().zip(salted) {
+                let mut line = Vec::new();
+                salts.write(op, id.as_bytes(), record.as_bytes(), &mut line);
+                assert_eq!(line != record.as_bytes(), is_salted, "{salting:?} {op:?} {record}");
+            }
+        }
+    }
+
+    #[test]
     fn every_salt_is_used_once_and_a_base_has_one_of_22_characters() {
-        let mut salts = counting();
+        let mut salts = counting(Salting::Always);
         salts.draw(2).expect("drawn");
         let mut lines = Vec::new();
         for _ in 0..DRAWN_SALTS {
             let mut line = Vec::new();
-            salts.write(Op::Upsert, b"{}", &mut line);
+            salts.write(Op::Upsert, b"a", b"{}", &mut line);
             assert!(!lines.contains(&line));
             lines.push(line);
         }
         let mut line = Vec::new();
-        salts.write(Op::Upsert, b"{}", &mut line);
+        salts.write(Op::Upsert, b"a", b"{}", &mut line);
         assert_eq!(line, b"{}", "none is left: whoever writes draws them first");
         let source = Randomness::of(|bytes: &mut [u8]| {
             bytes.fill(255);

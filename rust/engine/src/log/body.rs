@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
 use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
-use crate::host::Randomness;
 use crate::layout::LOG;
 use crate::remembered::{SeenHead, Standing};
 use crate::verify::{Report, Sink, finding};
@@ -265,7 +265,7 @@ impl Log {
     }
 
     /// No lines yet behind the log, in memory that was used before.
-    pub fn fresh_lines(&mut self, salts: Option<&Randomness>) -> Lines {
+    pub fn fresh_lines(&mut self, salts: Option<SaltTerms<'_>>) -> Lines {
         let (link, trail) = (self.link(), self.open.as_ref().and_then(OpenLog::trail_to_extend));
         std::mem::take(&mut self.spare).reusing(link, salts, trail)
     }

@@ -2,9 +2,8 @@
 
 use crate::digest::{Hex, sha256_raw};
 use crate::event::draft::Draft;
-use crate::event::salt::Salts;
+use crate::event::salt::{SaltTerms, Salts};
 use crate::event::{Coming, Op};
-use crate::host::Randomness;
 use crate::json;
 use crate::memory::Refused;
 use crate::trail::Trail;
@@ -120,7 +119,7 @@ impl Lines {
             out.extend_from_slice(head.bytes());
         }
         out.extend_from_slice(b"\",\"record\":");
-        self.salts.write(saying.op, saying.record, out);
+        self.salts.write(saying.op, saying.id, saying.record, out);
         out.extend_from_slice(b",\"record_id\":\"");
         out.extend_from_slice(saying.id);
         out.extend_from_slice(b"\",\"recursion_depth\":");
@@ -149,12 +148,12 @@ impl Lines {
         };
     }
 
-    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts of this source, and the trail up to
+    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms, and the trail up to
     /// there.
-    pub fn reusing(mut self, link: Link, salts: Option<&Randomness>, trail: Option<Trail>) -> Self {
+    pub fn reusing(mut self, link: Link, salts: Option<SaltTerms<'_>>, trail: Option<Trail>) -> Self {
         self.bytes.clear();
         self.starts.clear();
-        self.salts.draw_from(salts);
+        self.salts.draw_on(salts);
         Self { link, trail, ..self }
     }
 

@@ -7,8 +7,8 @@ use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
 use crate::event::{Coming, Known};
-use crate::host::Randomness;
 use crate::json::{RecordSpans, Value};
 use crate::layout::{NEW_BASE, base_name};
 use crate::log::Site;
@@ -29,7 +29,7 @@ use crate::store::upkeep::retire::base_salt;
 pub(in crate::store) struct Rewriting<'a> {
     site: &'a Site,
     doomed: Arc<Doomed>,
-    salts: Option<&'a Randomness>,
+    salts: Option<SaltTerms<'a>>,
     threads: usize,
     /// What is kept adds up to this.
     replay: Replay,
@@ -125,7 +125,7 @@ impl<'a> Rewriting<'a> {
     pub fn new(
         site: &'a Site,
         doomed: &Arc<Doomed>,
-        salts: Option<&'a Randomness>,
+        salts: Option<SaltTerms<'a>>,
         threads: usize,
         is_dry: bool,
     ) -> Self {

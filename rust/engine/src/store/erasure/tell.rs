@@ -116,7 +116,7 @@ pub(super) fn say_again(
         !doomed.has(&spelled) || id.starts_with("vector:") || order.again.contains(id)
     };
     let said: Vec<String> = present.differences(kept).into_iter().filter(is_wanted).collect();
-    new.salts.draw_from(options.salts());
+    new.salts.draw_on(options.salts());
     new.salts.draw(said.len()).map_err(Error::randomness)?;
     let depth = options.recursion_depth;
     new.begin(said.len(), ts, depth);

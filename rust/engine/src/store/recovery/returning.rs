@@ -142,7 +142,7 @@ impl Returning {
             head: copy.head,
             next_seq,
         });
-        new.salts.draw_from(options.salts());
+        new.salts.draw_on(options.salts());
         new.salts.draw(1).map_err(Error::randomness)?;
         new.push(EventBody {
             op: Op::Upsert,

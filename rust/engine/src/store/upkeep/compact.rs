@@ -10,8 +10,8 @@ use std::sync::Arc;
 use crate::digest::Hex;
 use crate::disk::Identity;
 use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
 use crate::hint::line_before;
-use crate::host::Randomness;
 use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
 use crate::log::files::Scratch;
 use crate::log::{Log, OpenLog, Site};
@@ -139,7 +139,7 @@ impl Compacting {
         site: &Site,
         log: &Log,
         state: &mut State,
-        salts: Option<&Randomness>,
+        salts: Option<SaltTerms<'_>>,
     ) -> Result<(Hex, Retirement)> {
         let salt = base_salt(salts)?;
         let header = header_of(log);

@@ -6,8 +6,8 @@
 use crate::digest::Hex;
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
-use crate::event::{Op, salt, stamp};
-use crate::host::Randomness;
+use crate::event::salt::{self, SaltTerms};
+use crate::event::{Op, stamp};
 use crate::json::Value;
 use crate::layout::{NEW_BASE, base_name};
 use crate::log::files::Scratch;
@@ -106,7 +106,7 @@ pub(in crate::store) fn write_base(
     site: &Site,
     log: &Log,
     state: &mut State,
-    salts: Option<&Randomness>,
+    salts: Option<SaltTerms<'_>>,
     progress: Progress<'_>,
 ) -> Result<Hex> {
     let salt = base_salt(salts)?;
@@ -125,8 +125,11 @@ pub(in crate::store) fn write_base(
 }
 
 /// What keeps the digest of a base from being guessed, if there is anything.
-pub(in crate::store) fn base_salt(salts: Option<&Randomness>) -> Result<Option<String>> {
-    salts.map(salt::of_base).transpose().map_err(Error::randomness)
+pub(in crate::store) fn base_salt(salts: Option<SaltTerms<'_>>) -> Result<Option<String>> {
+    salts
+        .map(|terms| salt::of_base(terms.source))
+        .transpose()
+        .map_err(Error::randomness)
 }
 
 impl Store {
