@@ -141,12 +141,24 @@ def test_a_scope_means_all_that_ever_carried_it(tmp_path: Path) -> None:
         store.compact()
         mia.delete("M1")
         mia.upsert({"id": "M2", "label": "Mia two"})
+        store.scoped(user="mia", session="1").upsert({"id": "M3", "label": "Mia three"})
+        store.scoped(agent="a", session="1").upsert({"id": "T2", "label": "nobody's"})
         tom.upsert({"id": "T1", "label": "Tom one"})
         told = store.erase(scope={"user": "mia"}, reason="asked for")
-        assert set(told.ids) == {"M1", "M2"}
+        assert set(told.ids) == {"M1", "M2", "M3"}
         assert holding(tmp_path, "Mia") == []
         assert tom.get("T1") is not None
         assert is_valid_for_both(store)
+
+
+def test_what_records_say_now_is_found_whosever_they_are(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "S", "label": "spilled"})
+        store.scoped(user="mia").upsert({"id": "M", "label": "spilled"})
+        store.upsert({"id": "T", "label": "kept"})
+        told = store.erase(where={"label": "spilled"}, reason="asked for")
+        assert set(told.ids) == {"S", "M"}
+        assert holding(tmp_path, "spilled") == []
 
 
 def test_again_keeps_the_present_and_drops_the_past(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def erase(
         raise must("ids", "be several ids, not one text", repr(ids))
     names = [string("ids", name) for name in ids or ()]
     if where is not None:
-        names = _found(store.engine, where)
+        names = _found(store.engine.everyone(), where)
     told = store.engine.erase(
         list(dict.fromkeys(names)),
         scope=None if scope is None else _spelled(scope),
@@ -106,7 +106,7 @@ def erase(
 
 
 def _found(engine: Engine, where: Where) -> list[str]:
-    """Return the ids of the records for which a where holds now, tombstones included."""
+    """Return the ids of the records for which a where holds now: tombstones too, and of any scope."""
     terms = query_terms(
         kind=None, status=None, rag_filter=False, min_confidence=0.0, limit=None, faces=True, where=where
     )

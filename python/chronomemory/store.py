@@ -320,10 +320,10 @@ class ChronoStore(Records):
     ) -> Erased:
         """Erase records from the store and from all of its past; the log still proves everything else.
 
-        They are named by their ``ids``, by a ``scope`` (all that carries it or ever did), or by what they say
-        now (``where``). With ``history="drop"`` the history of all records goes. The present value of those
-        in ``again`` is said again: their past goes, and they stay. The ``reason`` stays in the log for ever.
-        Backups and quarantined files that hold a record go too. With ``dry_run`` nothing is written.
+        They are named by their ``ids``, by a ``scope`` (all that carries its names or ever did, others beside
+        them or not), or by what they say now (``where``). With ``history="drop"`` the history of all goes.
+        What those in ``again`` say now is said again: their past goes, and they stay. The ``reason`` stays
+        for ever. Backups and quarantined files that hold a record go too; ``dry_run`` writes nothing.
         """
         with watched("erase", self.project_root, large=True):
             return erasure.erase(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from chronomemory import ChronoStore
 from cli_answer import Run
 
 
@@ -29,6 +30,21 @@ def test_erase_asks_and_wants_a_reason(run: Run) -> None:
     assert run("erase", "--reason", "asked for", "--yes").code == 2
     assert run("erase", "mia", "--reason", "asked for").code == 2
     assert run("get", "mia").code == 0
+
+
+def test_erase_takes_all_that_carries_the_names(run: Run, tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "S"})
+        store.scoped(user="mia").upsert({"id": "U"})
+        store.scoped(user="mia", session="1").upsert({"id": "V"})
+        store.scoped(user="bob", session="1").upsert({"id": "W"})
+    why = ("--reason", "asked for", "--yes", "--json")
+    assert run("erase", "--user", "mia", "--session", "1", *why).document["ids"] == ["V"]
+    assert run("erase", "--user", "mia", *why).document["ids"] == ["U"]
+    assert run("erase", "--agent", "nobody", *why).document["seq"] is None
+    assert run("erase", "--session", "1", *why).document["ids"] == ["W"]
+    assert run("erase", "S", "--user", "mia", "--reason", "asked for", "--yes").code == 2
+    assert run("get", "S").code == 0
 
 
 def test_check_reads_from_stdin_and_knows_spellings(run: Run, tmp_path: Path) -> None:

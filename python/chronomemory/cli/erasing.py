@@ -25,6 +25,8 @@ __all__ = ["erase"]
 def erase(
     ids: Annotated[list[str] | None, typer.Argument(help="The records.", show_default=False)] = None,
     user: Annotated[str | None, typer.Option(help="All that carries this user, or ever did.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The same for an agent; with --user, both.")] = None,
+    session_: Annotated[str | None, typer.Option("--session", help="The same for a session.")] = None,
     reason: Annotated[str, typer.Option(help="Why; it stays in the log for ever.")] = "",
     drop_history: Annotated[
         bool, typer.Option("--drop-history", help="Keep no history at all, of any record.")
@@ -53,9 +55,10 @@ def erase(
             raise typer.Exit(1 if found else 0)
         if not reason:
             raise typer.BadParameter("say why: it stays in the log", param_hint="--reason")
-        if (user is None) == (not ids):
-            raise typer.BadParameter("name records, or a --user", param_hint="IDS")
-        scope = None if user is None else {"user": user}
+        given = {"user": user, "agent": agent, "session": session_}
+        scope = {level: name for level, name in given.items() if name is not None} or None
+        if (scope is None) == (not ids):
+            raise typer.BadParameter("name records, or a --user, --agent or --session", param_hint="IDS")
         history = "drop" if drop_history else "redact"
         names = ids or None
         told = here.store.erase(ids=names, scope=scope, reason=reason, history=history, dry_run=True)

@@ -86,13 +86,15 @@ impl Volumes<'_> {
         walk(self.live.0, self.live.1, self.threads, &mut everything).at(self.site.log())
     }
 
-    /// Adds the records that carry a scope, or ever carried it.
+    /// Adds the records that carry a scope, or ever carried it; further names beside it do not matter.
     ///
     /// # Errors
     /// `Io`.
     pub fn add_scope(&self, scope: &Scope, doomed: &mut Doomed) -> Result<()> {
         self.look_through(&mut |id, record| {
-            if Carried::of(record) == Carried::Names(scope.clone()) {
+            if let Carried::Names(names) = Carried::of(record)
+                && is_within(&names, scope)
+            {
                 doomed.add(id);
             }
         })
@@ -116,6 +118,12 @@ impl Volumes<'_> {
         }
         Ok(spaces)
     }
+}
+
+/// Whether all names of a scope are among these.
+fn is_within(names: &Scope, scope: &Scope) -> bool {
+    let both = names.names().into_iter().zip(scope.names());
+    both.into_iter().all(|(has, asked)| asked.is_none() || has == asked)
 }
 
 fn names_one(record: &[u8], doomed: &Doomed) -> bool {

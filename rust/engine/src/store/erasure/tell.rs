@@ -18,7 +18,7 @@ use crate::store::archives::doomed::Doomed;
 pub struct Erase {
     /// Records by their ids.
     pub ids: Vec<String>,
-    /// Every record that carries this scope, or ever did; as canonical JSON.
+    /// Every record that carries the names of this scope, or ever did; as canonical JSON.
     pub scope: Option<Vec<u8>>,
     /// Why; it stays in the log.
     pub reason: String,

@@ -27,9 +27,11 @@ impl Store {
         };
         if let Some(sentinel) = sentinel {
             left.carry_out(&self.site, |name| self.may_go(&sentinel, name))?;
-            remove_indexes(&self.site)?;
-            // What somebody was sealing, and could not finish, holds words too.
+            // What somebody was sealing, and could not finish, holds words too. Drafts first, and files once more: one may get
+            // its name while others are removed, and none has a draft that was begun before.
             remove_ours(&*self.site.disk, &self.site.layout.text_indexes(), is_text_draft)?;
+            remove_indexes(&self.site)?;
+            remove_indexes(&self.site)?;
             remove_if_there(&*self.site.disk, &self.site.layout.snapshot())?;
         }
         Erasing::end(&self.site)
