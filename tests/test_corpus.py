@@ -68,6 +68,7 @@ def test_line_of_16_mib_is_the_longest() -> None:
         "tail_offset": None,
         "events": 1,
         "scopes": [],
+        "returned": [],
     }
 
 

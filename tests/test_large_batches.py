@@ -37,7 +37,8 @@ def _without_place(line: dict[str, Any]) -> dict[str, Any]:
 def test_both_ways_write_the_same_events(tmp_path: Path) -> None:
     said = []
     for name, records in (("list", _records()), ("generator", (record for record in _records()))):
-        with ChronoStore(tmp_path / name) as store:
+        # A salt is another in each line of each log.
+        with ChronoStore(tmp_path / name, salt=False) as store:
             assert store.upsert_many(records) == range(2, MANY + 2)
             assert store.chain_valid()
         lines = (tmp_path / name / ".chronomemory" / "events.wal").read_text().splitlines()

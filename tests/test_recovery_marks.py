@@ -166,7 +166,8 @@ def test_a_lost_line_of_a_batch_of_blocks_leaves_a_mark(tmp_path: Path) -> None:
 
 @pytest.fixture
 def twice(tmp_path: Path) -> Path:
-    with ChronoStore(tmp_path) as store:
+    # Without salt: which bytes are zeroed below goes by how long the lines are.
+    with ChronoStore(tmp_path, salt=False) as store:
         for label in ("old", "NEW"):
             for number in range(4):
                 store.upsert({"id": f"R-{number}", "label": f"{label} {number}"})

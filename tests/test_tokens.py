@@ -230,3 +230,21 @@ class TestRefusals:
             store.upsert(RECORDS[0])
             with pytest.raises(UnknownSpace):
                 store.search("bark", query_tokens=QUESTION)
+
+
+def test_an_erased_record_leaves_no_code(tmp_path: Path) -> None:
+    chance = np.random.default_rng(3)
+    tokens = [chance.standard_normal((5 + number, 32)).astype(np.float32) for number in range(4)]
+    ids = [f"R{number}" for number in range(4)]
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": one, "label": one} for one in ids])
+        store.attach_tokens_many(ids, tokens, model="noise")
+        row = store.engine.embedding("R2", space="tokens")
+        others = [store.engine.embedding(one, space="tokens") for one in ids if one != "R2"]
+        store.erase(ids=["R2"], reason="asked for")
+        assert row is not None
+        assert "R2" not in {hit.id for hit in store.search(query_tokens=tokens[2])}
+        assert [store.engine.embedding(one, space="tokens") for one in ids if one != "R2"] == others
+        assert store.verify().valid
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files and not any(row in path.read_bytes() for path in files)

@@ -53,13 +53,15 @@ def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
         "tail_offset": report["tail"]["offset"] if report["tail"] else None,
         "events": report["events"],
         "scopes": [[found["kind"], found["id"], found["seq"]] for found in report["scopes"]],
+        "returned": sorted(found["path"] for found in report["returned"]),
     }
 
 
 def expected(verdict: dict[str, Any]) -> dict[str, Any]:
     """A verdict of the corpus without its note."""
     wanted = {name: verdict[name] for name in ("valid", "tail_offset", "events")}
-    return {**wanted, "damage": sorted(verdict["damage"]), "scopes": verdict.get("scopes", [])}
+    beside = {name: verdict.get(name, []) for name in ("scopes", "returned")}
+    return {**wanted, "damage": sorted(verdict["damage"]), **beside}
 
 
 def essence(report: dict[str, Any]) -> dict[str, Any]:
@@ -68,4 +70,6 @@ def essence(report: dict[str, Any]) -> dict[str, Any]:
     damage = sorted((found["path"], found["offset"], found["kind"]) for found in report["damage"])
     tail = report["tail"] and (report["tail"]["offset"], report["tail"]["length"])
     scopes = [(found["kind"], found["id"], found["seq"]) for found in report["scopes"]]
-    return {**{name: report[name] for name in same}, "damage": damage, "tail": tail, "scopes": scopes}
+    returned = sorted(found["path"] for found in report["returned"])
+    found = {"damage": damage, "tail": tail, "scopes": scopes, "returned": returned}
+    return {**{name: report[name] for name in same}, **found}

@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 import lost_base
+import past_logs
 import replaced_log
+from erased_lines import is_erasure as is_erasure
 
 LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -26,12 +28,9 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MOST_TRIES = 100
 #: More files of rows are not held: a process may open only so many.
 MOST_ROWS = 200
-ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
-
-
 #: What a base and an archive of ours are called.
 BASE_NAME = re.compile(r"[0-9a-f]{64}\.json")
-ARCHIVE_NAME = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{16}\.wal(\.zst)?")
+ARCHIVE_NAME = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{16}\.wal(\.zst(\.erased)?)?")
 #: What a hint is called that a log did not live up to.
 KEPT_HINT = re.compile(r"[0-9]{8}T[0-9]{6}-synced(-[0-9]+)?")
 #: What a copy of ours is called: a backup, and a store that recovery set aside.
@@ -141,6 +140,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unseen: list[str] = []
+        self.returned: list[dict[str, Any]] = []
         self._held: dict[str, BinaryIO] = {}
         for _ in range(MOST_TRIES):
             # The hint first: a writer that comes between makes the log longer, never the hint wrong.
@@ -285,12 +285,6 @@ def _has_sound_moments(state: dict[str, Any], reader: Any) -> bool:
     return not lists or (len(rows) == len(state["records"]) and all(map(is_sound, rows)))
 
 
-def _sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
-    """What a compaction of ours says about base and history; nothing for any other event."""
-    data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
-    return data if isinstance(data, dict) and "base_sha256" in data else {}
-
-
 def _check_named_base(folder: Folder, log: Any, sha256: Any, good: str, reader: Any) -> str:
     # The path comes from the digest and never from the log, which therefore cannot point outside its folder.
     name = f"base/{sha256}.json" if _is_digest(sha256) else "base"
@@ -305,60 +299,35 @@ def _check_named_base(folder: Folder, log: Any, sha256: Any, good: str, reader: 
     return "damaged" if exists else "missing"
 
 
-def _read_segment(folder: Folder, name: str, reader: Any) -> Any:
-    if name.endswith(".zst"):
-        return reader.PACKED_LOG.read(folder.path / name, reader.Log) if reader.PACKED_LOG else None
-    with folder.open(name) as stream:
-        return reader.Log(stream)
+def _check_past(folder: Folder, log: Any, reader: Any) -> None:
+    """What the log tells of erasures, and all that its sentinel leads back to: sections 8 and 16."""
+    past = past_logs.Past(folder, log, reader, _read_state)
+    past.find(log.known.first, log.known.first_at, log)
+    past.judge()
+    base = past_logs.sentinel_data(log.known.first).get("base_sha256")
+    if _is_unfinished(folder, base):
+        log.notes.append("erasure unfinished: whoever opens the store next with the right to write ends it")
+        return
+    bases, archives = _names(folder.path / "base", BASE_NAME), _names(folder.path / "archive", ARCHIVE_NAME)
+    for path in past.returned(bases, archives):
+        reason = "an erasure took it away, and it is back"
+        where = {"path": path, "offset": 0, "line": 0, "seq": None}
+        folder.returned.append({**where, "kind": "erased-returned", "reason": reason})
 
 
-def _check_archives(folder: Folder, log: Any, event: dict[str, Any] | None, reader: Any) -> None:
-    """Follow the sentinels back through the retired segments, as far as they were kept."""
-    while event and (data := _sentinel_data(event)):
-        seq, name, at = event["seq"], data.get("archive"), (0, 0)
-        path = name if isinstance(name, str) and ARCHIVE.fullmatch(name) else "archive"
-        if name is None or (path == name and not folder.exists(path)):
-            log.notes.append(f"history unavailable: before seq {seq}")
-            return
-        try:
-            if path != name or folder.digest(path) != data.get("archive_sha256"):
-                raise ValueError("not the segment that was retired")
-            if (segment := _read_segment(folder, path, reader)) is None:
-                folder.cannot_look(path, "nothing here unpacks zstd; its digest is right")
-                return
-            if segment.damage or segment.known.head != data.get("previous_head"):
-                at = next(((found["offset"], found["line"]) for found in segment.damage), at)
-                raise ValueError("its chain does not lead to previous_head")
-            event = segment.known.first
-            _check_earlier_base(folder, log, segment)
-        except FileNotFoundError:
-            log.notes.append(f"history unavailable: before seq {seq}")
-            return
-        except PermissionError as error:
-            folder.cannot_look(path, f"history unavailable: {error}")
-            return
-        except (ValueError, OSError) as error:
-            log.report("archive-altered", str(error), None, path, at)
-            return
-
-
-def _check_earlier_base(folder: Folder, log: Any, segment: Any) -> None:
-    """Without the base it started from an archived segment says less; a different base is damage."""
-    first, adopt = segment.known.first, segment.known.adopt
-    named = _sentinel_data(first) or (adopt["record"] if adopt and first and first["op"] == "compact" else {})
-    name = f"base/{(sha256 := named.get('base_sha256'))}.json"
+def _is_unfinished(folder: Folder, base: Any) -> bool:
     try:
-        if _is_digest(sha256) and not folder.exists(name):
-            log.notes.append(f"history unavailable: {name} is not there")
-        elif _is_digest(sha256) and folder.digest(name) != sha256:
-            log.report("base-altered", "not the base an archived segment started from", None, name)
-    except PermissionError as error:
-        folder.cannot_look(name, str(error))
+        told = json.loads(folder.read("erasing"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and _is_digest(base) and told.get("base") == base
 
 
 def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader: Any) -> str:
     """What the log starts from; `reader` is verify_log itself, since a script cannot be imported."""
     first = log.known.first
+    if first is not None:
+        _check_past(folder, log, reader)
 
     def hashes_at(seq: int) -> Any:
         return reader.Log(stream, synced, seq).known.hashes_at_watched_seq
@@ -373,8 +342,7 @@ def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader
         return lost_base.check(log, left, has_past, state, hashes_at)
     if first is None or first["op"] != "compact":
         return "none"
-    if data := _sentinel_data(first):
-        _check_archives(folder, log, first, reader)
+    if data := past_logs.sentinel_data(first):
         return _check_named_base(folder, log, data["base_sha256"], "anchored", reader)
     if adopt := log.known.adopt:
         return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted", reader)
@@ -392,6 +360,23 @@ def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader
         return "damaged"
     log.notes.append("unanchored: nothing in the log proves the snapshot it starts from")
     return "unanchored"
+
+
+def look_for_lost(folder: Folder | None, stream: BinaryIO, synced: bytes, log: Any, reader: Any) -> None:
+    """Report that a log without an event was one once, if anything shows it."""
+    if log.known.events or log.damage or not has_blank_log(stream):
+        return
+    shown = traces(folder.path, reader) if folder else ["synced"] * knows_a_log(synced)
+    if shown := shown or (made_of_lines(folder, log, reader) if folder else []):
+        log.report("log-missing", f"there is no event, but there was a log: {', '.join(shown)}", None)
+
+
+def lost_log(path: Path, reader: Any) -> dict[str, Any] | None:
+    """What to say of a folder without a log in which something shows that there was one."""
+    if not (shown := [one for inner in (path / ".chronomemory", path) for one in traces(inner, reader)]):
+        return None
+    reason = f"it is not there, but there was one: {', '.join(shown)}"
+    return {"path": LOG, "offset": 0, "line": 0, "seq": None, "kind": "log-missing", "reason": reason}
 
 
 def made_of_lines(folder: Folder, log: Any, reader: Any) -> list[str]:

@@ -2,9 +2,9 @@
 
 Standard library only, to be read in one sitting and run anywhere; beside it `named_files.py` looks at base
 and archives, `packed_log.py` unpacks those, `vector_rows.py` checks embeddings, `record_scopes.py` whose
-records are. It follows docs/format.md,
-one line of the log at a time. PATH is a project, its `.chronomemory` folder or a lone log. Exit code: 0 all
-of it is valid, 1 invalid, 2 cannot tell: nothing wrong was seen, but not everything could be looked at.
+records are. It follows docs/format.md, one line of the log at a time. PATH is a project, its `.chronomemory`
+folder or a lone log. Exit code: 0 all is valid, 1 not, 2 cannot tell: nothing wrong was seen, but not all
+could be looked at, 3 all is valid, and what was erased is back.
 """
 
 import argparse
@@ -149,6 +149,7 @@ class Known:
     blank_lines: int = 0
     unknown_fields: int = 0
     first: dict[str, Any] | None = None
+    first_at: tuple[int, int] = (0, 0)
     last_seq: int = 0
     head: str = ""
     gap: bool = False  # lines that could not be loaded stand between the head and the next line
@@ -190,6 +191,7 @@ class Log:
         self.damage, self.notes = list[dict[str, Any]](), list[str]()
         self._batch: Batch | None = None
         self._said, self._dropped = list[tuple[int, Any]](), set[int]()
+        self._erasures = list[tuple[int, int, dict[str, Any], tuple[int, int]]]()
         self._broken = self.fits_synced = self._synced_is_ours = False
         if synced[:8] != b"CMSYNC\x00\x01" or synced[88:] != hashlib.sha256(synced[:88]).digest():
             synced = bytes(120)
@@ -227,7 +229,7 @@ class Log:
     def _takes(self, line: Line) -> bool:
         """Judge one line and remember it; False when it shows that the tail has begun."""
         known, batch = self.known, self._batch
-        value, kind, reason = read_event(line.raw)
+        value, kind, reason = self._read(line)
         event, fields = None if kind else value, value if isinstance(value, dict) else {}
         # `synced` counts only if it names the hash of line one and that of the very line that it ends with.
         if known.lines == 0:
@@ -256,17 +258,30 @@ class Log:
         known.lines, known.gap = known.lines + 1, event is None
         if event:
             seq, known.head, known.events = event["seq"], event["hash"], known.events + 1
+            known.first_at = known.first_at if known.first else line[:2]
             known.first, known.last_seq = known.first or event, seq
             known.adopt = known.adopt or (event if _is_adoption(event) else None)
             known.unknown_fields += not FIELDS.issuperset(event)
             known.hashes_at_watched_seq += (event["hash"],) if seq == self.watched_seq else ()
-            begin = batch.begin.offset if batch and member else line.offset
-            self._said += [(begin, one) for one in (SCOPES.told(event) if SCOPES else [])]
+            self._heard(line, event, batch.begin.offset if batch and member else line.offset)
             if event["op"] == "begin":
                 self._batch = Batch(line, seq, seq + event["record"]["events"], before, seq + 1, not kind)
         if batch and member and batch.expected > batch.last:
             self._close(batch)
         return True
+
+    def _read(self, line: Line) -> tuple[Any, str, str]:
+        return read_event(line.raw)
+
+    def _heard(self, line: Line, event: dict[str, Any], begin: int) -> None:
+        """Remember what an event says that was loaded; `begin` is where its commit begins."""
+        self._said += [(begin, one) for one in (SCOPES.told(event) if SCOPES else [])]
+        if event["op"] == "erase" and NAMED and NAMED.is_erasure(event):
+            self._erasures.append((begin, self.known.events - 1, event, line[:2]))
+
+    def told_erasures(self) -> list[Any]:
+        """The erase events of our shape: which of all events it is, the event and its place."""
+        return [one[1:] for one in self._erasures if one[0] < self.committed_end]
 
     def _close(self, batch: Batch) -> None:
         self._batch = None
@@ -282,14 +297,8 @@ class Log:
 
 def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[str, Any]:
     log = Log(stream, synced)
-    if NAMED and not log.known.events and not log.damage and NAMED.has_blank_log(stream):
-        shown = (
-            NAMED.traces(folder.path, sys.modules[__name__])
-            if folder
-            else ["synced"] * NAMED.knows_a_log(synced)
-        )
-        if shown := shown or (NAMED.made_of_lines(folder, log, sys.modules[__name__]) if folder else []):
-            log.report("log-missing", f"there is no event, but there was a log: {', '.join(shown)}", None)
+    if NAMED:
+        NAMED.look_for_lost(folder, stream, synced, log, sys.modules[__name__])
     base = (
         NAMED.check_base(folder, stream, synced, log, sys.modules[__name__]) if NAMED and folder else "none"
     )
@@ -313,6 +322,7 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
         )
         if SCOPES
         else [],
+        "returned": folder.returned if folder else [],
         "cannot_tell": folder.unseen if folder else [],
     }
 
@@ -351,14 +361,7 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
 def _without_log(path: Path) -> dict[str, Any]:
     """The verdict on a folder without a log: empty, unless something shows that there was one."""
     found = verify_bytes(b"")
-    shown = [
-        one
-        for inner in (path / ".chronomemory", path)
-        for one in (NAMED.traces(inner, sys.modules[__name__]) if NAMED else [])
-    ]
-    if shown:
-        reason = f"it is not there, but there was one: {', '.join(shown)}"
-        lost = {"path": LOG, "offset": 0, "line": 0, "seq": None, "kind": "log-missing", "reason": reason}
+    if lost := NAMED.lost_log(path, sys.modules[__name__]) if NAMED else None:
         found |= {"valid": False, "damage": [lost]}
     return found
 
@@ -400,10 +403,17 @@ def main() -> int:
         arguments.error(f"cannot tell: {str(error) or type(error).__name__}")
     unseen = [f"cannot tell: {what}" for what in found["cannot_tell"]]
     rung = "corrupt" if not found["valid"] else "cannot tell" if unseen else "chain ok"
-    said = (*found["damage"], *unseen, *found["notes"], *found["scopes"], f"tail: {found['tail']}")
+    said = (
+        *found["damage"],
+        *found["returned"],
+        *unseen,
+        *found["notes"],
+        *found["scopes"],
+        f"tail: {found['tail']}",
+    )
     lines = (f"{found['events']} events, {rung}", *map(str, said))
     print(json.dumps(found, indent=2) if asked.json else "\n".join(lines))
-    return 1 if not found["valid"] else 2 if unseen else 0
+    return 1 if not found["valid"] else 3 if found["returned"] else 2 if unseen else 0
 
 
 if __name__ == "__main__":

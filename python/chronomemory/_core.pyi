@@ -1,8 +1,7 @@
 """What does the engine offer to Python? The library behind this page is built from rust/python.
 
-Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log
-lines come without their newline. ``face`` is None for plain records, else the name of the face that
-owns the id's prefix.
+Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log lines
+come without their newline. ``face`` is None for plain records, else the name of the face of the id's prefix.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +27,7 @@ __all__ = [
     "__version__",
     "canonical_json",
     "event_hash",
+    "file_holds",
     "fit_budget",
     "indented_json",
     "parse_json",
@@ -117,6 +117,7 @@ class Engine:
         verify: str = "full",
         head_file: _Path | None = None,
         shared: bool = False,
+        salt: str = "scope",
     ) -> Engine: ...
     def scoped(
         self, user: _Text = None, agent: _Text = None, session: _Text = None, *, shared: bool = True
@@ -124,7 +125,7 @@ class Engine:
         """The same store for one who gives names."""
     def everyone(self) -> Engine:
         """The same store for one who sees everything."""
-    def on_terms(self, *, recursion_depth: int, durability: str, lock_timeout: float) -> Engine:
+    def on_terms(self, *, recursion_depth: int, durability: str, lock_timeout: float, salt: str) -> Engine:
         """The same store for one who writes on other terms; closing one of them closes all."""
     def pulse(self) -> dict[str, Any]:
         """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""
@@ -205,41 +206,46 @@ class Engine:
         self, network: str, source: str, target: str, wanted: dict[str, Any], *, hops: int, limit: int
     ) -> list[list[str]]:
         """The shortest ways, each as the ids of what joins one to the next."""
-    def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]:
-        """The ends in groups that hang together."""
-    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]:
-        """Terms: those of select_dicts, by, reverse, after (an end or None), explain. Last comes the plan."""
-    def walk(self, terms: dict[str, Any]) -> Walk:
-        """The same terms; the records as they are now."""
-    def deltas(self, terms: dict[str, Any], promotion: dict[str, Any]) -> Deltas:
-        """The same terms; promotion: after, until (seqs), rule_id, promotion_ts, kinds (for each of four)."""
+    def islands(self, network: str, wanted: dict[str, Any]) -> list[list[str]]: ...
+    def page(self, terms: dict[str, Any]) -> tuple[list[ChronoRecord], _End | None, str]: ...
+    def walk(self, terms: dict[str, Any]) -> Walk: ...
+    def deltas(self, terms: dict[str, Any], promotion: dict[str, Any]) -> Deltas: ...
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[dict[str, Any]]: ...
     def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
-    def tally(self) -> list[tuple[str, str, bool, int]]:
-        """Kind, status, whether of a face, and how many."""
+    def tally(self) -> list[tuple[str, str, bool, int]]: ...
     def wal_seq(self) -> int: ...
     def head(self) -> str: ...
     def replay(self, from_seq: int = 0) -> list[bytes]: ...
     def history(self, record_id: str) -> list[bytes]: ...
-    def changed_since(self, seq: int, *, faces: bool = False) -> list[str]:
-        """Ids upserted or patched at seq or later, each once, in order of their first change."""
-    def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]:
-        """The best records for a search, as of every write before it; its terms are those of search.py."""
-    def latest_us(self) -> int | None:
-        """The latest moment that an event carries, in microseconds since 1970."""
+    def changed_since(self, seq: int, *, faces: bool = False) -> list[str]: ...
+    def search(self, wanted: dict[str, Any], *, explain: bool = False) -> list[_Found]: ...
+    def latest_us(self) -> int | None: ...
     def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
-    def verify(self, progress: _Progress | None = None) -> dict[str, Any]:
-        """The report of verify_path, after a sync of what this store wrote."""
+    def verify(self, progress: _Progress | None = None) -> dict[str, Any]: ...
     def accept_head(self) -> None: ...
     def compact(self, *, keep_history: bool = True, progress: _Progress | None = None) -> int: ...
+    def erase(
+        self,
+        ids: Sequence[str],
+        *,
+        scope: bytes | None = None,
+        reason: str,
+        drop_history: bool = False,
+        again: Sequence[str] = ...,
+        dry_run: bool = False,
+        progress: _Progress | None = None,
+    ) -> dict[str, Any]: ...
     def backup(self, progress: _Progress | None = None) -> str: ...
     def restore(
-        self, source: _Path, progress: _Progress | None = None, *, damaged: bool = False
+        self,
+        source: _Path,
+        progress: _Progress | None = None,
+        *,
+        damaged: bool = False,
+        bring_back: bool = False,
     ) -> dict[str, Any] | None: ...
-    def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]:
-        """damage, kept, records, healed, history_kept, changed, lost, unsettled and unproven."""
-    def bookmark(self) -> tuple[str, int]:
-        """Where the log ends now, for write_unless_changed: its head, and the place behind it."""
+    def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]: ...
+    def bookmark(self) -> tuple[str, int]: ...
     def write_unless_changed(
         self,
         changes: Iterable[tuple[str, Any]],
@@ -270,16 +276,12 @@ class Engine:
         tokens: int = 0,
     ) -> tuple[int, int] | None:
         """First seq and the one after the last; with a bookmark None if a record changed, or has one."""
-    def detach(self, ids: list[str], *, space: str | None = None) -> int:
-        """How many had one."""
-    def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None:
-        """Little-endian float32, exactly as they were given."""
-    def spaces(self) -> list[dict[str, Any]]:
-        """{"name", "model", "dim", "generation", "tokens", "rows", "living", "bytes", "damaged", …}"""
+    def detach(self, ids: list[str], *, space: str | None = None) -> int: ...
+    def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None: ...
+    def spaces(self) -> list[dict[str, Any]]: ...
     def choose_space(self, name: str) -> None: ...
     def drop_space(self, name: str, *, force: bool = False) -> int: ...
-    def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
-        """The file of rows, how many, how long, and whose; None for a row that is nobody's any more."""
+    def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]: ...
     def nearest(
         self,
         queries: _Floats,
@@ -318,10 +320,8 @@ class Engine:
     def block_records(self, kind: str, status: _Text, limit: int | None, *, own: bool = False) -> _Records:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
     def block_count(self, kind: str, status: str, *, own: bool = False) -> int: ...
-    def block_record(self, record_id: str) -> ChronoRecord | None:
-        """A record, unless it has an id of this face and the face would not have written it."""
-    def records_at_once(self, ids: list[str]) -> tuple[Edition, list[ChronoRecord | None]]:
-        """What is seen now, and these records of it, without what no verb of their face can use."""
+    def block_record(self, record_id: str) -> ChronoRecord | None: ...
+    def records_at_once(self, ids: list[str]) -> tuple[Edition, list[ChronoRecord | None]]: ...
     def edition(self) -> Edition: ...
     def block_misfits(self) -> list[tuple[str, str, str]]: ...
 
@@ -336,8 +336,7 @@ class Edition:
 class Told:
     """Records as they were handed out, and their moments."""
 
-    def packed(self, at: int) -> bytes:
-        """Four numbers of 64 bits, then the record or the beginning of its digest."""
+    def packed(self, at: int) -> bytes: ...
 
 @final
 class Walk:
@@ -392,6 +391,7 @@ class View:
 def store_folder(project_root: _Path) -> Path:
     """Return the folder of a project's store, whether it exists or not: a backup is its own."""
 
+def file_holds(path: _Path, texts: Sequence[bytes]) -> bool: ...
 def verify_path(
     log_folder: _Path, progress: _Progress | None = None, head_file: _Path | None = None
 ) -> dict[str, Any]:
@@ -399,7 +399,7 @@ def verify_path(
 
     {"valid", "events", "first_seq", "last_seq", "head", "fast_lines", "slow_lines", "blank_lines", "bytes",
     "committed_end", "base", "damage": [{"path", "offset", "line", "seq", "kind", "reason"}],
-    "altered_indexes": as "damage", "tail": None or {"offset", "length", "reason"}, "notes",
+    "altered_indexes" and "returned": as "damage", "tail": None or {"offset", "length", "reason"}, "notes",
     "remembered": "kept", "lost", "unknown", "unseen" or "unreadable", "remembered_reason"}
     """
 

@@ -38,6 +38,12 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
             f"{project_root}: {findings['cut']}; run repair() before anything is written: "
             "until then a write is refused"
         )
+    if found.returned:
+        others = f" and {len(found.returned) - 1} more" if len(found.returned) > 1 else ""
+        yield (
+            f"{project_root}: what was erased is back: {found.returned[0].path}{others}; "
+            "remove what is not yours to keep, verify() lists it"
+        )
     for short in findings["short_rows"]:
         yield (
             f"{project_root}: {short}; these embeddings are missing, "

@@ -18,7 +18,7 @@ from chronomemory.errors import Busy, LogCorrupted
 __all__ = ["ENGINES", "Engines", "Lease"]
 
 #: What each of those chooses who share an engine.
-_TERMS = ("recursion_depth", "durability", "lock_timeout")
+_TERMS = ("recursion_depth", "durability", "lock_timeout", "salt")
 #: What they must have chosen alike.
 _ALIKE = ("exclusive", "head_file")
 

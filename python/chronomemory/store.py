@@ -6,16 +6,17 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import migrate, reembedding, search, selection, vectors
+from chronomemory import erasure, migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, verify_path
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
+from chronomemory.erasure import Erased, Salt
 from chronomemory.errors import UnknownScope
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
@@ -38,6 +39,7 @@ from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
 from chronomemory.watching import tell, watched
+from chronomemory.where import Where
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -53,8 +55,9 @@ class ChronoStore(Records):
     Its files are private to whoever makes it; with ``shared``, the group may read and write too.
 
     All stores of a process on the same folder share one engine, each on its own terms: ``recursion_depth``,
-    ``durability`` and ``lock_timeout`` hold for its writes alone. With ``own_engine`` it shares with nobody,
-    as another process would.
+    ``durability``, ``lock_timeout`` and ``salt`` hold for its writes alone. With ``own_engine`` it shares
+    with nobody, as another process would. Lines of records with a scope carry a salt, so that the hash of
+    one that is erased later cannot be guessed; with ``salt=True`` all do, with ``salt=False`` none.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -76,6 +79,7 @@ class ChronoStore(Records):
         head_file: str | os.PathLike[str] | None = None,
         shared: bool = False,
         own_engine: bool = False,
+        salt: Salt = "scope",
     ) -> None:
         self._engine = None
         # Absolute: a process that goes to another folder must not take its stores along.
@@ -90,6 +94,7 @@ class ChronoStore(Records):
             "strict": flag("strict", strict),
             "verify": word("verify", verify, _VERIFY),
             "shared": flag("shared", shared),
+            "salt": erasure.salting(salt),
         }
         self._handles: weakref.WeakSet[Records] = weakref.WeakSet()
         self._own_engine = flag("own_engine", own_engine)
@@ -301,6 +306,38 @@ class ChronoStore(Records):
         with watched("compact", self.project_root, large=True):
             return self.engine.compact(keep_history=keep_history, progress=progress)
 
+    def erase(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        scope: Mapping[str, str] | None = None,
+        where: Where | None = None,
+        reason: str,
+        history: str = "redact",
+        again: Iterable[str] = (),
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Erased:
+        """Erase records from the store and from all of its past; the log still proves everything else.
+
+        They are named by their ``ids``, by a ``scope`` (all that carries its names or ever did, others beside
+        them or not), or by what they say now (``where``). With ``history="drop"`` the history of all goes.
+        What those in ``again`` say now is said again: their past goes, and they stay. The ``reason`` stays
+        for ever. Backups and quarantined files that hold a record go too; ``dry_run`` writes nothing.
+        """
+        with watched("erase", self.project_root, large=True):
+            return erasure.erase(
+                self,
+                ids=ids,
+                scope=scope,
+                where=where,
+                reason=reason,
+                history=history,
+                again=again,
+                dry_run=dry_run,
+                progress=progress,
+            )
+
     def backup(self, *, progress: Progress | None = None) -> Path:
         """Make a consistent copy inside the store's folder and return where it is.
 
@@ -311,20 +348,28 @@ class ChronoStore(Records):
             return Path(self.engine.backup(progress))
 
     def restore(
-        self, source: str | os.PathLike[str], *, damaged: bool = False, progress: Progress | None = None
+        self,
+        source: str | os.PathLike[str],
+        *,
+        damaged: bool = False,
+        bring_back: bool = False,
+        progress: Progress | None = None,
     ) -> dict[str, Any] | None:
         """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
         What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. A tail in ``quarantine/`` takes its place behind the bytes that it
-        was cut from and is repaired; only then something is returned, as ``repair`` tells it: what was
-        written since the cut is among ``changed``, and in the folder ``kept``. What ``progress`` raises
-        is raised when all is put back: it cannot cancel the call.
+        then it comes back as it is. So is a copy from before an erasure that is known here: with
+        ``bring_back`` what was erased comes back, and ``verify`` tells of it for ever. A tail in
+        ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
+        something is returned, as ``repair`` tells it: what was written since the cut is among
+        ``changed``, and in the folder ``kept``. What ``progress`` raises is raised when all is put back:
+        it cannot cancel the call.
         """
         folder, damaged = path("source", source), flag("damaged", damaged)
+        bring_back = flag("bring_back", bring_back)
         progress = function_or_none("progress", progress)
         with watched("restore", self.project_root, large=True), self._lenient_engine() as engine:
-            return engine.restore(os.fspath(folder), progress, damaged=damaged)
+            return engine.restore(os.fspath(folder), progress, damaged=damaged, bring_back=bring_back)
 
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.

@@ -150,6 +150,8 @@ class VerifyReport:
     #: Indexes that are whole and yet not what the log would make of them. They are derived, so the log is
     #: none the worse; but a search may have missed something. ``repair()`` removes them, and so may you.
     altered_indexes: tuple[Damage, ...] = ()
+    #: Files that an erasure took away and that are back, such as from a copy: what was erased can be read.
+    returned: tuple[Damage, ...] = ()
     tail: Tail | None = None
     notes: tuple[str, ...] = ()
     #: Records that a line of another tool took out of their scope, or gave none. They are no damage: the log
@@ -163,7 +165,7 @@ class VerifyReport:
     def from_dict(cls, found: Mapping[str, Any]) -> VerifyReport:
         """Make a report of what the engine found."""
         known = {item.name: found[item.name] for item in fields(cls) if item.name in found}
-        for name in ("damage", "altered_indexes"):
+        for name in ("damage", "altered_indexes", "returned"):
             known[name] = tuple(Damage(**item) for item in found.get(name, ()))
         known["tail"] = Tail(**found["tail"]) if found.get("tail") else None
         known["notes"] = tuple(found.get("notes", ()))
@@ -196,6 +198,7 @@ class VerifyReport:
             f"{self.fast_lines} lines on the fast path, {self.slow_lines} on the slow one",
             *(f"damage: {item}" for item in self.damage),
             *(f"index: {item}" for item in self.altered_indexes),
+            *(f"returned: {item}" for item in self.returned),
             *(f"tail: {item}" for item in (self.tail,) if item),
             *(f"note: {item}" for item in self.notes),
             *(f"scope: {item}" for item in self.scopes),
@@ -211,6 +214,7 @@ class VerifyReport:
         told = asdict(self)
         told["damage"] = [asdict(item) for item in self.damage]
         told["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
+        told["returned"] = [asdict(item) for item in self.returned]
         told["notes"] = list(self.notes)
         told["scopes"] = [asdict(item) for item in self.scopes]
         return {**told, "rung": self.rung, "rungs": self.rungs}

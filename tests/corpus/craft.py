@@ -37,6 +37,7 @@ class Case:
     files: dict[str, bytes] = field(default_factory=dict)  # beside the log, for folders
     folder_damage: list[Any] = field(default_factory=list)  # kinds found outside the log, or (kind, offset)
     scopes: list[list[Any]] = field(default_factory=list)  # kind, id and seq of records whose scope is wrong
+    returned: list[str] = field(default_factory=list)  # files that an erasure took away, and that are back
 
     def without_events(self) -> Case:
         """The same, for lines that hold no event."""
@@ -61,6 +62,8 @@ class Case:
         }
         if self.scopes:
             found["scopes"] = self.scopes
+        if self.returned:
+            found["returned"] = self.returned
         return {**found, "base": self.base} if self.files else found
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import cases_base
 import cases_batches
+import cases_erased
+import cases_erased_badly
 import cases_fields
 import cases_foreign
 import cases_links
@@ -30,6 +32,7 @@ def logs() -> list[Case]:
 
 def folders() -> list[Case]:
     parts = (cases_base, cases_moments, cases_foreign, cases_packed, cases_replaced)
+    parts += (cases_erased, cases_erased_badly)
     return [*(case for part in parts for case in part.cases()), *cases_scopes.folders()]
 
 

@@ -63,8 +63,8 @@ def in_memory(clock: Now | None = None) -> Bench:
     return Bench(graph, events, audit, PhaseMemoryRuntime(graph, events, audit, clock=clock))
 
 
-def in_folder(folder: Path, clock: Now | None = None) -> Bench:
-    workspace = Workspace.create(folder, clock=clock or Clock())
+def in_folder(folder: Path, clock: Now | None = None, *, salt: bool = True) -> Bench:
+    workspace = Workspace.create(folder, clock=clock or Clock(), salt=salt)
     return Bench(workspace.graph, workspace.events, workspace.audit, workspace.runtime, workspace)
 
 

@@ -71,6 +71,9 @@ def restore(
         ),
     ],
     damaged: Annotated[bool, typer.Option("--damaged", help="Bring a damaged copy back as it is.")] = False,
+    bring_back: Annotated[
+        bool, typer.Option("--bring-back", help="Bring back what was erased since, and say so for ever.")
+    ] = False,
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +83,7 @@ def restore(
     """
     with session(project, as_json) as here:
         with here.out.progress("restoring"):
-            told = here.store.restore(source, damaged=damaged)
+            told = here.store.restore(source, damaged=damaged, bring_back=bring_back)
         seq, records = here.store.wal_seq(), here.store.record_count()
         if as_json:
             repaired = {} if told is None else {"repaired": told}

@@ -91,8 +91,8 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
 
     The exit code is 1 when the chain is invalid or an index was altered, and 3 when all is valid but
     lacks the head that was seen here last, or the history that leads from it: its end was cut off, or
-    another log was put in its place, or the note about it cannot be read. A rung that is not built
-    says that it cannot tell.
+    another log was put in its place, or the note about it cannot be read; also 3 when something that
+    was erased is back. A rung that is not built says that it cannot tell.
     """
     with session(project, as_json) as here:
         started = time.perf_counter()
@@ -105,7 +105,7 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
             _tell(here.out, report, seconds)
     if not report.valid or report.altered_indexes:
         raise typer.Exit(FINDING)
-    if report.remembered in ("lost", "unknown", "unreadable"):
+    if report.returned or report.remembered in ("lost", "unknown", "unreadable"):
         raise typer.Exit(LOST)
 
 
@@ -133,6 +133,8 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
             "", Text("Which indexes are altered", style="bold red"), damage_table(report.altered_indexes)
         )
         out.show("      the log is none the worse; a search may have missed something")
+    if report.returned:
+        out.show("", Text("What was erased and is back", style="bold red"), damage_table(report.returned))
     if report.tail:
         out.show("", Text.assemble(("tail  ", "bold yellow"), clean(report.tail)))
         if report.tail.events:

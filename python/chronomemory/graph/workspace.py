@@ -87,7 +87,8 @@ class Workspace:
     ) -> Workspace:
         """Make a workspace, or open the one that is there; other options are those of ``ChronoStore``.
 
-        With a ``clock`` all that is written carries its moments, so that a run can be repeated to the byte.
+        With a ``clock`` all that is written carries its moments, so that a run can be repeated; to the
+        byte with ``salt=False``.
         """
         names = Scope.of(user=user, agent=agent, session=session)
         home = open_home(path_argument("folder", folder), names, clock, options)

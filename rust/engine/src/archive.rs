@@ -14,7 +14,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter};
 
 use crate::disk::{Access, Disk, DiskFile, Identity, read_upto};
-use crate::layout::is_packed_name;
+use crate::layout::{is_packed_name, is_redacted_name};
 use crate::memory;
 
 /// How much of the log one frame holds; the last one may hold less.
@@ -122,7 +122,7 @@ pub fn open_as(disk: &dyn Disk, path: &Path, name: &str) -> io::Result<Archive> 
             unpacking: None,
         });
     }
-    let unpacking = Arc::new(Unpacking::new(Arc::clone(&packed))?);
+    let unpacking = Arc::new(Unpacking::new(Arc::clone(&packed), is_redacted_name(name))?);
     Ok(Archive {
         packed,
         log: Arc::clone(&unpacking) as Arc<dyn DiskFile>,
@@ -142,6 +142,7 @@ struct Frame {
 struct Unpacking {
     file: Arc<dyn DiskFile>,
     length: u64,
+    is_redacted: bool,
     found: Mutex<Vec<Frame>>,
     kept: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
 }
@@ -151,8 +152,9 @@ fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Unpacking {
-    fn new(file: Arc<dyn DiskFile>) -> io::Result<Self> {
+    fn new(file: Arc<dyn DiskFile>, is_redacted: bool) -> io::Result<Self> {
         Ok(Self {
+            is_redacted,
             length: file.length()?,
             file,
             found: Mutex::default(),
@@ -284,6 +286,10 @@ impl DiskFile for Unpacking {
 
     fn sync(&self) -> io::Result<()> {
         self.file.sync()
+    }
+
+    fn is_redacted(&self) -> bool {
+        self.is_redacted
     }
 
     fn length(&self) -> io::Result<u64> {

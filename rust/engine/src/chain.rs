@@ -8,6 +8,7 @@ use crate::digest::Hex;
 use crate::event::Op;
 use crate::event::line::{Event, Fault};
 use crate::layout::LOG;
+use crate::trail::Trail;
 
 /// Where a line stands in the log.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +68,8 @@ pub struct Mark {
 struct Batch {
     /// The chain as it was before the batch: where it stands if the batch never becomes whole.
     before: Mark,
+    /// And the trail.
+    trail_before: Option<Trail>,
     place: Place,
     seq: u64,
     last: u64,
@@ -81,6 +84,10 @@ struct Batch {
 pub struct Follower {
     /// How far the chain has come.
     pub mark: Mark,
+    /// The chain of hashes alone, if anyone follows it.
+    pub trail: Option<Trail>,
+    /// Somebody does: it begins with the first event.
+    pub has_trail: bool,
     /// The last seq that a broken batch at the end of the log claims: what comes next must not seem to belong to it.
     pub claimed: u64,
     /// All that is wrong.
@@ -131,6 +138,7 @@ impl Follower {
                     self.report(place, Some(seq), kind, reason)?;
                 }
                 let before = self.mark;
+                let trail_before = self.trail.as_ref().filter(|_| event.op == Op::Begin).cloned();
                 self.take(event, line);
                 self.mark.end = place.offset + line.len() as u64 + 1;
                 match &mut self.batch {
@@ -142,6 +150,7 @@ impl Follower {
                     None if event.op == Op::Begin => {
                         self.batch = Some(Batch {
                             before,
+                            trail_before,
                             place,
                             seq,
                             last: seq + u64::from(event.events),
@@ -179,8 +188,17 @@ impl Follower {
             return None;
         }
         let batch = self.batch.take()?;
+        let place = batch.place;
+        self.step_back(batch);
+        Some(place)
+    }
+
+    /// Stands where it stood before a batch.
+    fn step_back(&mut self, batch: Batch) {
         self.mark = batch.before;
-        Some(batch.place)
+        if self.trail.is_some() {
+            self.trail = batch.trail_before;
+        }
     }
 
     fn leaves_batch(&self, event: &Event) -> bool {
@@ -193,6 +211,10 @@ impl Follower {
         if event.injected {
             return Some((DamageKind::Injected, "a field that the hash does not cover"));
         }
+        // What it was linked to went with what it said; the line behind it names its hash.
+        if event.redacted {
+            return None;
+        }
         let prev = event.prev_hash(line);
         let expected: &[u8] = self.mark.head.as_ref().map_or(b"", |head| head.bytes());
         let linked = prev == expected || (self.mark.gap && !prev.is_empty());
@@ -201,6 +223,12 @@ impl Follower {
 
     fn take(&mut self, event: &Event, line: &[u8]) {
         let hash = event.hash(line);
+        if self.has_trail && self.mark.first.is_none() {
+            self.trail = Some(Trail::beginning(event.spans.seq, event.op, event.record(line)));
+        }
+        if let Some(trail) = &mut self.trail {
+            trail.add(&hash.raw());
+        }
         let mark = &mut self.mark;
         mark.head = Some(hash);
         mark.first.get_or_insert(hash);
@@ -231,7 +259,7 @@ impl Follower {
         if self.damage.is_empty() && self.synced.is_some_and(|synced| begins.offset >= synced) {
             self.tail = Some(begins);
             if let Some(batch) = self.batch.take() {
-                self.mark = batch.before;
+                self.step_back(batch);
             }
             return None;
         }

@@ -34,6 +34,14 @@ pub enum DamageKind {
     RowMissing,
     /// An index is whole, but not what the log would make of it. Nothing of the log is lost: it is derived.
     IndexAltered,
+    /// A sentinel and an event do not tell of an erasure together.
+    EraseUnbound,
+    /// The hashes of the history are not those that a sentinel names.
+    TrailBroken,
+    /// A base is not what the history before it adds up to.
+    BaseDiffers,
+    /// A file is there that an erasure took away. The chain is none the worse, but what was erased is back.
+    ErasedReturned,
 }
 
 impl DamageKind {
@@ -54,7 +62,16 @@ impl DamageKind {
             Self::RowAltered => "row-altered",
             Self::RowMissing => "row-missing",
             Self::IndexAltered => "index-altered",
+            Self::EraseUnbound => "erase-unbound",
+            Self::TrailBroken => "trail-broken",
+            Self::BaseDiffers => "base-differs",
+            Self::ErasedReturned => "erased-returned",
         }
+    }
+
+    /// Whether the history as a whole is not what it says, though each of its files may be what it was.
+    pub fn is_of_history(self) -> bool {
+        matches!(self, Self::EraseUnbound | Self::TrailBroken | Self::BaseDiffers)
     }
 
     /// Whether an embedding is missing, and nothing else.

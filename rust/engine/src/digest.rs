@@ -98,7 +98,12 @@ pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// SHA-256 of one run of bytes.
 pub fn sha256(bytes: &[u8]) -> Hex {
-    Hex::spell(&Sha256::digest(bytes).into())
+    Hex::spell(&sha256_raw(bytes))
+}
+
+/// The same, not spelled.
+pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// SHA-256 of each of some runs of bytes that are all equally long and lie end to end, put behind those that are known.

@@ -291,6 +291,11 @@ impl Error {
         }
     }
 
+    /// Nobody gives bytes that cannot be guessed.
+    pub fn randomness(fault: std::io::Error) -> Self {
+        Self::io(std::path::Path::new("(random bytes of the system)"), fault)
+    }
+
     /// Others are at work.
     pub fn busy(what: impl Into<String>) -> Self {
         Self::Busy { what: what.into() }

@@ -1,12 +1,13 @@
-//! What does the engine borrow from whoever runs it: which time is it, and who works beside the caller?
+//! What does the engine borrow from whoever runs it: which time is it, what cannot be guessed, and who works beside the caller?
 //!
-//! The engine looks at no clock and starts no lasting thread by itself: both come in here, so that a run can be replayed, with
-//! the work of the [`Engine`](crate::Engine) between calls included. [`Machine`] is the one that a program wants.
+//! The engine looks at no clock, draws no lots and starts no lasting thread by itself: all of it comes in here, so that a run can
+//! be replayed, with the work of the [`Engine`](crate::Engine) between calls included. [`Machine`] is the one that a program wants.
 
 mod machine;
 
-use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 pub use machine::Machine;
 
@@ -14,6 +15,34 @@ pub use machine::Machine;
 pub type Work = Box<dyn FnOnce() + Send>;
 /// Waits until a thread has ended.
 pub type Join = Box<dyn FnOnce() + Send>;
+
+/// Where bytes come from that nobody can guess.
+#[derive(Clone)]
+pub struct Randomness(Arc<FillRandom>);
+
+/// Fills a piece of memory with such bytes.
+type FillRandom = dyn Fn(&mut [u8]) -> io::Result<()> + Send + Sync;
+
+impl Randomness {
+    /// Bytes that this gives.
+    pub fn of(fill: impl Fn(&mut [u8]) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(fill))
+    }
+
+    /// Fills a piece of memory.
+    ///
+    /// # Errors
+    /// What the source says.
+    pub fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        (self.0)(bytes)
+    }
+}
+
+impl fmt::Debug for Randomness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Randomness")
+    }
+}
 
 /// Whoever has a clock and threads to lend.
 pub trait Host: Send + Sync {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use shape::{
     Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder, is_backup_draft, is_backup_folder,
     is_base_draft, is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_kept_hint,
-    is_quarantine_draft, is_rows_draft, is_rows_file, is_space_name, is_text_draft, last_seq_in_archive_name,
-    offset_of_tail, text_index_seq,
+    is_quarantine_draft, is_quarantine_name, is_rows_draft, is_rows_file, is_space_name, is_text_draft,
+    last_seq_in_archive_name, offset_of_tail, short_digest_in_archive_name, text_index_seq,
 };
 
 /// The folder of a store inside a project.
@@ -19,6 +19,9 @@ pub const LOG: &str = "events.wal";
 /// The snapshot's name inside the folder.
 pub const SNAPSHOT: &str = "snapshot.json";
 
+/// What tells that an erasure is not finished, inside the folder.
+pub const ERASING: &str = "erasing";
+
 /// The name of the hint about the last sync inside the folder.
 pub const SYNCED: &str = "synced";
 
@@ -26,6 +29,9 @@ pub const SYNCED: &str = "synced";
 pub const ROWS_SUFFIX: &str = ".f32";
 /// And those of the codes derived from them.
 pub const CODES_SUFFIX: &str = ".i8";
+
+/// What the name of an archive ends with in which lines were erased.
+pub const ERASED_SUFFIX: &str = ".erased";
 
 /// What is not finished ends so.
 const DRAFT_SUFFIX: &str = ".tmp";
@@ -257,7 +263,12 @@ pub fn index_name(path: &Path) -> String {
 
 /// Whether an archive of this name is packed.
 pub fn is_packed_name(name: &str) -> bool {
-    name.ends_with(".zst")
+    name.strip_suffix(ERASED_SUFFIX).unwrap_or(name).ends_with(".zst")
+}
+
+/// Whether lines of an archive of this name were erased.
+pub fn is_redacted_name(name: &str) -> bool {
+    name.ends_with(ERASED_SUFFIX)
 }
 
 /// Whether a name taken from a log stays inside its folder: digests name files, nothing else may.

@@ -21,6 +21,8 @@ mod acts;
 
 mod event;
 
+mod trail;
+
 mod chain;
 // 3 log: how does it get to disk, and is it still true?
 mod archive;
@@ -71,7 +73,8 @@ pub use error::{Error, Result, said};
 pub use event::author::Author;
 pub use event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use event::draft_value::{RECORD_FIELDS, defaults};
-pub use host::{Host, Join, Machine, Work};
+pub use event::salt::{Salting, is_salt_text};
+pub use host::{Host, Join, Machine, Randomness, Work};
 pub use index::{After, Lookup};
 pub use json::{
     Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,
@@ -86,9 +89,9 @@ pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
-    Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Hit, Ids, Ingested, Intake, Kept, Matrix, Moment,
-    Neighbour, Page, Progress, Question, Repaired, RowRefusal, RowSource, Search, SpaceReport, Standing, Store,
-    TokenQuestion, Verified, View, WHY_NOT_RESTORABLE, Written, layout_of,
+    Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Erase, Erased, Hit, Ids, Ingested, Intake, Kept,
+    Matrix, Moment, Neighbour, Page, Progress, Question, Repaired, Restoring, RowRefusal, RowSource, Search,
+    SpaceReport, Standing, Store, TokenQuestion, Verified, View, WHY_NOT_RESTORABLE, Written, holds_any, layout_of,
 };
 pub use text::{Filter, Words, asked};
 pub use vector::tokens::token_rows;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::event::salt::{SaltTerms, Salting};
+use crate::host::Randomness;
 pub use crate::log::Durability;
 use crate::log::{LockTerms, Terms};
 
@@ -36,6 +38,10 @@ pub struct Options {
     pub signature: String,
     /// Where the last head is noted, outside the project; `None` if nobody asks for it.
     pub head_file: Option<PathBuf>,
+    /// Where the salt of lines and bases comes from; `None` if nobody lends any. See section 16 of `docs/format.md`.
+    pub randomness: Option<Randomness>,
+    /// Which lines are salted, so that the hash of one that was erased cannot be guessed.
+    pub salt: Salting,
     /// If the store's folder has to be made, it is made for a group; otherwise for its owner alone.
     pub shared: bool,
     /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
@@ -52,6 +58,8 @@ pub struct WriterTerms {
     pub durability: Durability,
     /// How long it waits for another writer.
     pub lock_timeout: Duration,
+    /// Which of its lines are salted, if there is anything to salt them with.
+    pub salt: Salting,
 }
 
 impl WriterTerms {
@@ -65,6 +73,7 @@ impl WriterTerms {
         Self {
             durability: strictest.unwrap_or(Durability::Off),
             lock_timeout: self.lock_timeout.max(other.lock_timeout),
+            salt: self.salt.max(other.salt),
             ..self
         }
     }
@@ -78,7 +87,17 @@ impl Options {
             recursion_depth: self.recursion_depth,
             durability: self.durability,
             lock_timeout: self.lock_timeout,
+            salt: self.salt,
         }
+    }
+
+    /// What lines are salted with, and which, if any are.
+    pub(crate) fn salts(&self) -> Option<SaltTerms<'_>> {
+        let source = self.randomness.as_ref().filter(|_| self.salt != Salting::Never)?;
+        Some(SaltTerms {
+            source,
+            salting: self.salt,
+        })
     }
 
     /// What of it is for the log.
@@ -108,6 +127,8 @@ impl Default for Options {
             threads: 1,
             signature: String::new(),
             head_file: None,
+            randomness: None,
+            salt: Salting::default(),
             shared: false,
             attended: false,
         }

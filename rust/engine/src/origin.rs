@@ -1,17 +1,22 @@
 //! What does a log start from?
 
+mod way_back;
+
 use std::io;
 
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
+use crate::event::erasure::ErasureTold;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
 use crate::hint::{Hint, line_from};
 use crate::json::{self, Value};
-use crate::layout::is_archive_name;
+use crate::layout::{ERASED_SUFFIX, is_archive_name};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
+
+pub use way_back::{TrailTold, WayBack};
 
 /// The record id of an adoption.
 pub const ADOPT_ID: &[u8] = b"__adopt__";
@@ -23,9 +28,9 @@ pub const ALONE: Reading = Reading {
 };
 
 /// What a sentinel of ours says of the history before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentinel {
-    /// The digest of the base; `None` if the sentinel has something else in its place.
+    /// The digest of the base; `None` if the sentinel has something else in its place, or if an erasure dropped the base.
     pub base_sha256: Option<Hex>,
     /// The last seq that the base contains.
     pub last_seq: u64,
@@ -33,10 +38,31 @@ pub struct Sentinel {
     pub previous_head: String,
     /// The archive's name, if history was kept, and its digest.
     pub archive: Option<(String, String)>,
-    /// It was written by a repair.
+    /// What it says since there are erasures.
+    pub told: Box<SentinelTold>,
+    /// It was written by a repair or by an erasure: what is known of the log before it does not count behind it.
     pub repaired: bool,
     /// The repairs that this log, or one before it, came out of; oldest first.
     pub repairs: Vec<Repair>,
+}
+
+/// What a sentinel says of its files, whatever was put in their place since, and of what was erased.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentinelTold {
+    /// The digest of the base, if it is one.
+    pub base: Option<Hex>,
+    /// That of the archive.
+    pub archive: String,
+    /// The first and the last seq of the retired segment, if both are told.
+    pub span: Option<(u64, u64)>,
+    /// How many lines are redacted of the archive that stands in that place now.
+    pub bound: u64,
+    /// What it says of an erasure, if it was written by one.
+    pub erasure: Option<ErasureTold>,
+    /// What it says of the trail.
+    pub trail: TrailTold,
+    /// It was written by a repair: the base is its word, and not what the history adds up to.
+    pub mended: bool,
 }
 
 /// What a sentinel says of a repair, its own or an earlier one.
@@ -170,7 +196,10 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
     let told = data.get("repairs").and_then(Value::as_array);
     let mut repairs: Vec<Repair> = told.unwrap_or_default().iter().filter_map(Repair::of).collect();
     // Earlier versions told of a repair in its own log only.
-    if let (None, Some(findings)) = (told, data.get("repaired")) {
+    let erasure = ErasureTold::read(data);
+    let findings = data.get("repaired");
+    let mended = findings.is_some_and(|findings| !findings.as_array().is_some_and(<[Value]>::is_empty));
+    if let (None, Some(findings)) = (told, findings.filter(|_| mended || erasure.is_none())) {
         repairs.push(Repair {
             seq: last_seq + 1,
             ts: String::new(),
@@ -179,20 +208,40 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
         });
     }
     let text = |name: &str| data.get(name).and_then(Value::as_str);
+    let base = data.get("base_sha256")?.as_str();
+    let base = base.and_then(|digits| Hex::read(digits.as_bytes()));
+    let seq = |name: &str| u64::try_from(data.get(name)?.as_i64()?).ok();
+    let bound = erasure.as_ref().map_or(0, |told| told.erased);
     Some(Sentinel {
-        base_sha256: data
-            .get("base_sha256")?
-            .as_str()
-            .and_then(|digits| Hex::read(digits.as_bytes())),
+        base_sha256: base,
         last_seq,
         previous_head: text("previous_head").unwrap_or_default().to_owned(),
         archive: data.get("archive").filter(|name| !name.is_null()).map(|name| {
             let digest = text("archive_sha256").unwrap_or_default();
-            (name.as_str().unwrap_or_default().to_owned(), digest.to_owned())
+            (file_of(name.as_str().unwrap_or_default(), bound), digest.to_owned())
+        }),
+        told: Box::new(SentinelTold {
+            base,
+            archive: text("archive_sha256").unwrap_or_default().to_owned(),
+            span: seq("first_seq").zip(seq("last_seq")),
+            bound,
+            erasure,
+            trail: TrailTold::read(data),
+            mended,
         }),
         repaired: data.get("repaired").is_some(),
         repairs,
     })
+}
+
+/// The file of an archive that a sentinel calls so: one in which lines were erased has a longer name, and is packed.
+fn file_of(name: &str, bound: u64) -> String {
+    match bound {
+        _ if name.ends_with(ERASED_SUFFIX) => String::new(),
+        0 => name.to_owned(),
+        _ if name.ends_with(".zst") => format!("{name}{ERASED_SUFFIX}"),
+        _ => String::new(),
+    }
 }
 
 impl Sentinel {

@@ -8,13 +8,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::archive;
+use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_whole};
+use crate::event::Known;
 use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, first_line, hint_for, line_before};
 use crate::json::{self, Value};
 use crate::layout::{Layout, own_draft};
-use crate::origin::{Origin, Sentinel, origin_of};
+use crate::origin::{ALONE, Origin, Sentinel, WayBack, origin_of};
+use crate::trail::{Trail, TrailEnd};
+use crate::verify::{Sink, Walk};
 use crate::wal::synced::Synced;
 
 /// How long to wait for another who changes the same note: that takes some microseconds.
@@ -35,20 +39,35 @@ pub enum Standing {
     Unreadable(String),
 }
 
+/// A head that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenHead {
+    /// Which event it was, and where it stood.
+    pub at: Synced,
+    /// The trail up to it: tells what stood before it, also where lines were erased since.
+    pub trail: Option<TrailEnd>,
+}
+
+impl From<Synced> for SeenHead {
+    fn from(at: Synced) -> Self {
+        Self { at, trail: None }
+    }
+}
+
 /// What a note says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The head that was seen last.
-    pub seen: Synced,
+    pub seen: SeenHead,
     /// The head of a log that was about to take the place of that one: either may be there.
-    pub next: Option<Synced>,
+    pub next: Option<SeenHead>,
     /// Why that head was missed when the log was replaced since: the logs that come after cannot tell it any more.
     pub lost: Option<String>,
 }
 
 impl Note {
     /// A note about one head.
-    pub fn of(seen: Synced) -> Self {
+    pub fn of(seen: SeenHead) -> Self {
         Self {
             seen,
             next: None,
@@ -82,25 +101,36 @@ pub fn read(disk: &dyn Disk, note: &Path) -> io::Result<Option<Note>> {
     }))
 }
 
-fn head_in(value: &Value) -> Option<Synced> {
+fn head_in(value: &Value) -> Option<SeenHead> {
     let digest = |name: &str| Hex::read(value.get(name)?.as_str()?.as_bytes());
     let number = |name: &str| value.get(name)?.as_u64();
-    Some(Synced {
-        offset: number("offset")?,
-        seq: number("seq")?,
-        first: digest("first")?,
-        head: digest("head")?,
+    let trail = digest("trail").zip(number("trail_from"));
+    Some(SeenHead {
+        at: Synced {
+            offset: number("offset")?,
+            seq: number("seq")?,
+            first: digest("first")?,
+            head: digest("head")?,
+        },
+        trail: trail.map(|(value, from)| TrailEnd { value, from }),
     })
 }
 
-fn spelled(head: &Synced) -> Vec<(&'static str, Value)> {
+fn spelled(seen: &SeenHead) -> Vec<(&'static str, Value)> {
     let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
-    vec![
-        ("first", Value::Str(head.first.text().to_owned())),
-        ("head", Value::Str(head.head.text().to_owned())),
+    let digest = |digest: &Hex| Value::Str(digest.text().to_owned());
+    let head = &seen.at;
+    let mut fields = vec![
+        ("first", digest(&head.first)),
+        ("head", digest(&head.head)),
         ("offset", number(head.offset)),
         ("seq", number(head.seq)),
-    ]
+    ];
+    if let Some(trail) = &seen.trail {
+        fields.push(("trail", digest(&trail.value)));
+        fields.push(("trail_from", number(trail.from)));
+    }
+    fields
 }
 
 /// Writes a note about the log in `folder`, as a whole or not at all.
@@ -204,7 +234,8 @@ enum Answer {
 ///
 /// # Errors
 /// What the disk says.
-pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Result<Standing> {
+pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Result<Standing> {
+    let seen = &head.at;
     let log = match disk.open(layout.log(), Access::Read) {
         Ok(log) => log,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
@@ -215,7 +246,8 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
         }
         Err(fault) => return Err(fault),
     };
-    let mut answer = ask(&*log, seen)?;
+    let mut answer = ask(&*log, head)?;
+    let mut way = WayBack::default();
     let unknown = |why: String| {
         Ok(Standing::Unknown(format!(
             "event {} was seen here, and {why}",
@@ -230,12 +262,13 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
         let Some((name, _)) = sentinel.safe_archive() else {
             return unknown("the history that could tell was dropped".to_owned());
         };
-        let asked = archive::open(disk, &layout.inside(name)).and_then(|archive| ask(&*archive.log, seen));
+        let asked = archive::open(disk, &layout.inside(name)).and_then(|archive| ask(&*archive.log, head));
         answer = match asked {
             // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
             Ok(Answer::Before(earlier)) if earlier.last_seq >= sentinel.last_seq => {
                 return unknown(format!("{name}, which could tell, leads in a circle"));
             }
+            Ok(Answer::Before(earlier)) => Answer::Before(way.back(&sentinel, earlier)),
             Ok(answer) => answer,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
                 return unknown(format!("the history that could tell was dropped: {name} is not there"));
@@ -246,8 +279,11 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, seen: &Synced) -> io::Resul
 }
 
 /// Asks one log, the live one or one in an archive.
-fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
-    let length = log.length()?;
+fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<Answer> {
+    let (length, seen) = (log.length()?, &head.at);
+    if log.is_redacted() {
+        return ask_redacted(log, length, head);
+    }
     match hint_for(Some(*seen), log, length)? {
         Hint::Synced(_) => return Ok(Answer::Here(Standing::Kept)),
         Hint::Contradicted(_) => {
@@ -258,7 +294,72 @@ fn ask(log: &dyn DiskFile, seen: &Synced) -> io::Result<Answer> {
         }
         Hint::None => {}
     }
-    // Another log than the one that was seen: perhaps what became of it.
+    ask_origin(log, length, seen)
+}
+
+/// Asks a log of which lines were erased: the others stand elsewhere now, so the head is found by its seq and its hash.
+/// It stands for what came before it only as far as the trail does: no link leads over a hole.
+fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<Answer> {
+    let seen = &head.at;
+    let mut search = HeadSearch {
+        seen,
+        trail: None,
+        found: None,
+    };
+    let mut walk = Walk::new(None);
+    walk.go(log, length, ALONE, &mut search, &mut |_, _| {})?;
+    if let Some(found) = search.found {
+        let is_kept = head.trail.is_none_or(|noted| noted == found);
+        return Ok(Answer::Here(match is_kept {
+            true => Standing::Kept,
+            false => Standing::Lost(format!(
+                "event {} was seen here, but what stands before it is not what stood there then",
+                seen.seq
+            )),
+        }));
+    }
+    if walk.mark().first == Some(seen.first) {
+        let reason = format!(
+            "event {} was seen here, but the log says something else there",
+            seen.seq
+        );
+        return Ok(Answer::Here(Standing::Lost(reason)));
+    }
+    ask_origin(log, length, seen)
+}
+
+/// Looks for a head among events, and for the trail up to it.
+struct HeadSearch<'a> {
+    seen: &'a Synced,
+    trail: Option<Trail>,
+    found: Option<TrailEnd>,
+}
+
+impl Sink for HeadSearch<'_> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        let begin = || Trail::beginning(known.seq, known.op, known.record);
+        let trail = self.trail.get_or_insert_with(begin);
+        if let Some(hash) = Hex::read_raw(known.hash) {
+            trail.add(&hash);
+        }
+        if known.seq == self.seen.seq && known.hash == self.seen.head.bytes() {
+            self.found = Some(trail.end());
+        }
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Held) {}
+
+    fn is_satisfied(&self) -> bool {
+        self.found.is_some()
+    }
+}
+
+/// Another log than the one that was seen: perhaps what became of it.
+fn ask_origin(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<Answer> {
     Ok(match origin_of(log, length)? {
         Origin::Ours(sentinel) if sentinel.previous_head == seen.head.text() => Answer::Here(Standing::Kept),
         Origin::Ours(sentinel) => Answer::Before(sentinel),

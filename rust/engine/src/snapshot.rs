@@ -12,6 +12,7 @@ use std::io;
 
 use crate::digest::{Hasher, Hex};
 use crate::disk::{DiskFile, read_upto};
+use crate::event::salt;
 use crate::json::{self, RecordSpans, Value};
 use crate::memory::{self, Refused};
 
@@ -65,11 +66,24 @@ impl Taker for Nobody {
 /// # Errors
 /// What the disk says.
 pub fn read(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
-    if let Some(contents) = read_own(file, taker)? {
-        return Ok(contents);
+    let mut hasher = Some(Hasher::default());
+    if let Some(header) = read_own(file, taker, &mut hasher)? {
+        return Ok(Contents {
+            sha256: hasher.unwrap_or_default().finish(),
+            header: Ok(header),
+        });
     }
     taker.start_over();
     read_foreign(file, taker)
+}
+
+/// The same for whoever takes the digest from elsewhere, which is most of the work; `false` if the file is not of our own form
+/// to its end.
+///
+/// # Errors
+/// What the disk says.
+pub fn read_undigested(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<bool> {
+    Ok(read_own(file, taker, &mut None)?.is_some())
 }
 
 /// Where one is in a list of our form: between two items there is a comma, and nowhere else.
@@ -128,41 +142,36 @@ impl Front<'_> {
 }
 
 /// Reads a file of our own form, line by line; `None` if it is not of that form to its end.
-fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Option<Contents>> {
-    let mut hasher = Hasher::default();
+fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker, hasher: &mut Option<Hasher>) -> io::Result<Option<Header>> {
     let mut lines = LineReader::from(file, 0);
-    let Some(first) = lines.next(Some(&mut hasher))? else {
+    let Some(first) = lines.next(hasher.as_mut())? else {
         return Ok(None);
     };
     let header = if first == OPEN_MOMENTS {
-        read_dated(file, &mut lines, &mut hasher, taker)?
+        read_dated(file, &mut lines, hasher, taker)?
     } else if first == OPEN_RECORDS {
-        read_records(&mut lines, &mut hasher, taker, |line| line.starts_with(b"],"))?
-            .and_then(|last| Header::of_last(&last))
+        read_records(&mut lines, hasher, taker, |line| line.starts_with(b"],"))?.and_then(|last| Header::of_last(&last))
     } else if let Some(header) = Header::of_first(first) {
-        read_records(&mut lines, &mut hasher, taker, |line| line == b"]}")?.map(|_| header)
+        read_records(&mut lines, hasher, taker, |line| line == b"]}")?.map(|_| header)
     } else {
         None
     };
     // Nothing stands behind it.
-    if lines.next(Some(&mut hasher))?.is_some() {
+    if lines.next(hasher.as_mut())?.is_some() {
         return Ok(None);
     }
-    Ok(header.map(|header| Contents {
-        sha256: hasher.finish(),
-        header: Ok(header),
-    }))
+    Ok(header)
 }
 
 /// Reads records up to the line that ends them, and gives that line.
 fn read_records(
     lines: &mut LineReader<'_>,
-    hasher: &mut Hasher,
+    hasher: &mut Option<Hasher>,
     taker: &mut dyn Taker,
     is_end: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Option<Vec<u8>>> {
     let mut list = List::BEGUN;
-    while let Some(line) = lines.next(Some(hasher))? {
+    while let Some(line) = lines.next(hasher.as_mut())? {
         if is_end(line) {
             return Ok((!list.awaited).then(|| line.to_vec()));
         }
@@ -171,7 +180,8 @@ fn read_records(
             return Ok(None);
         };
         taker.make_room(record.len())?;
-        taker.take(record, fields, None);
+        let (record, fields) = salt::without(record, fields);
+        taker.take(&record, fields, None);
     }
     Ok(None)
 }
@@ -180,7 +190,7 @@ fn read_records(
 fn read_dated(
     file: &dyn DiskFile,
     lines: &mut LineReader<'_>,
-    hasher: &mut Hasher,
+    hasher: &mut Option<Hasher>,
     taker: &mut dyn Taker,
 ) -> io::Result<Option<Header>> {
     let mut front = Front {
@@ -188,12 +198,12 @@ fn read_dated(
         list: List::BEGUN,
         ended: false,
     };
-    while lines.next(Some(hasher))?.is_some_and(|line| line != TO_RECORDS) {}
+    while lines.next(hasher.as_mut())?.is_some_and(|line| line != TO_RECORDS) {}
     let mut list = List::BEGUN;
     // The ids of the records whose moments come later.
     let mut undated: Vec<Vec<u8>> = Vec::new();
     loop {
-        let Some(line) = lines.next(Some(hasher))? else {
+        let Some(line) = lines.next(hasher.as_mut())? else {
             return Ok(None);
         };
         if line == TO_LATER_MOMENTS {
@@ -213,14 +223,15 @@ fn read_dated(
             Next::Foreign => return Ok(None),
         };
         taker.make_room(record.len())?;
-        taker.take(record, fields, moments);
+        let (record, fields) = salt::without(record, fields);
+        taker.take(&record, fields, moments);
     }
     // There must not be more moments than records.
     if list.awaited || !matches!(front.next()?, Next::End) {
         return Ok(None);
     }
     let (mut list, mut undated) = (List::BEGUN, undated.into_iter());
-    while let Some(line) = lines.next(Some(hasher))? {
+    while let Some(line) = lines.next(hasher.as_mut())? {
         if line.starts_with(b"],") {
             let is_whole = !list.awaited && undated.next().is_none();
             return Ok(Header::of_last(line).filter(|_| is_whole));
@@ -267,7 +278,8 @@ fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> io::Result<Result<Header, 
         json::write_value(record, &mut text);
         if let Some(fields) = json::scan_record(&text) {
             taker.make_room(text.len())?;
-            taker.take(&text, fields, moments.get(at).copied());
+            let (record, fields) = salt::without(&text, fields);
+            taker.take(&record, fields, moments.get(at).copied());
         }
     }
     Ok(Ok(header))

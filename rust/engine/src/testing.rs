@@ -3,6 +3,10 @@
 //! A program has the export list of the crate. These are the same rooms without it, as they are today.
 
 /// A room behind the export list.
+pub mod archive {
+    pub use crate::archive::*;
+}
+/// A room behind the export list.
 pub mod digest {
     pub use crate::digest::*;
 }

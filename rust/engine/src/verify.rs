@@ -4,6 +4,8 @@
 //! log says about its base and its archives, and shows a [`Sink`] every event that counts.
 
 mod holding;
+mod redacted;
+mod scopes;
 
 use std::io;
 use std::ops::Range;
@@ -13,13 +15,18 @@ use crate::chain::{Follower, Held, Mark, Place};
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
+use crate::event::act::is_of_one;
+use crate::event::erasure::Erasure;
 use crate::event::line::{Event, Fault};
-use crate::event::{Coming, Known, stamp};
+use crate::event::{Coming, Known, Op, salt, stamp};
 use crate::layout::Layout;
 use crate::memory::{self, Refused};
+use crate::trail::{Trail, TrailEnd};
 use crate::wal::reader::{Reading, read_pieces};
 
 pub use holding::Holding;
+pub use redacted::{ErasureSeen, RedactedLines};
+pub use scopes::{ScopeFault, ScopeFinding};
 
 /// Where the state begins that a log changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +70,8 @@ pub struct Report {
     pub last_seq: u64,
     /// The hash of its last event.
     pub head: Option<Hex>,
+    /// The trail up to that.
+    pub trail: Option<TrailEnd>,
     /// Lines proven by the scan.
     pub fast_lines: u64,
     /// Lines that had to be parsed.
@@ -79,6 +88,8 @@ pub struct Report {
     pub damage: Vec<Damage>,
     /// Indexes that are not what the log would make of them: derived, so no damage, but they may have hidden something.
     pub altered: Vec<Damage>,
+    /// Files that an erasure took away and that are back: the chain is none the worse, but what was erased can be read.
+    pub returned: Vec<Damage>,
     /// What follows the committed end.
     pub tail: Option<Tail>,
     /// What is worth knowing but not damage.
@@ -87,36 +98,6 @@ pub struct Report {
     pub cut: Option<String>,
     /// What records carry that is no scope, or another one than before: no damage, for the log counts as it stands.
     pub scopes: Vec<ScopeFinding>,
-}
-
-/// What is wrong with the scope of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScopeFault {
-    /// It is none: only everyone sees the record.
-    Malformed,
-    /// It is another one than before.
-    Changed,
-}
-
-impl ScopeFault {
-    /// The word used in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed-scope",
-            Self::Changed => "scope-changed",
-        }
-    }
-}
-
-/// A record whose scope is not what our writers would have written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScopeFinding {
-    /// What is wrong.
-    pub fault: ScopeFault,
-    /// Its id.
-    pub id: String,
-    /// The event that says so; `None` if the base does.
-    pub seq: Option<u64>,
 }
 
 impl Report {
@@ -175,6 +156,12 @@ pub struct Walk {
     pub blank_lines: Vec<u64>,
     /// Lines with fields that the hash does not cover, the first of them with its line number.
     pub unknown_fields: Option<(u64, u64)>,
+    /// What is left of lines that were erased.
+    pub redacted: RedactedLines,
+    /// The events that tell of erasures.
+    pub erasures: Vec<ErasureSeen>,
+    /// The record of the last line, without its salt.
+    unsalted: Vec<u8>,
     /// Up to here the log was whole once.
     promised: u64,
     /// The last line has no newline and is damage, not a tail: whoever writes next must end it first.
@@ -194,6 +181,9 @@ impl Walk {
             slow_lines: 0,
             blank_lines: Vec::new(),
             unknown_fields: None,
+            redacted: RedactedLines::default(),
+            erasures: Vec::new(),
+            unsalted: Vec::new(),
             promised: 0,
             unterminated: false,
             last_stamp: Vec::new(),
@@ -207,6 +197,18 @@ impl Walk {
             promised: until.unwrap_or(0),
             ..self
         }
+    }
+
+    /// Follows the chain of hashes alone too, from the first event on.
+    #[must_use]
+    pub fn with_trail(mut self) -> Self {
+        self.follower.has_trail = true;
+        self
+    }
+
+    /// The trail up to the committed end.
+    pub fn trail(&self) -> Option<TrailEnd> {
+        self.follower.trail.as_ref().map(Trail::end)
     }
 
     /// How far the chain has come.
@@ -336,12 +338,28 @@ impl Walk {
                 self.latest = self.latest.max(micros);
             }
         }
-        let known = known(event, line, place.offset);
+        let index = self.follower.mark.events - 1;
+        self.redacted.pass(place, event.spans.seq, index, event.redacted);
+        let mut known = known(event, line, place.offset);
+        if known.op == Op::Erase
+            && let Some(told) = Erasure::read(known.seq, known.id, known.record)
+        {
+            let ts = String::from_utf8_lossy(ts).into_owned();
+            self.erasures.push(ErasureSeen { index, place, ts, told });
+        }
+        if is_of_one(known.op) || known.op == Op::Act {
+            (known.record, known.fields) = salt::without_in(known.record, known.fields, &mut self.unsalted);
+        }
         if counts {
             sink.count(known, self.latest);
         } else {
             sink.hold(known, self.latest);
         }
+    }
+
+    /// The events that tell of erasures and stand before the committed end.
+    pub fn told_erasures(&self) -> impl Iterator<Item = &ErasureSeen> {
+        self.erasures.iter().filter(|seen| seen.place.offset < self.end)
     }
 }
 

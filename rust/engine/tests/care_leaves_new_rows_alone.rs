@@ -132,7 +132,7 @@ fn of_a_restore() {
         let backups = layout().backups();
         let name = beside.disk.list(&backups).expect("a list").remove(0);
         let source = Layout::of_folder(backups.join(name));
-        store::restore(beside, &source, false, &|| START, &mut |_, _| {})
+        store::restore(beside, &source, store::Restoring::default(), &|| START, &mut |_, _| {})
     });
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chronomemory::{Author, Checking, Error, Moment, Options, Store, Viewer, unspelled};
+use chronomemory::{Author, Checking, Error, Machine, Moment, Options, Store, Viewer, unspelled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -39,7 +39,7 @@ fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None, shared=false))]
+    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None, shared=false, salt="scope"))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn new(
         py: Python<'_>,
@@ -52,8 +52,9 @@ impl Engine {
         verify: &str,
         head_file: Option<PathBuf>,
         shared: bool,
+        salt: &str,
     ) -> PyResult<Self> {
-        let terms = terms_of(py, recursion_depth, durability, lock_timeout)?;
+        let terms = terms_of(py, recursion_depth, durability, lock_timeout, salt)?;
         let options = Options {
             recursion_depth,
             durability: terms.durability,
@@ -66,6 +67,8 @@ impl Engine {
                 other => return Err(bad_choice(py, "verify", other, "one of full, quick")),
             },
             head_file,
+            randomness: Some(Machine::randomness()),
+            salt: terms.salt,
             shared,
             ..Options::default()
         };

@@ -3,8 +3,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use chronomemory::is_salt_text;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple, PyType};
@@ -85,6 +87,9 @@ impl WalEvent {
         Ok(dict)
     }
 }
+
+/// The key of the salt in a record.
+const SALT_KEY: &str = "~";
 
 fn fields_of(py: Python<'_>, line: &[u8]) -> PyResult<[Py<PyAny>; FIELDS.len()]> {
     let parsed = parse_json(py, line)?;
@@ -178,9 +183,21 @@ impl WalEvent {
         self.set(py, 3, value)
     }
 
+    /// The record, without the salt: that belongs to the line.
     #[getter]
     fn record(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 4)
+        let record = self.get(py, 4)?;
+        let Ok(fields) = record.bind(py).cast::<PyDict>() else {
+            return Ok(record);
+        };
+        let salt = fields.get_item(intern!(py, SALT_KEY))?;
+        let salt = salt.as_ref().and_then(|salt| salt.cast::<PyString>().ok());
+        if !salt.is_some_and(|salt| salt.to_str().is_ok_and(is_salt_text)) {
+            return Ok(record);
+        }
+        let told = fields.copy()?;
+        told.del_item(intern!(py, SALT_KEY))?;
+        Ok(told.into_any().unbind())
     }
 
     #[setter]

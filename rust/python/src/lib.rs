@@ -64,7 +64,7 @@ mod _core {
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]
-    use crate::words::{canonical_json, event_hash, indented_json, parse_json, store_folder, verify_path};
+    use crate::words::{canonical_json, event_hash, file_holds, indented_json, parse_json, store_folder, verify_path};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -24,6 +24,7 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
     dict.set_item("base", report.base.word())?;
     dict.set_item("damage", damages(py, &report.damage)?)?;
     dict.set_item("altered_indexes", damages(py, &report.altered)?)?;
+    dict.set_item("returned", damages(py, &report.returned)?)?;
     dict.set_item(
         "tail",
         report.tail.as_ref().map(|tail| tail_dict(py, tail)).transpose()?,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use chronomemory::{Durability, WriterTerms};
+use chronomemory::{Durability, Salting, WriterTerms};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,7 +12,13 @@ use crate::engine::Engine;
 use crate::enter::bad_choice;
 
 /// What Python asks of its writes.
-pub fn terms_of(py: Python<'_>, recursion_depth: i64, durability: &str, lock_timeout: f64) -> PyResult<WriterTerms> {
+pub fn terms_of(
+    py: Python<'_>,
+    recursion_depth: i64,
+    durability: &str,
+    lock_timeout: f64,
+    salt: &str,
+) -> PyResult<WriterTerms> {
     if recursion_depth < 0 {
         let given = recursion_depth.to_string();
         return Err(bad_choice(py, "recursion_depth", &given, "at least 0"));
@@ -27,15 +33,28 @@ pub fn terms_of(py: Python<'_>, recursion_depth: i64, durability: &str, lock_tim
         },
         lock_timeout: Duration::try_from_secs_f64(lock_timeout)
             .map_err(|_| bad_choice(py, "lock_timeout", &lock_timeout.to_string(), "at least 0 seconds"))?,
+        salt: match salt {
+            "always" => Salting::Always,
+            "scope" => Salting::Scoped,
+            "never" => Salting::Never,
+            other => return Err(bad_choice(py, "salt", other, "one of always, scope, never")),
+        },
     })
 }
 
 #[pymethods]
 impl Engine {
     /// The same store for one who writes on other terms.
-    #[pyo3(signature = (*, recursion_depth, durability, lock_timeout))]
-    fn on_terms(&self, py: Python<'_>, recursion_depth: i64, durability: &str, lock_timeout: f64) -> PyResult<Self> {
-        let terms = terms_of(py, recursion_depth, durability, lock_timeout)?;
+    #[pyo3(signature = (*, recursion_depth, durability, lock_timeout, salt))]
+    fn on_terms(
+        &self,
+        py: Python<'_>,
+        recursion_depth: i64,
+        durability: &str,
+        lock_timeout: f64,
+        salt: &str,
+    ) -> PyResult<Self> {
+        let terms = terms_of(py, recursion_depth, durability, lock_timeout, salt)?;
         Ok(Self {
             engine: Arc::new(self.engine.on_terms(terms)),
             author: self.author.clone(),

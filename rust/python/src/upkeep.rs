@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use chronomemory::{Erase, Restoring};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -35,21 +36,58 @@ impl Engine {
         enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
     }
 
+    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), dry_run=false, progress=None))]
+    #[allow(clippy::too_many_arguments)] // the signature is the public one
+    fn erase<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        scope: Option<Vec<u8>>,
+        reason: String,
+        drop_history: bool,
+        again: Vec<String>,
+        dry_run: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let order = Erase {
+            ids,
+            scope,
+            reason,
+            drop_history,
+            again,
+            dry_run,
+        };
+        let told = enter_reporting(py, progress, |report| self.engine.erase(&order, report))?;
+        let dict = PyDict::new(py);
+        dict.set_item("seq", told.seq)?;
+        dict.set_item("ids", told.ids)?;
+        dict.set_item("lines", told.lines)?;
+        dict.set_item("unsalted", told.unsalted)?;
+        dict.set_item("logs", told.by_log)?;
+        dict.set_item("replaced", told.replaced)?;
+        dict.set_item("again", told.again)?;
+        dict.set_item("backups", told.backups)?;
+        dict.set_item("quarantine", told.quarantine)?;
+        Ok(dict)
+    }
+
     #[pyo3(signature = (progress=None))]
     fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
         let folder = enter_reporting(py, progress, |report| self.engine.backup(report))?;
         Ok(folder.to_string_lossy().into_owned())
     }
 
-    #[pyo3(signature = (source, progress=None, *, damaged=false))]
+    #[pyo3(signature = (source, progress=None, *, damaged=false, bring_back=false))]
     fn restore<'py>(
         &self,
         py: Python<'py>,
         source: PathBuf,
         progress: Option<Py<PyAny>>,
         damaged: bool,
+        bring_back: bool,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let repaired = enter_reporting(py, progress, |report| self.engine.restore(&source, damaged, report))?;
+        let wanted = Restoring { damaged, bring_back };
+        let repaired = enter_reporting(py, progress, |report| self.engine.restore(&source, wanted, report))?;
         repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
     }
 

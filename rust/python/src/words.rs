@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use chronomemory::{RealDisk, Verified, indented, layout_of, parse_json as parse, sha256};
+use chronomemory::{RealDisk, Verified, holds_any, indented, layout_of, parse_json as parse, sha256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::enter::enter_reporting;
+use crate::enter::{enter, enter_reporting};
 use crate::shape::Shapes;
 use crate::value::{self, Field};
 use crate::{object, report};
@@ -25,6 +25,12 @@ pub fn verify_path(
         Verified::of_folder(log_folder, head_file.as_deref(), report)
     })?;
     report::dict(py, &found)
+}
+
+/// Whether a file of a store holds one of some texts, given in lower case; packed ones are unpacked.
+#[pyfunction]
+pub fn file_holds(py: Python<'_>, path: PathBuf, texts: Vec<Vec<u8>>) -> PyResult<bool> {
+    enter(py, || holds_any(&RealDisk::default(), &path, &texts))
 }
 
 /// The folder of a project's store, whether it exists or not: a backup is its own.

@@ -182,6 +182,10 @@ pub trait DiskFile: Send + Sync {
     fn is_shared(&self) -> io::Result<bool> {
         Ok(false)
     }
+    /// Whether lines of the log in it may be redacted: it is an archive that is named so.
+    fn is_redacted(&self) -> bool {
+        false
+    }
     /// The first bytes of a file that is never cut, or as many as there are. What is written to them later may be seen.
     ///
     /// # Errors

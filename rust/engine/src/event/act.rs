@@ -42,7 +42,10 @@ impl Act {
 
 /// Whether an event of this kind is of the one record that it names.
 pub fn is_of_one(op: Op) -> bool {
-    matches!(op, Op::Upsert | Op::Migrate | Op::Delete | Op::Patch)
+    matches!(
+        op,
+        Op::Upsert | Op::Migrate | Op::Delete | Op::Patch | Op::Erase | Op::Prune
+    )
 }
 
 /// Shows the ids of the records that an event speaks of, as they stand between quotes in canonical JSON.

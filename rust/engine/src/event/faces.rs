@@ -13,7 +13,10 @@ pub const SEARCH: &str = "search";
 /// The face that says which embeddings there are.
 pub const VECTORS: &str = "vectors";
 
-/// The kind of its records that name rows.
+/// The face that says what was erased, and which archives were removed. Only events of the store itself write it.
+pub const ERASURES: &str = "erasures";
+
+/// The kind of the records that name rows.
 const ROWS_KIND: &[u8] = b"vector";
 
 /// Whether records of a kind name rows of embeddings. These speak of records of any scope, by their ids: they are for who sees
@@ -46,7 +49,7 @@ const fn paged(
 }
 
 /// All faces.
-static FACES: [Face; 6] = [
+static FACES: [Face; 7] = [
     Face {
         name: "blocks",
         prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
@@ -226,6 +229,14 @@ static FACES: [Face; 6] = [
     Face {
         name: VECTORS,
         prefixes: &["vector"],
+        indexes: &[],
+        networks: &[],
+        calls: &[],
+        acts: None,
+    },
+    Face {
+        name: ERASURES,
+        prefixes: &["erasure", "pruned"],
         indexes: &[],
         networks: &[],
         calls: &[],

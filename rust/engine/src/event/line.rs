@@ -3,6 +3,7 @@
 //! A line of our own form is proven by one scan and one hash. Any other line is parsed, spelled canonically and then
 //! scanned like our own: behind this file there is one shape of event, whoever wrote it.
 
+use super::erasure::{op_of, redacted};
 use super::{HASH_PREFIX_BYTES, Op};
 use crate::damage::DamageKind;
 use crate::digest::{Hex, sha256, sha256_after_brace};
@@ -33,6 +34,8 @@ pub struct Event {
     pub unknown_fields: bool,
     /// Such a field in a line of our own form, which no writer of ours puts there.
     pub injected: bool,
+    /// What it said was erased: only its seq and its hash are left.
+    pub redacted: bool,
     copy: Option<Box<[u8]>>,
 }
 
@@ -73,8 +76,32 @@ impl Event {
         }
     }
 
+    /// Reads a line of which only seq and hash are left; such lines stand in archives that are named so, and nowhere else.
+    pub fn read_redacted(line: &[u8]) -> Option<Self> {
+        let (seq, hash) = redacted(line)?;
+        let text = format!(
+            "{{\"hash\":\"{}\",\"op\":\"\",\"prev_hash\":\"\",\"record\":{{}},\"record_id\":\"\",\"recursion_depth\":0,\"seq\":{seq},\"ts\":\"\"}}",
+            hash.text()
+        );
+        let spans = json::scan_event(text.as_bytes())?;
+        let event = Self::of_canonical(text.as_bytes(), spans).ok()?;
+        Some(Self {
+            redacted: true,
+            copy: Some(text.into_bytes().into_boxed_slice()),
+            ..event
+        })
+    }
+
     fn of_canonical(text: &[u8], spans: EventSpans) -> Result<Self, Fault> {
-        let op = Op::read(of(text, spans.op));
+        let op = match Op::read(of(text, spans.op)) {
+            Op::Other => op_of(
+                of(text, spans.op),
+                spans.seq,
+                of(text, spans.record_id),
+                of(text, spans.record),
+            ),
+            op => op,
+        };
         let events = if op == Op::Begin {
             batch_size(of(text, spans.record)).map_err(|fault| Fault {
                 seq: Some(spans.seq),
@@ -89,6 +116,7 @@ impl Event {
             events,
             unknown_fields: false,
             injected: false,
+            redacted: false,
             copy: None,
         })
     }

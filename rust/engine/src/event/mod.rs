@@ -2,18 +2,22 @@
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
 //! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]
-//! finds events in a line that lost its newline, and [`retold`] spells a line again of which only that is lost which is told elsewhere; [`stamp`] spells moments in time. The law is `docs/format.md`.
+//! finds events in a line that lost its newline, and [`retold`] spells a line again of which only that is lost which is told elsewhere;
+//! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed; [`stamp`] spells moments in
+//! time. The law is `docs/format.md`.
 
 pub mod act;
 pub mod author;
 pub mod draft;
 pub mod draft_value;
+pub mod erasure;
 mod face;
 pub mod faces;
 pub mod line;
 pub mod mend;
 pub mod parts;
 pub mod retold;
+pub mod salt;
 mod spelling;
 pub mod stamp;
 mod trial;
@@ -97,12 +101,16 @@ pub enum Op {
     Adopt,
     /// Another tool's upsert.
     Migrate,
+    /// Tells of an erasure, and is remembered like an upsert.
+    Erase,
+    /// Tells of archives that were removed, likewise.
+    Prune,
     /// Something this version does not know: part of the chain, without effect.
     Other,
 }
 
 impl Op {
-    /// Reads the word of a line.
+    /// Reads the word of a line; what is known in one shape only is told by [`erasure::op_of`].
     pub fn read(word: &[u8]) -> Self {
         match word {
             b"upsert" => Self::Upsert,
@@ -128,6 +136,8 @@ impl Op {
             Self::Compact => "compact",
             Self::Adopt => "adopt",
             Self::Migrate => "migrate",
+            Self::Erase => "erase",
+            Self::Prune => "prune",
             Self::Other => "",
         }
     }

@@ -1,11 +1,11 @@
-//! Which time is it here, and who works beside the caller? The only place that asks the wall clock and starts threads that
-//! outlive a call.
+//! Which time is it here, and who works beside the caller? The only place that asks the wall clock, draws lots and starts
+//! threads that outlive a call.
 
 use std::io;
 use std::thread::{Builder, available_parallelism};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Host, Join, Work};
+use super::{Host, Join, Randomness, Work};
 
 /// More threads than this do not make reading a log faster.
 const MOST_THREADS: usize = 8;
@@ -17,6 +17,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The bytes of the operating system that nobody can guess.
+    #[must_use]
+    pub fn randomness() -> Randomness {
+        Randomness::of(|bytes| getrandom::fill(bytes).map_err(io::Error::other))
+    }
+
     /// How many threads should share the work of one call.
     #[must_use]
     pub fn threads() -> usize {

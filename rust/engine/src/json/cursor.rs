@@ -5,6 +5,7 @@
 //! itself. On other bytes it answers `None` or something else than they say, but it never leaves them.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::Value;
 use super::parse::parse;
@@ -181,6 +182,19 @@ impl<'a> Iterator for Members<'a> {
         }
         member
     }
+}
+
+/// Whether a key, which stands as between quotes, comes before another, which stands as it says. Keys are in the order of what
+/// they say, and that is not the order of how they are written where something is escaped.
+#[inline]
+pub fn compare_key(key: &[u8], other: &str) -> Ordering {
+    let is_escaped = key.contains(&b'\\');
+    if !is_escaped {
+        return key.cmp(other.as_bytes());
+    }
+    let said = Quoted { inner: key, is_escaped }.text();
+    // If it says nothing that could be compared, whoever looks for the other goes on.
+    said.map_or(Ordering::Less, |said| said.as_bytes().cmp(other.as_bytes()))
 }
 
 /// The elements of a canonical array, as they are written.

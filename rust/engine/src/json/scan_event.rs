@@ -161,7 +161,11 @@ fn scan_usual_record(bytes: &[u8], origin: usize, depth: usize) -> Option<(Recor
     let at = skip_value(bytes, skip_literal(bytes, at, b",\"recursion_depth\":")?, depth + 1)?;
     let (_, at) = scan_text(bytes, skip_literal(bytes, at, b",\"source_type\":\"")?)?;
     let (status, at) = scan_text(bytes, skip_literal(bytes, at, b",\"status\":\"")?)?;
-    let at = skip_literal(bytes, at, b"}")?;
+    let at = match skip_literal(bytes, at, b"}") {
+        Some(at) => at,
+        // A salt may follow: most lines have one.
+        None => skip_literal(bytes, scan_text(bytes, skip_literal(bytes, at, b",\"~\":\"")?)?.1, b"}")?,
+    };
     let confidence = Some(confidence).filter(|float| float.is_finite());
     Some((
         RecordSpans {

@@ -4,8 +4,8 @@
 //! left alone.
 
 use super::{
-    DIGEST_DIGITS, DRAFT_SUFFIX, HEALED_LOG, LOG, LONGEST_SPACE_BYTES, NEW_ARCHIVE, NEW_BASE, NEW_SNAPSHOT,
-    RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
+    DIGEST_DIGITS, DRAFT_SUFFIX, ERASED_SUFFIX, HEALED_LOG, LOG, LONGEST_SPACE_BYTES, NEW_ARCHIVE, NEW_BASE,
+    NEW_SNAPSHOT, RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
 };
 
 /// How long the name of a moment is.
@@ -71,7 +71,12 @@ pub fn is_base_draft(name: &str) -> bool {
 
 /// Whether a file of this name in `archive/` is a retired log, packed or not.
 pub fn is_archive_file(name: &str) -> bool {
-    let plain = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".wal");
+    let packed = match name.strip_suffix(ERASED_SUFFIX) {
+        Some(packed) if !packed.ends_with(".zst") => return false,
+        Some(packed) => packed,
+        None => name,
+    };
+    let plain = packed.strip_suffix(".zst").unwrap_or(packed).strip_suffix(".wal");
     plain.is_some_and(|plain| {
         let mut parts = plain.split('-');
         let mut next = || parts.next().unwrap_or_default();
@@ -83,6 +88,11 @@ pub fn is_archive_file(name: &str) -> bool {
 /// The last seq of an archive of this name.
 pub fn last_seq_in_archive_name(name: &str) -> Option<u64> {
     name.split('-').nth(1).filter(|_| is_archive_file(name))?.parse().ok()
+}
+
+/// The beginning of the digest of an archive of this name.
+pub fn short_digest_in_archive_name(name: &str) -> Option<&str> {
+    name.split(['-', '.']).nth(2).filter(|_| is_archive_file(name))
 }
 
 /// Whether one was not finished.
@@ -123,6 +133,11 @@ pub fn is_rows_draft(name: &str) -> bool {
 pub fn is_quarantine_draft(name: &str) -> bool {
     // Whatever is put aside is named by the moment, and then by what it is.
     finished(name).is_some_and(|name| is_stamped(name) && name.contains('-'))
+}
+
+/// Whether something of this name in `quarantine/` was put there by us: what recovery cut away, or a file of the past.
+pub fn is_quarantine_name(name: &str) -> bool {
+    (is_stamped(name) && name.contains('-')) || is_base_file(name) || is_archive_file(name) || is_rows_file(name)
 }
 
 /// Whether a folder of this name in `backup/` is a copy.
@@ -205,6 +220,11 @@ mod tests {
         let name = archive_name(1, 20, &digest);
         let archive = name.rsplit('/').next().unwrap_or_default();
         assert!(is_archive_file(archive) && is_archive_file("1-20-0123456789abcdef.wal"));
+        assert!(
+            is_archive_file(&format!("{archive}.erased")) && is_history_index(&format!("{archive}.erased.history"))
+        );
+        assert!(!is_archive_file("1-20-0123456789abcdef.wal.erased"));
+        assert_eq!(short_digest_in_archive_name(archive), Some("0123456789abcdef"));
         assert!(is_archive_draft(&format!("{archive}.tmp")));
         assert!(is_history_index(&format!("{archive}.history")));
         assert!(is_history_index(&format!("{archive}.history.tmp")));

@@ -11,6 +11,7 @@ use crate::event::stamp;
 use crate::hint::{read_hint, write_hint};
 use crate::layout::is_draft;
 use crate::origin::{ALONE, Origin, origin_of};
+use crate::remembered::SeenHead;
 use crate::verify::{Nobody, Walk};
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
@@ -108,7 +109,7 @@ impl Log {
         // The hint comes second: without its log it would tell of one that was lost. Should it fail, the next append tries
         // again before it writes.
         let is_told = self.tell_birth(lines).is_ok();
-        let born = OpenLog::writing(file, Walk::new(None), Origin::Nothing).at(path)?;
+        let born = OpenLog::writing(file, Walk::new(None).with_trail(), Origin::Nothing).at(path)?;
         self.open = Some(born.anchored(is_told));
         Ok(())
     }
@@ -142,7 +143,7 @@ impl Log {
         let (latest, path) = (self.latest(), self.site.log());
         let file = self.site.disk.open(path, Access::Write).at(path)?;
         let length = file.length().at(path)?;
-        let mut walk = Walk::new(None);
+        let mut walk = Walk::new(None).with_trail();
         walk.go(&*file, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
         walk.latest = latest.max(now);
         let origin = origin_of(&*file, length).at(path)?;
@@ -305,7 +306,7 @@ impl Log {
         Some(LogSync {
             file: Arc::clone(&open.file),
             path: self.site.log().to_owned(),
-            reached: self.reached(),
+            reached: self.seen_head(),
             written: self.unsynced.written(),
         })
     }
@@ -319,7 +320,7 @@ impl Log {
             return Ok(());
         };
         let _ = self.with_lock_within(Duration::ZERO, |log| {
-            if log.site.is_at_its_path(&*sync.file) && !log.is_known(&reached) {
+            if log.site.is_at_its_path(&*sync.file) && !log.is_known(&reached.at) {
                 log.remember(&reached);
             }
             Ok(())
@@ -330,7 +331,7 @@ impl Log {
     /// Under the lock: syncs what must come before the log, then the log, and remembers how far.
     pub fn sync(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
         self.sync_quietly(barrier)?;
-        if let Some(reached) = self.reached() {
+        if let Some(reached) = self.seen_head() {
             self.remember(&reached);
         }
         Ok(())
@@ -364,12 +365,12 @@ impl Log {
     }
 
     /// Writes the hint. It only tells a tail from damage: a write is no less safe without it.
-    fn remember(&mut self, reached: &Synced) {
+    fn remember(&mut self, reached: &SeenHead) {
         if self.report.cut.is_some() {
             // It knows of an end that is lost, and a repair needs that.
             return;
         }
-        if let Err(fault) = write_hint(&*self.site.disk, &self.site.layout, reached) {
+        if let Err(fault) = write_hint(&*self.site.disk, &self.site.layout, &reached.at) {
             self.report
                 .notes
                 .push(format!("the hint about the last sync could not be written: {fault}"));
@@ -379,7 +380,7 @@ impl Log {
 
     /// Under the lock, after a sync: notes the head, if it follows from the one that was noted last.
     pub fn tell_head(&mut self) {
-        if let Some(reached) = self.reached() {
+        if let Some(reached) = self.seen_head() {
             self.head.tell(&reached);
         }
     }
@@ -389,13 +390,14 @@ impl Log {
         if !self.head.is_kept() || self.open.is_none() || !self.site.disk.exists(self.site.layout.lock()) {
             return;
         }
+        let own = self.seen_head();
         let told = self.with_lock_within(Duration::ZERO, |log| {
-            log.head.tell_known(true);
+            log.head.tell_known(true, own);
             Ok(())
         });
         if told.is_err() {
             // Someone else has the lock, or this reader may not have it.
-            self.head.tell_known(false);
+            self.head.tell_known(false, own);
         }
     }
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
 use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
 use crate::layout::LOG;
-use crate::remembered::Standing;
+use crate::remembered::{SeenHead, Standing};
 use crate::verify::{Report, Sink, finding};
 use crate::wal::synced::Synced;
 use crate::wal::writer::{Lines, Link};
@@ -105,6 +106,11 @@ impl Log {
     /// Where the log ends now, as the hint spells it; `None` before the first event.
     pub fn reached(&self) -> Option<Synced> {
         self.open.as_ref().and_then(OpenLog::reached)
+    }
+
+    /// The same with the trail up to there: what is noted outside.
+    pub fn seen_head(&self) -> Option<SeenHead> {
+        self.open.as_ref().and_then(OpenLog::seen_head)
     }
 
     /// Where the chain stands for whoever writes next.
@@ -259,8 +265,9 @@ impl Log {
     }
 
     /// No lines yet behind the log, in memory that was used before.
-    pub fn fresh_lines(&mut self) -> Lines {
-        std::mem::take(&mut self.spare).reusing(self.link())
+    pub fn fresh_lines(&mut self, salts: Option<SaltTerms<'_>>) -> Lines {
+        let (link, trail) = (self.link(), self.open.as_ref().and_then(OpenLog::trail_to_extend));
+        std::mem::take(&mut self.spare).reusing(link, salts, trail)
     }
 
     /// Keeps the memory of lines for the next ones.

@@ -8,14 +8,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::digest::Hex;
 use crate::disk::{Access, Disk, Manner};
 use crate::error::{At, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
-use crate::remembered::{self, Note, Standing};
+use crate::remembered::{self, Note, SeenHead, Standing};
+use crate::trail::TrailEnd;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
+use super::open::first_hash;
 use super::site::Site;
 
 /// A writer notes its head no more often than this, in microseconds.
@@ -85,7 +88,7 @@ impl HeadNote {
 
     /// Notes a head that is on disk, at most once a second by the clock of whoever writes. The clock may be set back, and what
     /// is stamped may be ahead of it for years: neither must keep a head from being noted.
-    pub fn tell_now_and_then(&mut self, reached: &Synced, now: i64) {
+    pub fn tell_now_and_then(&mut self, reached: &SeenHead, now: i64) {
         if (0..PAUSE_MICROS).contains(&now.saturating_sub(self.told)) {
             self.owed = self.is_kept();
         } else {
@@ -95,21 +98,26 @@ impl HeadNote {
     }
 
     /// Under the lock: notes a head of the log at its path, if it follows from the one that was noted last.
-    pub fn tell(&mut self, reached: &Synced) {
+    pub fn tell(&mut self, reached: &SeenHead) {
         self.replace(|_| Ok(Some(*reached)));
     }
 
     /// Notes how far the log is known to be on disk, whoever brought it there.
-    pub fn tell_known(&mut self, is_locked: bool) {
+    /// `own` is how far it was read here, and the trail up to there.
+    pub fn tell_known(&mut self, is_locked: bool, own: Option<SeenHead>) {
         let site = Arc::clone(&self.site);
+        let with_trail = |known: Synced| own.filter(|own| own.at == known).unwrap_or_else(|| known.into());
         if is_locked {
-            self.replace(|_| known_head(&*site.disk, &site.layout));
+            self.replace(|_| Ok(known_head(&*site.disk, &site.layout)?.map(with_trail)));
         } else {
-            self.replace(|says| known_head_unless_announced(&*site.disk, &site.layout, says));
+            self.replace(|says| {
+                let known = known_head_unless_announced(&*site.disk, &site.layout, says)?;
+                Ok(known.map(with_trail))
+            });
         }
     }
 
-    fn replace(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>) {
+    fn replace(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<SeenHead>>) {
         self.owed = false;
         let Some(note) = &self.file else {
             return;
@@ -127,7 +135,7 @@ impl HeadNote {
     }
 
     /// Under the lock: takes the head of the log, or that there is none, for the right one.
-    pub fn accept(&mut self, reached: Option<Synced>) -> Result<()> {
+    pub fn accept(&mut self, reached: Option<SeenHead>) -> Result<()> {
         let Some(note) = &self.file else {
             return Ok(());
         };
@@ -157,7 +165,7 @@ impl HeadNote {
             };
             let says = match remembered::standing(disk, layout, Some(&says))? {
                 Standing::Kept => Note {
-                    next: Some(next),
+                    next: Some(next.into()),
                     lost: None,
                     ..says
                 },
@@ -179,10 +187,10 @@ impl HeadNote {
 
     /// The same for a log that these lines begin. That it could not be announced is no reason not to write it.
     pub fn announce_log(&mut self, lines: &Lines) {
-        let head = lines.link.head.map(|head| Synced {
+        let head = first_hash(lines).zip(lines.link.head).map(|(first, head)| Synced {
             offset: lines.bytes.len() as u64,
             seq: lines.link.next_seq - 1,
-            first: head,
+            first,
             head,
         });
         if let Err(fault) = self.announce(head) {
@@ -218,13 +226,21 @@ pub(crate) fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Resu
 ///
 /// # Errors
 /// `Io` if the note cannot be written.
-pub(crate) fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
+/// `read` is the head that was found, and the trail up to it.
+pub(crate) fn note_known_head(
+    disk: &dyn Disk,
+    layout: &Layout,
+    note: &Path,
+    read: Option<(Hex, TrailEnd)>,
+) -> Result<()> {
     disk.guard(layout.folder(), Manner::default());
     if !disk.exists(layout.lock()) {
         return Ok(());
     }
     let noted = note_head(disk, layout, note, |says| {
-        known_head_unless_announced(disk, layout, says)
+        let trail = |known: &Synced| read.filter(|(head, _)| *head == known.head).map(|(_, trail)| trail);
+        let known = known_head_unless_announced(disk, layout, says)?;
+        Ok(known.map(|at| SeenHead { trail: trail(&at), at }))
     });
     noted.map(|_| ()).at(note)
 }
@@ -235,7 +251,7 @@ fn note_head(
     disk: &dyn Disk,
     layout: &Layout,
     note: &Path,
-    find: impl FnOnce(Option<&Note>) -> io::Result<Option<Synced>>,
+    find: impl FnOnce(Option<&Note>) -> io::Result<Option<SeenHead>>,
 ) -> io::Result<Option<Standing>> {
     remembered::alone(disk, note, || {
         let says = match remembered::read(disk, note) {
@@ -249,14 +265,22 @@ fn note_head(
         };
         let log = disk.open(layout.log(), Access::Read)?;
         // Where blank or damaged lines stand behind the last event, no place names it: a note would be an alarm later.
-        if !matches!(hint_for(Some(reached), &*log, log.length()?)?, Hint::Synced(_)) {
+        if !matches!(hint_for(Some(reached.at), &*log, log.length()?)?, Hint::Synced(_)) {
             return Ok(None);
         }
         let standing = remembered::standing(disk, layout, says.as_ref())?;
         if !matches!(standing, Standing::Unseen | Standing::Kept) {
             return Ok(Some(standing));
         }
-        let is_known = |seen: &Synced| seen.first == reached.first && seen.offset >= reached.offset;
+        // A note that knows the trail proves more than one that is newer and does not.
+        let is_known = |seen: &SeenHead| {
+            let is_reached = seen.at.first == reached.at.first && seen.at.offset >= reached.at.offset;
+            match (seen.trail, reached.trail) {
+                (Some(_), None) => true,
+                (None, Some(_)) => is_reached && seen.at != reached.at,
+                _ => is_reached,
+            }
+        };
         if !says.is_some_and(|says| says == Note::of(says.seen) && is_known(&says.seen)) {
             remembered::write(disk, note, layout.folder(), &Note::of(reached))?;
         }

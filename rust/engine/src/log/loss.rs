@@ -14,7 +14,7 @@ use super::site::Site;
 
 /// Whether what is at the path of a log does not follow from what is known of it.
 pub(super) fn is_missed(site: &Site, known: &Synced) -> Result<bool> {
-    let standing = remembered::standing_to(&*site.disk, &site.layout, known).at(site.log())?;
+    let standing = remembered::standing_to(&*site.disk, &site.layout, &(*known).into()).at(site.log())?;
     Ok(matches!(standing, Standing::Lost(_)))
 }
 

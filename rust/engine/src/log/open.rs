@@ -9,6 +9,8 @@ use crate::digest::{Hex, sha256};
 use crate::disk::{DiskFile, Identity, read_upto};
 use crate::hint::line_before;
 use crate::origin::Origin;
+use crate::remembered::SeenHead;
+use crate::trail::{Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 use crate::wal::synced::Synced;
@@ -89,6 +91,23 @@ impl OpenLog {
         })
     }
 
+    /// The same with the trail up to there: what is noted outside.
+    pub fn seen_head(&self) -> Option<SeenHead> {
+        let (at, trail) = (self.reached()?, self.trail());
+        Some(SeenHead { at, trail })
+    }
+
+    /// The trail up to its end.
+    pub fn trail(&self) -> Option<TrailEnd> {
+        self.walk.trail()
+    }
+
+    /// The trail for whoever spells the next lines. A log without any begins it with them, wherever that is.
+    pub fn trail_to_extend(&self) -> Option<Trail> {
+        let follower = &self.walk.follower;
+        follower.trail.clone().filter(|_| follower.mark.first.is_some())
+    }
+
     /// Where the chain stands for whoever writes next.
     pub fn link(&self) -> Link {
         Link {
@@ -154,6 +173,7 @@ impl OpenLog {
         self.walk.latest = self.walk.latest.max(now);
         self.walk.lines += count;
         self.walk.end += lines.bytes.len() as u64;
+        self.extend_trail(lines);
         let mark = &mut self.walk.follower.mark;
         mark.head = lines.link.head;
         mark.first = mark.first.or_else(|| first_hash(lines));
@@ -161,6 +181,24 @@ impl OpenLog {
         mark.last_seq = lines.link.next_seq - 1;
         mark.events += count;
         (mark.end, mark.gap) = (self.walk.end, false);
+    }
+
+    fn extend_trail(&mut self, lines: &Lines) {
+        let follower = &mut self.walk.follower;
+        if follower.mark.first.is_some() && follower.trail.is_some() && lines.trail.is_some() {
+            // Whoever spelled them has gone along it, beside the one who waits here.
+            follower.trail.clone_from(&lines.trail);
+            return;
+        }
+        if follower.has_trail && follower.mark.first.is_none() {
+            // A log that is born with them: only a compaction begins with a sentinel, and that is read back.
+            follower.trail = Some(Trail::new(lines.link.next_seq - lines.starts.len() as u64));
+        }
+        if let Some(trail) = &mut follower.trail {
+            let digits = |start: &usize| lines.bytes.get(start + 9..start + 73);
+            let hashes = lines.starts.iter().filter_map(digits).filter_map(Hex::read_raw);
+            hashes.for_each(|hash| trail.add(&hash));
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::disk::DiskFile;
 use crate::error::{At, Result};
-use crate::wal::synced::Synced;
+use crate::remembered::SeenHead;
 
 /// What `normal` leaves unsynced at most.
 const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
@@ -34,7 +34,7 @@ pub(crate) struct LogSync {
     pub(super) file: Arc<dyn DiskFile>,
     /// The log that is synced.
     pub path: PathBuf,
-    pub(super) reached: Option<Synced>,
+    pub(super) reached: Option<SeenHead>,
     pub(super) written: Written,
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::names::Scope;
 use crate::error::{Error, Result};
-use crate::json::{self, Cursor, Quoted, members};
+use crate::json::{self, Cursor, compare_key, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
@@ -48,23 +48,10 @@ pub fn carried(record: &[u8]) -> Option<&[u8]> {
 #[inline]
 pub fn given(data: &[u8]) -> Option<&[u8]> {
     members(data)
-        .map(|(key, value)| (order_of(key), value))
+        .map(|(key, value)| (compare_key(key, KEY), value))
         .take_while(|(order, _)| *order != Ordering::Greater)
         .find(|(order, _)| *order == Ordering::Equal)
         .map(|(_, value)| value)
-}
-
-/// Whether a key, which stands as between quotes, comes before that of a scope. Keys are in the order of what they say, and
-/// that is not the order of how they are written where something is escaped.
-#[inline]
-fn order_of(key: &[u8]) -> Ordering {
-    let is_escaped = key.contains(&b'\\');
-    if !is_escaped {
-        return key.cmp(KEY.as_bytes());
-    }
-    let said = Quoted { inner: key, is_escaped }.text();
-    // If it says nothing that could be compared, whoever looks for a scope goes on.
-    said.map_or(Ordering::Less, |said| said.as_bytes().cmp(KEY.as_bytes()))
 }
 
 #[inline]
@@ -159,7 +146,7 @@ fn place_of(object: &[u8]) -> Place {
     let mut is_first = true;
     for (key, value) in members(object) {
         let at = address(key) - 1;
-        match order_of(key) {
+        match compare_key(key, KEY) {
             Ordering::Less => is_first = false,
             Ordering::Equal => {
                 let start = address(value);

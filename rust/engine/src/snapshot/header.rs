@@ -41,8 +41,9 @@ impl Header {
     }
 
     /// As it stands behind the last list of a base.
-    pub(super) fn spell_behind(&self) -> Vec<u8> {
-        [b"\n],", &self.fields()[..], b"}\n"].concat()
+    pub(super) fn spell_behind(&self, salt: Option<&str>) -> Vec<u8> {
+        let salt = salt.map(|salt| format!(",\"salt\":\"{salt}\"")).unwrap_or_default();
+        [b"\n],", &self.fields()[..], salt.as_bytes(), b"}\n"].concat()
     }
 
     /// What a whole state says of itself.

@@ -105,17 +105,17 @@ impl BaseWriter {
         self.writer.file.sync()
     }
 
-    /// Completes it with what its state is; it is synced.
+    /// Completes it with what its state is, and with what keeps its digest from being guessed; it is synced.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn finish(mut self, header: &Header) -> io::Result<Written> {
+    pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<Written> {
         if !self.has_begun {
             self.begin(std::iter::empty())?;
         }
         self.writer.next_list(TO_LATER_MOMENTS);
         self.writer.add_moments(self.later.into_iter())?;
-        let written = self.writer.finish(&header.spell_behind())?;
+        let written = self.writer.finish(&header.spell_behind(salt))?;
         written.file.sync()?;
         Ok(written)
     }

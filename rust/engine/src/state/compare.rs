@@ -28,6 +28,14 @@ impl State {
         found.into_iter().collect()
     }
 
+    /// All records with a name, in their order.
+    pub fn in_order(&self) -> impl Iterator<Item = &[u8]> {
+        let numbers = 0..self.slots.len() as u32;
+        let is_record =
+            |number: &u32| self.slots[*number as usize].class != NO_CLASS && !self.id_of(*number).is_empty();
+        numbers.filter(is_record).map(|number| self.record_in(number))
+    }
+
     /// The ids of all records whose data has a field.
     pub fn having(&self, field: &str) -> Vec<String> {
         let numbers = 0..self.slots.len() as u32;

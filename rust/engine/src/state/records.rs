@@ -156,7 +156,7 @@ impl State {
         let stamp = Stamp::new(known.seq, micros);
         let found = self.find(known.id);
         let slot = match known.op {
-            Op::Upsert | Op::Migrate => {
+            Op::Upsert | Op::Migrate | Op::Erase | Op::Prune => {
                 if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
                     self.put(found, known.id, known.record, known.fields, stamp)
                 } else {

@@ -64,7 +64,14 @@ impl State {
         slots.filter(move |&slot| face_of(self.id_of(slot)) == Some(face))
     }
 
-    /// Those of them that changed since then, each once; all of them, if that is another state or too long ago.
+    /// Those of them that are of some kinds; what is of others is not looked at.
+    pub fn of_kinds<'a>(&'a self, face: &'a str, kinds: &'a [&'a [u8]]) -> impl Iterator<Item = u32> + use<'a> {
+        let is_wanted = move |kind: &[u8], _: &[u8], of_a_face: bool| of_a_face && kinds.contains(&kind);
+        let slots = self.catalog.slots(is_wanted);
+        slots.filter(move |&slot| face_of(self.id_of(slot)) == Some(face))
+    }
+
+    /// Those of a face that changed since then, each once; all of them, if that is another state or too long ago.
     pub fn of_face_since(&self, face: &str, mark: &Watermark) -> Vec<u32> {
         let Some(changed) = self.changes.since(mark) else {
             return self.of_face(face).collect();

@@ -26,9 +26,13 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Spells the next part. Where there is no memory for it, the lines will not fit: whoever spells them again says why.
+    /// Spells the next part. Where there is no memory for it, or no salt, the lines will not fit: whoever spells them again says why.
     pub fn add(&mut self, part: &Draft) {
-        if self.promised == NEVER || self.lines.make_room(part.coming()).is_err() {
+        let is_ready = |lines: &mut Lines| {
+            let coming = part.coming();
+            lines.make_room(coming).is_ok() && lines.salts.draw(coming.events).is_ok()
+        };
+        if self.promised == NEVER || !is_ready(&mut self.lines) {
             self.lines = Lines::after(self.from);
             self.promised = NEVER;
             return;
@@ -48,7 +52,7 @@ impl Store {
     pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
         let (from, depth) = (self.log.link(), self.options.recursion_depth);
         let ts = stamp::digits(now);
-        let mut lines = self.log.fresh_lines();
+        let mut lines = self.log.fresh_lines(self.options.salts());
         lines.begin(changes, &ts, depth);
         let ahead = Ahead {
             lines,

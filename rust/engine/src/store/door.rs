@@ -24,7 +24,7 @@ use super::load::loader::Moment;
 use super::load::tails::{Kept, kept_beside};
 use super::recovery::judge::verify_at;
 use super::recovery::repair::{Repaired, repair};
-use super::recovery::restore::restore;
+use super::recovery::restore::{Restoring, restore};
 use super::search::find::find;
 use super::search::recall::follow_blocks;
 use super::search::select::{Scene, Verdicts, prepare};
@@ -194,8 +194,8 @@ impl Store {
     ///
     /// # Errors
     /// `Io` if the note cannot be written.
-    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<()> {
-        log::note_known_head(disk, layout, note)
+    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, found: &Report) -> Result<()> {
+        log::note_known_head(disk, layout, note, found.head.zip(found.trail))
     }
 
     /// What is wrong with the files of rows at first sight, one sentence each.
@@ -385,10 +385,14 @@ impl Store {
     /// `damaged` the copy may be damaged, and is brought back as it is.
     ///
     /// # Errors
-    /// `Corrupted` if the copy is damaged and may not be, apart from rows of embeddings: those are missing in the copy and
+    /// `Refused` if the copy lacks what was erased here since; `Corrupted` if it is damaged and may not be, apart from rows of embeddings: those are missing in the copy and
     /// stay so; `Io`, `Locked`, `Closed`, `Poisoned`; the present state stays then.
     pub fn restore(&mut self, source: &Layout, damaged: bool, now: i64, progress: Progress<'_>) -> Result<()> {
-        restore(&Alone::with(self), source, damaged, &|| now, progress)
+        let wanted = Restoring {
+            damaged,
+            ..Restoring::default()
+        };
+        restore(&Alone::with(self), source, wanted, &|| now, progress)
     }
 
     /// Checks all files again, believing nothing that is in memory.

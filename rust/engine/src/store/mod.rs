@@ -36,6 +36,8 @@ mod upkeep;
 
 mod recovery;
 
+mod erasure;
+
 mod door;
 
 mod worker;
@@ -59,13 +61,16 @@ pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use care::Turns;
 pub use engine::{BatchWriter, Engine, Verified};
+pub use erasure::check::holds_any;
+pub use erasure::erase::erase;
+pub use erasure::tell::{Erase, Erased};
 pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
 pub use load::home::{layout_of, source_of};
 pub use load::loader::Moment;
 pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
-pub use recovery::restore::restore;
+pub use recovery::restore::{Restoring, restore};
 pub use recovery::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
 pub use search::live_text::seal_text;
@@ -83,11 +88,13 @@ pub use write::optimistic::{Bookmark, Change, Written};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
+use archives::returned::returned_at;
 use files::snapshots::Snapshots;
 use follow::lost::missed;
 use history::lines::History;
 use live_log::LiveLog;
 use load::examine::nothing;
+use recovery::returning::erasures_of;
 use write::pending::Pending;
 
 /// An open store.
@@ -148,11 +155,39 @@ impl Store {
             vectors,
         };
         store.reload(progress)?;
+        if store.is_erasing() {
+            store.finish_what_others_erased();
+        }
+        store.look_for_returned();
         store.tell_known_head();
         if store.options.exclusive {
             store.log.hold_lock()?;
         }
         Ok(store)
+    }
+
+    /// Ends the erasure of somebody who could not; who may only read leaves it to others, and is told.
+    fn finish_what_others_erased(&mut self) {
+        let finished = self.with_lock_for_a_moment(|store| {
+            if store.is_behind()? {
+                store.catch_up()?;
+            }
+            store.finish_erasing()
+        });
+        if let Err(fault) = finished {
+            let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
+            self.log.report.notes.push(note);
+        }
+    }
+
+    /// Never silent: what was erased and is back is told to whoever opens the store.
+    fn look_for_returned(&mut self) {
+        if !erasures_of(&self.state).is_empty()
+            && let Some(log) = self.log.open()
+        {
+            let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
+            self.log.report.returned = found;
+        }
     }
 
     /// The last seq; 0 when nothing was written.

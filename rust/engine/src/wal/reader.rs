@@ -117,6 +117,7 @@ fn read_piece(
 ) -> io::Result<()> {
     piece.lines.clear();
     piece.blank.clear();
+    let is_redacted = file.is_redacted();
     (piece.physical, piece.end) = (0, None);
     // One byte earlier tells whether a line begins exactly here.
     let origin = if span.start > whole.start {
@@ -170,7 +171,10 @@ fn read_piece(
             } else {
                 Trust::Nothing
             };
-            Event::read(text, trust)
+            match Event::read(text, trust) {
+                Err(fault) if is_redacted => Event::read_redacted(text).ok_or(fault),
+                read => read,
+            }
         };
         piece.lines.push(Line {
             offset,

@@ -1,10 +1,12 @@
 //! How is a draft spelled as lines of the log?
 
-use crate::digest::{Hex, sha256};
+use crate::digest::{Hex, sha256_raw};
 use crate::event::draft::Draft;
+use crate::event::salt::{SaltTerms, Salts};
 use crate::event::{Coming, Op};
 use crate::json;
 use crate::memory::Refused;
+use crate::trail::Trail;
 
 /// What stands around the digits of a line's hash.
 const HASH_KEY: &[u8] = b"{\"hash\":\"";
@@ -47,6 +49,10 @@ pub struct Lines {
     pub starts: Vec<usize>,
     /// Where the chain stands behind them.
     pub link: Link,
+    /// What keeps their hashes from being guessed.
+    pub salts: Salts,
+    /// The chain of hashes alone, up to the last of them; `None` if it was not known where they begin.
+    pub trail: Option<Trail>,
 }
 
 impl Lines {
@@ -56,6 +62,8 @@ impl Lines {
             bytes: Vec::new(),
             starts: Vec::new(),
             link,
+            salts: Salts::default(),
+            trail: None,
         }
     }
 
@@ -111,7 +119,7 @@ impl Lines {
             out.extend_from_slice(head.bytes());
         }
         out.extend_from_slice(b"\",\"record\":");
-        out.extend_from_slice(saying.record);
+        self.salts.write(saying.op, saying.id, saying.record, out);
         out.extend_from_slice(b",\"record_id\":\"");
         out.extend_from_slice(saying.id);
         out.extend_from_slice(b"\",\"recursion_depth\":");
@@ -121,12 +129,16 @@ impl Lines {
         out.extend_from_slice(b",\"ts\":\"");
         out.extend_from_slice(saying.ts);
         out.extend_from_slice(b"\"}");
-        let hash = sha256(&out[payload..]);
+        let raw = sha256_raw(&out[payload..]);
+        let hash = Hex::spell(&raw);
+        if let Some(trail) = &mut self.trail {
+            trail.add(&raw);
+        }
         out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());
         out[payload] = b',';
         if json::has_line_separators(&out[payload..]) {
-            let raw = out.split_off(payload);
-            json::escape_line_separators(&raw, out);
+            let text = out.split_off(payload);
+            json::escape_line_separators(&text, out);
         }
         out.push(b'\n');
         self.starts.push(start);
@@ -136,11 +148,13 @@ impl Lines {
         };
     }
 
-    /// No lines behind `link`, in the memory of lines that nobody needs any more.
-    pub fn reusing(mut self, link: Link) -> Self {
+    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms, and the trail up to
+    /// there.
+    pub fn reusing(mut self, link: Link, salts: Option<SaltTerms<'_>>, trail: Option<Trail>) -> Self {
         self.bytes.clear();
         self.starts.clear();
-        Self { link, ..self }
+        self.salts.draw_on(salts);
+        Self { link, trail, ..self }
     }
 
     /// One of the lines, without its newline.

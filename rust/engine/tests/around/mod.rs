@@ -12,6 +12,12 @@ pub trait Twist: Send + Sync {
     /// Before a file is opened.
     fn before(&self, _disk: &CrashDisk, _path: &Path) {}
 
+    /// Before a file is made.
+    fn before_create(&self, _disk: &CrashDisk, _path: &Path) {}
+
+    /// Before a file gets another name.
+    fn before_rename(&self, _disk: &CrashDisk, _from: &Path) {}
+
     /// What comes of opening a file, if not the file.
     fn instead(&self, _path: &Path) -> Option<io::Result<Arc<dyn DiskFile>>> {
         None
@@ -39,9 +45,11 @@ impl<T: Twist> Disk for Around<T> {
         self.inner.open(path, access).map(|file| self.twist.hand_out(file))
     }
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.twist.before_create(&self.inner, path);
         self.inner.create(path).map(|file| self.twist.hand_out(file))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.twist.before_rename(&self.inner, from);
         self.inner.rename(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {

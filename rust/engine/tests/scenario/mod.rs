@@ -282,7 +282,13 @@ fn perform_beside(
     let outcome = match long {
         Long::Compact(keep) => store::compact(&turns, keep, &|| now, quiet).map(|_| ()),
         Long::Backup => store::backup(&turns, &|| now, quiet).map(|_| ()),
-        Long::Restore => store::restore(&turns, &latest_backup(disk), false, &|| now, quiet),
+        Long::Restore => store::restore(
+            &turns,
+            &latest_backup(disk),
+            store::Restoring::default(),
+            &|| now,
+            quiet,
+        ),
     };
     (turns.seen.into_inner(), outcome)
 }

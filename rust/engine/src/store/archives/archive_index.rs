@@ -117,7 +117,7 @@ impl IndexedArchive {
                     None => {
                         let made = self.make_index(threads)?;
                         // It is derived: if it cannot be written, it is made again next time.
-                        let _ = write(disk, layout, &path, &self.sha256, &made);
+                        let _ = write(disk, layout, &self.name, &self.sha256, &made);
                         Arc::new(made)
                     }
                 };
@@ -264,7 +264,8 @@ fn stored(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Stor
 
 /// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew. Others may
 /// write the same one just now, and whoever compacts takes drafts away.
-fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: &[(u64, u64)]) -> io::Result<()> {
+fn write(disk: &dyn Disk, layout: &Layout, name: &str, archive: &Hex, entries: &[(u64, u64)]) -> io::Result<()> {
+    let path = &layout.history_index(name);
     disk.create_dir(&layout.indexes())?;
     let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
     bytes.extend_from_slice(MAGIC);
@@ -278,7 +279,10 @@ fn write(disk: &dyn Disk, layout: &Layout, path: &Path, archive: &Hex, entries: 
     bytes.extend_from_slice(&own);
     let draft = own_draft(path);
     let written = disk.create(&draft).and_then(|file| file.write_at(&bytes, 0));
-    written.and_then(|()| disk.rename(&draft, path)).inspect_err(|_| {
+    // INVARIANT: the archive is looked for when the draft is there, and whoever erases takes archives away first, then drafts: no
+    // index stays of one that is gone.
+    let named = written.and_then(|()| disk.status(&layout.inside(name)).map(|_| ()));
+    named.and_then(|()| disk.rename(&draft, path)).inspect_err(|_| {
         // One that stays is taken away by the next compaction.
         let _ = disk.remove(&draft);
     })

@@ -1,20 +1,25 @@
-//! Are the archives those that the log names?
+//! Are the archives those that the log names, and do they lead to what it starts from?
+//!
+//! The way back is found first, from sentinel to sentinel. Then the retired logs are read from the oldest on: each is judged,
+//! its trail is followed, and what it adds up to is held against the base behind it. What is told begins with the newest, and
+//! ends with the first that is not the log that was retired.
 
 use std::io;
 
-use crate::archive::{self, damage_in};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
-use crate::disk::{Disk, NamedFault, Naming};
-use crate::hint::Hint;
-use crate::layout::{Layout, base_name, index_name};
+use crate::disk::{Disk, NamedFault, Naming, read_whole};
+use crate::json::{self, Value};
+use crate::layout::{ERASING, Layout, base_name};
 use crate::log::files::open_inside;
-use crate::origin::{Adoption, Origin, Sentinel, foreign_traces, origin_of};
+use crate::origin::{Origin, TrailTold};
 use crate::snapshot;
-use crate::verify::{Nobody, Sink, Walk, finding};
-use crate::wal::reader::Reading;
+use crate::verify::{ErasureSeen, finding};
 
-use super::archive_index::{Mentions, is_forged};
+use super::bound::{Named, unbound};
+use super::retired::RetiredLogs;
+use super::returned::FilesTold;
+use super::way::{End, Hop, Way};
 use crate::store::vectors::is_of_this_file;
 
 /// What was found in the archives.
@@ -24,169 +29,172 @@ pub(in crate::store) struct Past {
     pub damage: Vec<Damage>,
     /// Indexes of archives that say something else than the archives.
     pub altered: Vec<Damage>,
+    /// Files that an erasure took away and that are back.
+    pub returned: Vec<Damage>,
     /// What is worth knowing.
     pub notes: Vec<String>,
 }
 
-/// One step back, or why there is none.
-enum Before {
-    /// The segment starts from another archive.
-    Sentinel(Sentinel),
-    /// There is nothing more to follow.
-    End,
-}
-
-/// How the log in an archive begins.
-enum ArchiveBeginning {
-    /// From this, perhaps adopted.
-    Known(Box<Origin>, Option<Adoption>),
-    /// It is not what it should be, and that was said.
-    Damaged,
+/// The live log, as far as its past is concerned.
+pub(in crate::store) struct LiveEnd<'a> {
+    /// What it starts from.
+    pub origin: &'a Origin,
+    /// Where its first event stands.
+    pub offset: u64,
+    /// The seq of that.
+    pub seq: Option<u64>,
+    /// The events in it that tell of erasures; `None` if nobody looked for them.
+    pub erasures: Option<Vec<ErasureSeen>>,
 }
 
 impl Past {
-    /// Follows the archives back from a sentinel, as far as they were kept.
+    /// Follows the archives back from a log, as far as they were kept.
     ///
     /// # Errors
     /// What the disk says. Damage is no error.
-    pub fn follow(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, threads: usize) -> io::Result<Self> {
+    pub fn follow(disk: &dyn Disk, layout: &Layout, live: LiveEnd<'_>, threads: usize) -> io::Result<Self> {
+        let hop = Hop::live(live.origin, live.offset, live.seq, live.erasures);
+        let mut way = Way::find(disk, layout, hop);
         let mut past = Self::default();
-        let mut sentinel = sentinel.clone();
-        // No archive leads back to itself: it would have to contain its own digest.
-        while let Before::Sentinel(earlier) = past.step(disk, layout, &sentinel, threads)? {
-            sentinel = earlier;
+        let read = RetiredLogs::read(disk, layout, &mut way, threads);
+        if read.gave_up {
+            let note = "bases not compared with the history before them: not enough memory";
+            past.notes.push(note.to_owned());
         }
+        past.tell(disk, layout, &way, read)?;
+        past.tell_returned(disk, layout, &way);
         Ok(past)
     }
 
-    fn hurt(&mut self, name: &str, reason: impl Into<String>) -> Before {
-        self.damage.push(finding(name, DamageKind::ArchiveAltered, reason));
-        Before::End
+    fn tell(&mut self, disk: &dyn Disk, layout: &Layout, way: &Way, read: RetiredLogs) -> io::Result<()> {
+        let mut before: Vec<Named> = vec![Named::default(); way.hops.len()];
+        for number in (1..way.hops.len()).rev() {
+            let mut named = before[number].clone();
+            named.take(&way.hops[number]);
+            before[number - 1] = named;
+        }
+        for (number, (hop, beside)) in way.hops.iter().zip(read.beside).enumerate() {
+            if let Some(wrong) = &hop.wrong {
+                self.damage.push(wrong.clone());
+                return Ok(());
+            }
+            if number > 0 {
+                self.altered.extend(beside.altered);
+                self.notes.extend(beside.note);
+                self.tell_redacted(hop);
+                self.earlier_base(disk, layout, hop)?;
+            }
+            self.tell_erasures(hop, &before[number], matches!(way.end, End::Beginning));
+            self.tell_trail(way, number);
+            if read.differing.contains(&number)
+                && let Some(sha256) = hop.base.1
+            {
+                let reason = "it is not what the history before it adds up to";
+                let name = base_name(sha256.text());
+                self.damage.push(finding(&name, DamageKind::BaseDiffers, reason));
+            }
+        }
+        match &way.end {
+            End::Beginning => {}
+            End::Note(note) => self.notes.push(note.clone()),
+            End::Altered(damage) => self.damage.push(damage.clone()),
+        }
+        Ok(())
     }
 
-    fn step(&mut self, disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, threads: usize) -> io::Result<Before> {
-        if sentinel.archive.is_none() {
+    fn tell_redacted(&mut self, hop: &Hop) {
+        if hop.redacted.count == 0 {
+            return;
+        }
+        let spelled = |&(first, last): &(u64, u64)| match first == last {
+            true => format!("{first}"),
+            false => format!("{first}-{last}"),
+        };
+        let seqs: Vec<String> = hop.redacted.ranges.iter().map(spelled).collect();
+        let attested = if hop.redacted.is_steady() { "" } else { " (attested)" };
+        self.notes.push(format!(
+            "{} lines of {} were erased: seq {}{attested}",
+            hop.redacted.count,
+            hop.name,
+            seqs.join(", ")
+        ));
+    }
+
+    /// An erasure is told by a sentinel and the event behind it, together or not at all.
+    fn tell_erasures(&mut self, hop: &Hop, before: &Named, is_all_known: bool) {
+        let Some(erasures) = &hop.erasures else {
+            return;
+        };
+        let told = hop.sentinel.as_ref().filter(|sentinel| sentinel.told.erasure.is_some());
+        let follows = erasures.first().filter(|seen| told.is_some() && seen.index == 1);
+        if let Some(sentinel) = told
+            && let Some(reason) = unbound(sentinel, follows.map(|seen| &seen.told), before, is_all_known)
+        {
+            self.at(hop, (hop.offset, hop.seq), DamageKind::EraseUnbound, reason);
+        }
+        for stray in erasures.iter().skip(usize::from(follows.is_some())) {
+            let place = (stray.place.offset, Some(stray.told.seq));
+            self.at(hop, place, DamageKind::EraseUnbound, "no sentinel tells of it");
+        }
+        if let Some(seen) = follows {
+            let told = &seen.told;
+            let history = if told.is_dropped {
+                "history dropped"
+            } else {
+                "history redacted"
+            };
+            self.notes.push(format!(
+                "erased at event {}, {}: {:?}: {} records, {} lines, {} of them without salt, {history}",
+                told.seq, seen.ts, told.reason, told.records, told.lines, told.unsalted
+            ));
+        }
+    }
+
+    fn at(&mut self, hop: &Hop, (offset, seq): (u64, Option<u64>), kind: DamageKind, reason: &str) {
+        self.damage.push(Damage {
+            offset,
+            seq,
+            ..finding(&hop.name, kind, reason)
+        });
+    }
+
+    fn tell_trail(&mut self, way: &Way, number: usize) {
+        let hop = &way.hops[number];
+        let seq = hop.seq.unwrap_or(0);
+        let (value, from) = match hop.sentinel.as_ref().map(|sentinel| sentinel.told.trail) {
+            None | Some(TrailTold::Nothing) => return,
+            Some(TrailTold::Malformed) => {
+                return self.at(hop, (hop.offset, hop.seq), DamageKind::TrailBroken, "it is no trail");
+            }
+            Some(TrailTold::Known(value, from)) => (value, from),
+        };
+        let Some(older) = way.hops.get(number + 1) else {
+            let note = format!("trail not compared: nothing is left of what came before event {seq}");
+            return self.notes.push(note);
+        };
+        if older.wrong.is_some() {
+            return;
+        }
+        let found = older.trail.as_ref().filter(|trail| trail.from == from);
+        if has_start(way, number + 1, from) == Some(false) {
+            self.at(
+                hop,
+                (hop.offset, hop.seq),
+                DamageKind::TrailBroken,
+                "it begins elsewhere",
+            );
+        } else if found.is_none() {
             self.notes
-                .push("history unavailable: a compaction did not keep it".to_owned());
-            return Ok(Before::End);
-        }
-        let Some((name, digest)) = sentinel.safe_archive() else {
-            return Ok(self.hurt("archive", "the log names no archive of ours"));
-        };
-        let archive = match archive::open(disk, &layout.inside(name)) {
-            Ok(archive) => archive,
-            Err(fault) => return Ok(self.unread(name, &fault)),
-        };
-        let found = match snapshot::digest(&*archive.packed) {
-            Ok(found) if found.text() == digest => found,
-            Ok(found) => return Ok(self.hurt(name, format!("its SHA-256 is {}", found.text()))),
-            Err(fault) => return Ok(self.unread(name, &fault)),
-        };
-        let mut mentions = Mentions::default();
-        let is_indexed = disk.exists(&layout.history_index(name));
-        let sink: &mut dyn Sink = if is_indexed { &mut mentions } else { &mut Nobody };
-        match self.look_inside((name, &archive), sentinel, threads, sink) {
-            Err(fault) => Ok(self.unread(name, &fault)),
-            Ok(ArchiveBeginning::Damaged) => Ok(Before::End),
-            Ok(ArchiveBeginning::Known(origin, adoption)) => {
-                if is_indexed {
-                    self.compare_index(disk, layout, name, &found, mentions);
-                }
-                self.base_before(disk, layout, *origin, adoption)
-            }
-        }
-    }
-
-    /// An archive that cannot be read. Where it only may not be, or is no file, it is as good as not there.
-    fn unread(&mut self, name: &str, fault: &io::Error) -> Before {
-        if let Some(reason) = damage_in(fault) {
-            return self.hurt(name, reason);
-        }
-        if fault.kind() == io::ErrorKind::NotFound {
-            self.notes.push(format!("history unavailable: {name} is not there"));
-        } else if is_of_this_file(fault) {
-            self.notes
-                .push(format!("history unavailable: {name} cannot be read: {fault}"));
-        } else {
-            return self.hurt(name, format!("it cannot be read: {fault}"));
-        }
-        Before::End
-    }
-
-    /// An index is believed by its own digest, which whoever forges one computes too.
-    fn compare_index(&mut self, disk: &dyn Disk, layout: &Layout, archive: &str, sha256: &Hex, mentions: Mentions) {
-        let path = layout.history_index(archive);
-        let name = index_name(&path);
-        match is_forged(disk, &path, sha256, mentions) {
-            Ok(false) => {}
-            Ok(true) => self.altered.push(finding(
-                &name,
-                DamageKind::IndexAltered,
-                "it does not say which events of the archive speak of which record",
-            )),
-            Err(fault) => self.notes.push(format!("index not compared: {name}: {fault}")),
-        }
-    }
-
-    fn look_inside(
-        &mut self,
-        (name, archive): (&str, &archive::Archive),
-        sentinel: &Sentinel,
-        threads: usize,
-        sink: &mut dyn Sink,
-    ) -> io::Result<ArchiveBeginning> {
-        let log = &*archive.log;
-        let length = log.length()?;
-        let reading = Reading {
-            trusted_until: 0,
-            threads,
-        };
-        let mut walk = Walk::new(None);
-        walk.go(log, length, reading, sink, &mut |_, _| {})?;
-        if let Some(first) = walk.follower.damage.iter().min_by_key(|damage| damage.offset) {
-            self.damage.push(Damage {
-                path: name.to_owned(),
-                kind: DamageKind::ArchiveAltered,
-                ..first.clone()
-            });
-            return Ok(ArchiveBeginning::Damaged);
-        }
-        let head = walk.mark().head;
-        if head.is_none_or(|head| head.text() != sentinel.previous_head) {
-            self.hurt(name, "it does not end with the event that the log names");
-            return Ok(ArchiveBeginning::Damaged);
-        }
-        let origin = origin_of(log, length)?;
-        let adoption = match origin {
-            Origin::Foreign => foreign_traces(log, length, u64::MAX, Hint::None)?.adoption,
-            _ => None,
-        };
-        Ok(ArchiveBeginning::Known(Box::new(origin), adoption))
-    }
-
-    fn base_before(
-        &mut self,
-        disk: &dyn Disk,
-        layout: &Layout,
-        origin: Origin,
-        adoption: Option<Adoption>,
-    ) -> io::Result<Before> {
-        match origin {
-            Origin::Ours(earlier) => {
-                self.earlier_base(disk, layout, earlier.base_sha256)?;
-                Ok(Before::Sentinel(earlier))
-            }
-            Origin::Foreign => {
-                self.earlier_base(disk, layout, adoption.map(|adoption| adoption.base_sha256))?;
-                Ok(Before::End)
-            }
-            Origin::Nothing => Ok(Before::End),
+                .push(format!("trail not compared: its start, event {from}, is not there"));
+        } else if found.is_some_and(|trail| trail.value() != value) {
+            let reason = "it is not the trail of the log before";
+            self.at(hop, (hop.offset, hop.seq), DamageKind::TrailBroken, reason);
         }
     }
 
     /// The base that an archived segment started from: without it the segment says less, a different one is damage.
-    fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, sha256: Option<Hex>) -> io::Result<()> {
-        let Some(sha256) = sha256 else {
+    fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, hop: &Hop) -> io::Result<()> {
+        let (named, Some(sha256)) = hop.base else {
             return Ok(());
         };
         let name = base_name(sha256.text());
@@ -201,8 +209,50 @@ impl Past {
                 let reason = "it is not the base that an archived segment started from";
                 self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
             }
+            Ok(Some(_)) if named != Some(sha256) => {
+                let note = format!("attested: {name} was rewritten by an erasure, and only its word says how");
+                self.notes.push(note);
+            }
             Ok(Some(_)) => {}
         }
         Ok(())
     }
+
+    /// Says which files are there that an erasure took away.
+    fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &Way) {
+        if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
+            let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
+            return self.notes.push(note.to_owned());
+        }
+        let mut told = FilesTold::default();
+        for hop in &way.hops {
+            hop.sentinel.iter().for_each(|sentinel| told.take(sentinel));
+            told.name(&hop.name);
+            if let Some(sha256) = hop.base.1 {
+                told.name(&base_name(sha256.text()));
+            }
+        }
+        self.returned.extend(told.returned(disk, layout));
+    }
+}
+
+/// Whether an erasure that made the base of this log did not come to its end.
+fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
+    let told = read_whole(disk, &layout.inside(ERASING)).ok().flatten();
+    let told = told.and_then(|bytes| json::parse(&bytes).ok());
+    let named = told.as_ref().and_then(|told| told.get("base")).and_then(Value::as_str);
+    base.is_some_and(|base| named == Some(base.text()))
+}
+
+/// Whether a trail that ends with a log can begin at a seq; `None` if nobody can tell.
+fn has_start(way: &Way, number: usize, from: u64) -> Option<bool> {
+    for hop in way.hops.get(number..).unwrap_or_default() {
+        if let Some((_, own)) = hop.own_trail() {
+            return Some(own == from);
+        }
+        if hop.seq == Some(from) {
+            return Some(true);
+        }
+    }
+    matches!(way.end, End::Beginning).then_some(false)
 }

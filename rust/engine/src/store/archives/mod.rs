@@ -6,6 +6,20 @@ pub(in crate::store) mod faults;
 
 pub(in crate::store) mod archive_index;
 
+pub(in crate::store) mod doomed;
+
+mod way;
+
+mod bound;
+
+pub(in crate::store) mod returned;
+
+pub(in crate::store) mod replay;
+
+mod retired;
+
 pub(in crate::store) mod check;
 
 pub(in crate::store) mod packing;
+
+pub(in crate::store) mod segments;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
-use crate::store::{self, Ingested, Intake, Kept, Repaired, RowSource, Standing, Store};
+use crate::store::{self, Erase, Erased, Ingested, Intake, Kept, Repaired, Restoring, RowSource, Standing, Store};
 use crate::verify::Report;
 
 /// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
@@ -51,7 +51,7 @@ impl Verified {
         let mut found = Self::look(disk, layout, head_file, host, threads, progress)?;
         found.fault = match head_file {
             None => Some("no head is remembered: there is no place for it, such as a home folder".to_owned()),
-            Some(note) if found.report.valid() => Store::note_known_head(disk, layout, note)
+            Some(note) if found.report.valid() => Store::note_known_head(disk, layout, note, &found.report)
                 .err()
                 .map(|fault| format!("the head could not be remembered: {fault}")),
             Some(_) => None,
@@ -168,6 +168,15 @@ impl Engine {
         store::compact(self, keep_history, &|| self.host.now(), progress)
     }
 
+    /// Erases records from the store and from all of its past; says what was done.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Busy`, `Invalid`, `Locked`, `Io`, `Closed`, `Poisoned`, `Forked`, `InProgress`.
+    pub fn erase(&self, order: &Erase, progress: Progress<'_>) -> Result<Erased> {
+        self.check_caller()?;
+        store::erase(self, order, &|| self.host.now(), progress)
+    }
+
     /// Makes a copy of the store; says where it is.
     ///
     /// # Errors
@@ -180,10 +189,10 @@ impl Engine {
     /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.
     ///
     /// # Errors
-    /// `Refused` if it is neither, `Corrupted` if it is damaged and that is not asked for; `Io`, `Locked`.
-    pub fn restore(&self, source: &Path, damaged: bool, progress: Progress<'_>) -> Result<Option<Repaired>> {
+    /// `Refused` if it is neither, or lacks what was erased since and that is not asked for; `Corrupted` if it is damaged and that is not asked for; `Io`, `Locked`.
+    pub fn restore(&self, source: &Path, wanted: Restoring, progress: Progress<'_>) -> Result<Option<Repaired>> {
         self.check_caller()?;
-        store::bring_back(self, source, damaged, &|| self.host.now(), progress)
+        store::bring_back(self, source, wanted, &|| self.host.now(), progress)
     }
 
     /// Seals the index of the text again if so much changed that it should be. The worker does it when it is due.

@@ -14,3 +14,5 @@ pub(in crate::store) mod proofs;
 pub(in crate::store) mod set_aside;
 
 pub(in crate::store) mod snapshots;
+
+pub(in crate::store) mod erasing;

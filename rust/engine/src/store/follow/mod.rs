@@ -8,4 +8,6 @@ pub(in crate::store) mod swap;
 
 pub(in crate::store) mod refresh;
 
+pub(in crate::store) mod unfinished;
+
 pub(in crate::store) mod recover;

@@ -28,6 +28,9 @@ impl Store {
                 self.log.cut_tail(now)?;
             }
         }
+        if self.is_erasing() {
+            self.finish_erasing()?;
+        }
         self.log.set_prepared();
         Ok(())
     }
@@ -71,7 +74,7 @@ impl Store {
                 keep_hint(&store.site, log, now)?;
             }
             store.sync_log()?;
-            let reached = store.log.reached();
+            let reached = store.log.seen_head();
             match store.log.head.is_kept() {
                 true => store.log.head.accept(reached),
                 false => Ok(()),

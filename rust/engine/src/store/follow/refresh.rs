@@ -40,6 +40,7 @@ impl Store {
             checking: self.options.checking,
             archives: false,
             is_past: false,
+            way: None,
         };
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(Seen {

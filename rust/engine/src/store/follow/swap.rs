@@ -66,7 +66,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     if live.head() != sentinel.previous_head || live.last_seq() != sentinel.last_seq {
         return Ok(false);
     }
-    let mut walk = Walk::new(None);
+    let mut walk = Walk::new(None).with_trail();
     walk.latest = log.latest();
     let mut open = OpenLog::reading(file, walk, Origin::Ours(sentinel)).at(&path)?;
     state.forget_events();

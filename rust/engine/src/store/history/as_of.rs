@@ -8,13 +8,13 @@ use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::index::Indexes;
 use crate::layout::LOG;
-use crate::origin::{Beginning, Origin, beginning_of};
+use crate::origin::{Beginning, Origin, WayBack, beginning_of};
 use crate::scope::Viewer;
 use crate::state::{Dated, Query, State};
 use crate::text::Index;
 use crate::verify::BaseState;
 
-use super::lines::History;
+use super::lines::{History, one_back};
 use crate::options::Checking;
 use crate::store::archives::faults::{OrDamage, damaged, why_not_kept};
 use crate::store::load::base::Proof;
@@ -84,6 +84,8 @@ struct PastLog {
     log: Arc<dyn DiskFile>,
     length: u64,
     beginning: Beginning,
+    /// How one came back to it.
+    way: WayBack,
 }
 
 impl History<'_> {
@@ -109,6 +111,7 @@ impl History<'_> {
             log: Arc::clone(&log.file),
             length,
             beginning: beginning_of(&*log.file, length).or_damage(LOG)?,
+            way: WayBack::default(),
         };
         // The first seq that can be reached if nothing before this segment can.
         let mut reachable = self.live().last_seq();
@@ -147,11 +150,17 @@ impl History<'_> {
         let Origin::Ours(sentinel) = &segment.beginning.origin else {
             return Ok(None);
         };
-        Ok(self.volume_before(sentinel)?.map(|volume| PastLog {
+        let Some(volume) = self.volume_before(sentinel)? else {
+            return Ok(None);
+        };
+        let (mut way, mut beginning) = (segment.way.clone(), volume.beginning.clone());
+        beginning.origin = one_back(&mut way, sentinel, &volume)?;
+        Ok(Some(PastLog {
             name: volume.name.clone(),
             log: Arc::clone(&volume.archive.log),
             length: volume.length,
-            beginning: volume.beginning.clone(),
+            beginning,
+            way,
         }))
     }
 
@@ -162,6 +171,7 @@ impl History<'_> {
             checking: if is_live { Checking::Quick } else { Checking::Full },
             archives: false,
             is_past: !is_live,
+            way: Some(&segment.way),
         };
         let mut loader = Loader::up_to(moment);
         let found = examine(

@@ -9,12 +9,12 @@ use crate::event::act::each_concerned;
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
-use crate::origin::Origin;
+use crate::origin::{Origin, WayBack};
 use crate::state::unspelled;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
-use super::lines::History;
+use super::lines::{History, one_back};
 use crate::store::archives::archive_index::IndexedArchive;
 use crate::store::archives::faults::{OrDamage, damaged, not_kept};
 
@@ -67,9 +67,10 @@ impl History<'_> {
     fn volumes_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
+        let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
             let volume = self.volume_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
-            origin = Some(volume.beginning.origin.clone());
+            origin = Some(one_back(&mut way, &sentinel, &volume)?);
             found.push(volume);
         }
         Ok(found)

@@ -7,7 +7,7 @@ use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::log::{Log, Site};
-use crate::origin::{Origin, Sentinel};
+use crate::origin::{Origin, Sentinel, WayBack};
 use crate::state::{State, spelled};
 
 use crate::store::archives::archive_index::{ArchiveCache, IndexedArchive};
@@ -20,6 +20,21 @@ fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
         is_one |= subject == id;
     });
     is_one
+}
+
+/// What the archive starts from that a sentinel leads back to, as erasures since made it.
+pub(super) fn one_back(way: &mut WayBack, sentinel: &Sentinel, volume: &IndexedArchive) -> Result<Origin> {
+    Ok(match volume.beginning.origin.clone() {
+        // A segment begins where the one before it ends.
+        Origin::Ours(earlier) if earlier.last_seq >= sentinel.last_seq => {
+            return Err(archive_altered(&volume.name, "it leads in a circle".to_owned()));
+        }
+        Origin::Ours(earlier) => Origin::Ours(way.back(sentinel, earlier)),
+        other => {
+            way.pass(sentinel);
+            other
+        }
+    })
 }
 
 /// The past of a log: its live lines and its archives.
@@ -82,6 +97,7 @@ impl<'a> History<'a> {
     fn volumes(&self) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
+        let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
             let Some(volume) = self.volume_before(&sentinel)? else {
                 match sentinel.archive {
@@ -90,14 +106,13 @@ impl<'a> History<'a> {
                     Some(_) => return Err(not_kept(&sentinel)),
                 }
             };
-            origin = Some(volume.beginning.origin.clone());
+            origin = Some(one_back(&mut way, &sentinel, &volume)?);
             found.push(volume);
         }
         Ok(found)
     }
 
-    /// The archive that a sentinel names; `None` if it was not kept or is not there. The digest also keeps an archive from
-    /// leading back to itself.
+    /// The archive that a sentinel names; `None` if it was not kept or is not there.
     pub(in crate::store) fn volume_before(&self, sentinel: &Sentinel) -> Result<Option<Arc<IndexedArchive>>> {
         match sentinel.safe_archive() {
             Some((name, digest)) => self.archives.volume(&*self.site.disk, &self.site.layout, name, digest),

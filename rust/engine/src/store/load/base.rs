@@ -8,29 +8,19 @@ use std::io;
 
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile, Naming};
+use crate::disk::{DiskFile, Naming};
 use crate::hint::Hint;
-use crate::layout::{Layout, SNAPSHOT, base_name};
+use crate::layout::{SNAPSHOT, base_name};
 use crate::log::files::open_inside;
-use crate::origin::{Adoption, Sentinel, foreign_traces};
+use crate::origin::{Adoption, Sentinel, WayBack, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
 use super::loader::Loader;
+pub(in crate::store) use super::rebuild::BasePlace;
 use super::rebuild::rebuild;
 use super::twin::with_snapshot;
 use crate::store::files::proofs::copy_of_base;
-
-/// Where the files are, and how they are read.
-#[derive(Clone, Copy)]
-pub(in crate::store) struct BasePlace<'a> {
-    /// The disk.
-    pub disk: &'a dyn Disk,
-    /// The store's paths.
-    pub layout: &'a Layout,
-    /// How many threads read.
-    pub threads: usize,
-}
 
 /// What stands behind the state that was loaded before the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +41,8 @@ pub(in crate::store) struct Base {
     pub damage: Vec<Damage>,
     /// Indexes that say something else than what they were made of.
     pub altered: Vec<Damage>,
+    /// Files that an erasure took away and that are back.
+    pub returned: Vec<Damage>,
     /// What is worth knowing.
     pub notes: Vec<String>,
     /// What stands behind what was loaded.
@@ -67,6 +59,7 @@ impl Default for Base {
             state: BaseState::None,
             damage: Vec::new(),
             altered: Vec::new(),
+            returned: Vec::new(),
             notes: Vec::new(),
             proof: Proof::Whole,
             lost: None,
@@ -92,7 +85,7 @@ impl Base {
         self.anchored(place, sentinel.base_sha256, BaseState::Anchored, loader)?;
         if self.proof == Proof::Nothing
             && loader.keeps()
-            && let Some(archive) = rebuild(place.disk, place.layout, sentinel, place.threads, loader)?
+            && let Some(archive) = rebuild(place, sentinel, loader)?
         {
             self.proof = Proof::Whole;
             self.notes
@@ -266,10 +259,12 @@ impl Base {
     /// What the disk says.
     pub fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader) -> io::Result<()> {
         loader.settled_until = Some(adoption.seq);
-        self.anchored(place, Some(adoption.base_sha256), BaseState::Adopted, loader)?;
+        let now = |way: &WayBack| way.base(adoption.base_sha256);
+        let sha256 = place.way.map_or(Some(adoption.base_sha256), now);
+        self.anchored(place, sha256, BaseState::Adopted, loader)?;
         loader.settled_until = Some(adoption.seq);
         if self.proof == Proof::Nothing && loader.keeps() {
-            self.load_unproved(place, Some(adoption.base_sha256), loader)?;
+            self.load_unproved(place, sha256, loader)?;
             loader.settled_until = Some(adoption.seq);
         }
         Ok(())
@@ -300,6 +295,7 @@ impl Base {
             first_seq: mark.first_seq,
             last_seq: mark.last_seq,
             head: mark.head,
+            trail: walk.trail(),
             fast_lines: walk.fast_lines,
             slow_lines: walk.slow_lines,
             blank_lines,
@@ -308,6 +304,7 @@ impl Base {
             base: self.state,
             damage,
             altered: self.altered,
+            returned: self.returned,
             tail,
             notes: self.notes,
             cut: None,

@@ -8,7 +8,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout};
 use crate::options::Checking;
-use crate::origin::{Origin, beginning_of};
+use crate::origin::{Origin, WayBack, beginning_of};
 use crate::verify::{BaseState, Report, Walk, finding, open_log};
 use crate::wal::reader::Reading;
 
@@ -17,7 +17,7 @@ use super::found::{Traces, missed_end};
 use super::loader::Loader;
 use super::replaced::Unfit;
 use super::tails::whole_events;
-use crate::store::archives::check::Past;
+use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::held::{HeldFiles, Need};
 
 /// What was found and how far it was read.
@@ -40,7 +40,7 @@ pub struct Examined {
 
 /// How the files are looked at.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct Look<'a> {
     /// How many threads read.
     pub threads: usize,
     /// Which hashes are computed again.
@@ -49,6 +49,8 @@ pub struct Look {
     pub archives: bool,
     /// Whether this is a log of the past: another took its place, as it should be.
     pub is_past: bool,
+    /// How one came back to it then.
+    pub way: Option<&'a WayBack>,
 }
 
 /// Looks at a log and at all that it names.
@@ -59,7 +61,7 @@ pub fn examine(
     disk: &dyn Disk,
     layout: &Layout,
     log: &dyn DiskFile,
-    look: Look,
+    look: Look<'_>,
     loader: &mut Loader,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Examined> {
@@ -70,12 +72,16 @@ pub fn examine(
         Hint::Synced(offset) => Some(offset),
         _ => None,
     };
-    let beginning = beginning_of(log, length)?;
+    let mut beginning = beginning_of(log, length)?;
+    if let Some(way) = look.way {
+        way.resolve_origin(&mut beginning.origin);
+    }
     let mut base = Base::default();
     let place = BasePlace {
         disk,
         layout,
         threads: look.threads,
+        way: look.way,
     };
     // Whoever looks at everything is also told whose records are not what they should be.
     if look.archives {
@@ -86,6 +92,7 @@ pub fn examine(
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
     let mut walk = Walk::new(synced).promised(hint.promised());
+    walk.follower.has_trail = !look.is_past;
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
             synced.unwrap_or(0)
@@ -99,9 +106,16 @@ pub fn examine(
         let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
         tail.events = whole.map_or(0, |whole| whole.events);
     }
-    if let (true, Origin::Ours(sentinel)) = (look.archives, &beginning.origin) {
-        let past = Past::follow(disk, layout, sentinel, look.threads)?;
+    if look.archives {
+        let live = LiveEnd {
+            origin: &beginning.origin,
+            offset: beginning.offset,
+            seq: beginning.seq,
+            erasures: Some(walk.told_erasures().cloned().collect()),
+        };
+        let past = Past::follow(disk, layout, live, look.threads)?;
         base.damage.extend(past.damage);
+        base.returned.extend(past.returned);
         base.altered.extend(past.altered);
         base.notes.extend(past.notes);
     }
@@ -178,7 +192,7 @@ const MOST_LOOKS: usize = 4;
 pub fn look_twice(
     disk: &dyn Disk,
     layout: &Layout,
-    look: Look,
+    look: Look<'_>,
     loader: impl Fn() -> Loader,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Option<Seen>> {
@@ -211,6 +225,7 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
         disk,
         layout,
         threads: 1,
+        way: None,
     };
     let first = beginning_of(log, length)?.seq;
     Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
@@ -234,7 +249,14 @@ pub fn look_for_lost(
     if open_log(disk, layout)?.is_some() {
         return Ok(None);
     }
-    remains(BasePlace { disk, layout, threads }, &traces, loader).map(Some)
+    let way = None;
+    let place = BasePlace {
+        disk,
+        layout,
+        threads,
+        way,
+    };
+    remains(place, &traces, loader).map(Some)
 }
 
 /// Looks at what lies beside a log that was replaced, as if the log were not there; `None` if that is nothing.
@@ -248,8 +270,13 @@ pub fn look_beside(
     loader: &mut Loader,
 ) -> io::Result<Option<Report>> {
     let traces = Traces::look(disk, layout)?;
-    let look = |traces: Traces| remains(BasePlace { disk, layout, threads }, &traces, loader);
-    traces.map(look).transpose()
+    let place = BasePlace {
+        disk,
+        layout,
+        threads,
+        way: None,
+    };
+    traces.map(|traces| remains(place, &traces, loader)).transpose()
 }
 
 fn remains(place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<Report> {

@@ -121,12 +121,10 @@ impl Traces {
             if head.is_some_and(|head| head.text() == last_hash) {
                 let digest = snapshot::digest(&*archive.packed)?;
                 return Ok(Some(Sentinel {
-                    base_sha256: None,
                     last_seq: seq,
                     previous_head: last_hash.to_owned(),
                     archive: Some((format!("archive/{name}"), digest.text().to_owned())),
-                    repaired: false,
-                    repairs: Vec::new(),
+                    ..Sentinel::default()
                 }));
             }
         }

@@ -6,7 +6,7 @@ use std::io;
 use crate::chain::Held;
 use crate::disk::DiskFile;
 use crate::event::act::each_concerned;
-use crate::event::faces::{VECTORS, face_of};
+use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
@@ -107,7 +107,7 @@ impl Loader {
         Self::default()
     }
 
-    /// Checks everything and keeps what is said about embeddings.
+    /// Checks everything and keeps what is said about embeddings, and of what was erased.
     pub fn checking_rows() -> Self {
         Self {
             only_vectors: true,
@@ -179,7 +179,7 @@ impl Loader {
     }
 
     fn is_wanted(&self, known: &Known<'_>) -> bool {
-        self.state.is_some() && (!self.only_vectors || face_of(known.id) == Some(VECTORS))
+        self.state.is_some() && (!self.only_vectors || is_checked(known.id))
     }
 
     pub(in crate::store) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
@@ -256,7 +256,12 @@ impl<T: Taker> Taker for Watched<'_, T> {
     }
 }
 
-/// Takes of a base what is said about embeddings.
+/// Whether whoever checks everything keeps a record: what says which embeddings there are, and what was erased.
+fn is_checked(id: &[u8]) -> bool {
+    matches!(face_of(id), Some(VECTORS | ERASURES))
+}
+
+/// Takes of a base what is said about embeddings and erasures.
 struct OnlyVectors<'a>(&'a mut State);
 
 impl Taker for OnlyVectors<'_> {
@@ -266,7 +271,7 @@ impl Taker for OnlyVectors<'_> {
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
-        if face_of(id) == Some(VECTORS) {
+        if is_checked(id) {
             self.0.take(record, fields, moments);
         }
     }

@@ -207,7 +207,7 @@ impl Base {
         }
         let mut again = Loader::loading();
         let rebuilt = match &choice.before {
-            Some(before) => rebuild(place.disk, place.layout, before, place.threads, &mut again)?,
+            Some(before) => rebuild(place, before, &mut again)?,
             None => None,
         };
         match (rebuilt, &choice.file) {

@@ -10,12 +10,25 @@ use crate::digest::Hex;
 use crate::disk::Disk;
 use crate::hint::Hint;
 use crate::layout::Layout;
-use crate::origin::{Origin, Sentinel, foreign_traces, origin_of};
+use crate::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
 use crate::verify::Walk;
 use crate::wal::reader::Reading;
 
 use super::loader::Loader;
 use crate::store::files::proofs::{proved_archive, proved_base};
+
+/// Where the files are, and how they are read.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct BasePlace<'a> {
+    /// The disk.
+    pub disk: &'a dyn Disk,
+    /// The store's paths.
+    pub layout: &'a Layout,
+    /// How many threads read.
+    pub threads: usize,
+    /// How one came back to the log, if it is one of the past.
+    pub way: Option<&'a WayBack>,
+}
 
 /// One retired log, and how it must end.
 struct Segment {
@@ -31,13 +44,11 @@ struct Segment {
 /// # Errors
 /// What the disk says.
 pub(in crate::store) fn rebuild(
-    disk: &dyn Disk,
-    layout: &Layout,
+    place: BasePlace<'_>,
     sentinel: &Sentinel,
-    threads: usize,
     loader: &mut Loader,
 ) -> io::Result<Option<String>> {
-    match try_rebuild(disk, layout, sentinel, threads, loader) {
+    match try_rebuild(place, sentinel, loader) {
         Ok(Some(name)) => Ok(Some(name)),
         // A retired log that says something else than its digest promised cannot be; one that cannot be unpacked can.
         Ok(None) => {
@@ -52,18 +63,15 @@ pub(in crate::store) fn rebuild(
     }
 }
 
-fn try_rebuild(
-    disk: &dyn Disk,
-    layout: &Layout,
-    sentinel: &Sentinel,
-    threads: usize,
-    loader: &mut Loader,
-) -> io::Result<Option<String>> {
+fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<Option<String>> {
+    let BasePlace {
+        disk, layout, threads, ..
+    } = place;
     let Some((name, _)) = sentinel.safe_archive() else {
         return Ok(None);
     };
     let name = name.to_owned();
-    let Some((segments, base)) = segments_before(disk, layout, sentinel.clone())? else {
+    let Some((segments, base)) = segments_before(place, sentinel.clone())? else {
         return Ok(None);
     };
     loader.start_over();
@@ -96,12 +104,11 @@ fn try_rebuild(
 
 /// The retired logs back to one whose own base is there, newest first, and that base; `None` if there is none.
 fn segments_before(
-    disk: &dyn Disk,
-    layout: &Layout,
+    BasePlace { disk, layout, way, .. }: BasePlace<'_>,
     mut sentinel: Sentinel,
 ) -> io::Result<Option<(Vec<Segment>, Option<Hex>)>> {
-    let mut segments = Vec::new();
-    // No archive leads back to itself: it would have to contain its own digest.
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut way = way.cloned().unwrap_or_default();
     loop {
         let found = sentinel
             .safe_archive()
@@ -126,11 +133,18 @@ fn segments_before(
                 let Some(adoption) = adoption else {
                     return Ok(None);
                 };
+                way.pass(&sentinel);
                 segment.settled_until = Some(adoption.seq);
                 segments.push(segment);
-                return Ok(Some((segments, Some(adoption.base_sha256))));
+                let base = way.base(adoption.base_sha256);
+                return Ok(base.map(|sha256| (segments, Some(sha256))));
             }
             Origin::Ours(earlier) => {
+                // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
+                if earlier.last_seq >= sentinel.last_seq {
+                    return Ok(None);
+                }
+                let earlier = way.back(&sentinel, earlier);
                 segments.push(segment);
                 if let Some(sha256) = earlier.base_sha256
                     && proved_base(disk, layout, &sha256).is_some()

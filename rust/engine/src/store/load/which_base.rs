@@ -286,12 +286,10 @@ fn archived(
             name: format!("archive/{name}"),
             file: None,
             before: Some(Sentinel {
-                base_sha256: None,
                 last_seq: seq,
                 previous_head: head.text().to_owned(),
                 archive: Some((format!("archive/{name}"), digest.text().to_owned())),
-                repaired: false,
-                repairs: Vec::new(),
+                ..Sentinel::default()
             }),
             is_spelled: false,
             is_met: newest == Some(seq) && left.meets(seq),

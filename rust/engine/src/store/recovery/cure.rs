@@ -350,6 +350,7 @@ impl CureSearch<'_> {
             checking: Checking::Full,
             archives: false,
             is_past: false,
+            way: None,
         };
         examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::returning::notes_of;
 use crate::chain::Held as Batch;
 use crate::damage::{Damage, Tail};
 use crate::disk::{Disk, Manner};
@@ -138,6 +139,7 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
         checking: Checking::Full,
         archives: true,
         is_past: false,
+        way: None,
     };
     // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
     let is_indexed = !text_names(&held.disk, layout).is_empty();
@@ -155,6 +157,8 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
         ..
     } = found;
     if let Some(state) = &taker.state {
+        let notes = notes_of(state, &report.notes);
+        report.notes.extend(notes);
         let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);

@@ -15,10 +15,10 @@ use crate::event::mend::{Budget, mend_bytes};
 use crate::layout::{Layout, base_name};
 use crate::log::Site;
 use crate::log::files::{copy_range, is_ours};
-use crate::origin::{Origin, Sentinel, origin_of};
+use crate::origin::{Origin, Sentinel, WayBack, origin_of};
 use crate::snapshot;
 
-use crate::store::archives::check::Past;
+use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::overlay::Overlay;
 use crate::store::files::proofs::{copy_of_archive, copy_of_base};
 
@@ -81,6 +81,7 @@ impl Plan<'_> {
 
     /// Copies in the place of what is altered or gone, as far back as archives lead.
     fn put_copies(&mut self, mut sentinel: Sentinel) {
+        let mut way = WayBack::default();
         loop {
             if let Some(sha256) = &sentinel.base_sha256
                 && self.has_base(sha256) != Some(true)
@@ -105,7 +106,9 @@ impl Plan<'_> {
             let origin =
                 archive::open(&self.after, &path).and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
             match origin {
-                Ok(Origin::Ours(earlier)) => sentinel = earlier,
+                Ok(Origin::Ours(earlier)) if earlier.last_seq < sentinel.last_seq => {
+                    sentinel = way.back(&sentinel, earlier);
+                }
                 _ => return,
             }
         }
@@ -144,9 +147,19 @@ impl Mending {
         }
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();
-            let past = Past::follow(&plan.after, &site.layout, sentinel, threads).at(&archives)?;
+            let live = LiveEnd {
+                origin,
+                offset: 0,
+                seq: Some(sentinel.last_seq + 1),
+                erasures: None,
+            };
+            let past = Past::follow(&plan.after, &site.layout, live, threads).at(&archives)?;
             if past.damage.is_empty() {
                 return Ok(Some(plan.mending));
+            }
+            // What a log says of its past is wrong, and no other file would make it right.
+            if past.damage.iter().any(|damage| damage.kind.is_of_history()) {
+                return Ok(None);
             }
             for damage in past.damage {
                 if !is_ours(&*site.disk, &site.layout.inside(&damage.path)) {

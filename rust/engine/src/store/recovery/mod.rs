@@ -2,6 +2,8 @@
 //!
 //! A file uses only files above it in this list.
 
+pub(in crate::store) mod returning;
+
 pub(in crate::store) mod judge;
 
 pub(in crate::store) mod runs;

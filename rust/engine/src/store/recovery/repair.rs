@@ -166,7 +166,7 @@ impl Store {
         walk.follower.mark.last_seq = cure.last_seq;
         let retired = OpenLog::reading(file, walk, origin).at(self.site.log())?;
         self.log.go_over(retired);
-        let base = write_base(&self.site, &self.log, &mut self.state, progress)?;
+        let base = write_base(&self.site, &self.log, &mut self.state, self.options.salts(), progress)?;
         self.retire(retirement, base, now)?;
         // The new log tells of the repair: from here on nothing that is put right can be silent about it.
         drop(cure.healed.take());

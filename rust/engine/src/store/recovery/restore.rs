@@ -6,17 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, Disk};
+use crate::disk::{Access, Bytes, Disk};
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for, read_hint, write_hint};
 use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
-use crate::log::files::{Scratch, copy_bytes, copy_names, copy_range, is_folder, is_same};
+use crate::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
 use crate::origin::{Origin, Sentinel, origin_of};
 use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
 
 use super::repair::repair_in_turn;
+use super::returning::{Returning, erasures_of};
 use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::proofs::copy_of_base;
@@ -31,6 +32,15 @@ use crate::store::{Progress, Store};
 /// What the system calls a missing file.
 const NO_SUCH_FILE: i32 = 2;
 
+/// What may come back with a copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Restoring {
+    /// Damage: it comes back as it is.
+    pub damaged: bool,
+    /// What was erased since it was made.
+    pub bring_back: bool,
+}
+
 /// A copy that lies ready to take the place of the log.
 struct Restored {
     log: Scratch,
@@ -43,7 +53,13 @@ struct Restored {
 impl Restored {
     /// Copies everything into the store's folder under names that nobody looks at, except bases and archives: their names
     /// are their digests, and no log names them yet.
-    fn fetch(disk: &Arc<dyn Disk>, here: &Layout, source: &Layout, end: u64, progress: Progress<'_>) -> Result<Self> {
+    fn fetch(
+        disk: &Arc<dyn Disk>,
+        here: &Layout,
+        source: &Layout,
+        (end, behind): (u64, Vec<u8>),
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         let folder = here.folder();
         let archives = here.archives();
         disk.create_dir(&archives).at(&archives)?;
@@ -60,6 +76,10 @@ impl Restored {
         };
         // First of all: it tells whoever finds the files that come next, and no log, that a restore was not done.
         let log = fetch(source.log(), RESTORED_LOG, Some(end), Some(progress))?;
+        let whole = end + behind.len() as u64;
+        if whole > end {
+            append_bytes(&**disk, &Bytes(behind), whole - end, log.path(), end)?;
+        }
         disk.sync_dir(&archives).at(&archives)?;
         for name in IMMUTABLE {
             let from = source.inside(name);
@@ -74,7 +94,7 @@ impl Restored {
             None
         };
         let file = disk.open(log.path(), Access::Read).at(log.path())?;
-        let head = remembered::head_of(&*file, end).at(log.path())?;
+        let head = remembered::head_of(&*file, whole).at(log.path())?;
         let hint = read_hint(&**disk, source).at(source.log())?;
         let missed = match hint_for(hint, &*file, end).at(log.path())? {
             Hint::Contradicted(missed) => Some(missed),
@@ -133,23 +153,23 @@ impl Store {
 pub fn restore(
     turns: &impl Turns,
     source: &Layout,
-    damaged: bool,
+    wanted: Restoring,
     now: &dyn Fn() -> i64,
     progress: Progress<'_>,
 ) -> Result<()> {
-    let (disk, layout, threads) = turns.turn(|store| {
+    let (disk, layout, options) = turns.turn(|store| {
         store.check_open()?;
         Ok((
             Arc::clone(&store.site.disk),
             store.site.layout.clone(),
-            store.options.threads,
+            store.options.clone(),
         ))
     })?;
-    let report = Store::verify(&*disk, source, threads, progress)?;
+    let report = Store::verify(&*disk, source, options.threads, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
         0 if has_past(&*disk, source)? => {
-            if !damaged {
+            if !wanted.damaged {
                 return Err(only_its_past(source));
             }
             disk.status(source.log()).at(source.log())?.length
@@ -158,7 +178,7 @@ pub fn restore(
         _ => report.committed_end,
     };
     // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
-    if !damaged {
+    if !wanted.damaged {
         if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
@@ -174,8 +194,17 @@ pub fn restore(
     if turns.turn(|store| store.with_lock_regardless(now(), |store| has_remains(&store.site, &store.log)))? {
         repair_in_turn(turns, now)?;
     }
+    let known = turns.turn(|store| {
+        store.refresh()?;
+        Ok(erasures_of(&store.state))
+    })?;
+    let returning = Returning::find(&*disk, source, known, options.threads)?;
+    if !wanted.bring_back {
+        returning.check(source)?;
+    }
+    let copied = (end, returning.line(&report, &options, now())?);
     fetch_rows(turns, &disk, &layout, source, now)?;
-    let restored = Restored::fetch(&disk, &layout, source, end, progress)?;
+    let restored = Restored::fetch(&disk, &layout, source, copied, progress)?;
     sync(turns)?;
     let kept: BTreeSet<String> = turns
         .turn(|store| store.install(restored, now()))?

@@ -18,7 +18,7 @@ use crate::state::State;
 use crate::verify::finding;
 
 use super::repair::Repaired;
-use super::restore::restore;
+use super::restore::{Restoring, restore};
 use crate::store::care::{Turns, take_care};
 use crate::store::files::set_aside::Aside;
 use crate::store::load::home::source_of;
@@ -128,7 +128,7 @@ impl Store {
 pub fn bring_back(
     turns: &impl Turns,
     source: &Path,
-    damaged: bool,
+    wanted: Restoring,
     now: &dyn Fn() -> i64,
     progress: Progress<'_>,
 ) -> Result<Option<Repaired>> {
@@ -149,7 +149,7 @@ pub fn bring_back(
                       quarantine/ of the store that it was cut from."
                 .to_owned(),
         }),
-        None => restore(turns, &source_of(&*disk, source), damaged, now, progress).map(|()| None),
+        None => restore(turns, &source_of(&*disk, source), wanted, now, progress).map(|()| None),
     }
 }
 

@@ -256,7 +256,7 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
         let look = |store: &Store| {
             Ok((
                 Arc::clone(&store.text),
-                TextFiles::of(&store.site),
+                TextFiles::of(store),
                 store.text.lack(store.live()),
             ))
         };
@@ -267,7 +267,7 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
                 live.take_in(&changed);
                 live.save(&files);
             }
-            Lack::Everything => make(shared, &live, &files)?,
+            Lack::Everything => make(shared, &live)?,
         }
     }
 }
@@ -288,28 +288,28 @@ pub fn seal_text(shared: &Shared) -> Result<()> {
         return Ok(());
     };
     let source = sealed.source.clone();
-    loop {
-        let changed = shared.read(|store| {
+    let files = loop {
+        let (files, changed) = shared.read(|store| {
             let is_same = store.state.changes().life().is(&sealed.life);
             let choice = sealed.source.choice.as_deref();
-            Ok(is_same
+            let changed = is_same
                 .then(|| ChangedRows::since(store.live(), sealed.changes, choice))
-                .flatten())
+                .flatten();
+            Ok((TextFiles::of(store), changed))
         })?;
         let Some(changed) = changed else { return Ok(()) };
         changed.rows.iter().for_each(|row| row.put_into(&mut sealed.index));
         (sealed.changes, sealed.source) = (changed.count, changed.source);
         if live.replace(&mut sealed, &source) {
-            break;
+            break files;
         }
-    }
-    let files = TextFiles::of(&shared.read_guard().site);
+    };
     live.save(&files);
     Ok(())
 }
 
 /// Makes an index where there is none: from a file, or from all records.
-fn make(shared: &Shared, live: &LiveTextIndex, files: &TextFiles) -> Result<()> {
+fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let _turn = live.building.lock().unwrap_or_else(PoisonError::into_inner);
     if !matches!(
         shared.read(|store| Ok(store.text.lack(store.live())))?,
@@ -317,9 +317,10 @@ fn make(shared: &Shared, live: &LiveTextIndex, files: &TextFiles) -> Result<()> 
     ) {
         return Ok(());
     }
-    let found = files.newest();
+    let found = TextFiles::of(&shared.read_guard()).newest();
     let mut store = shared.write_guard();
     store.refresh()?;
+    let files = TextFiles::of(&store);
     let (life, changes) = (store.state.changes().life().same(), store.state.changes().count());
     let source = source_of(store.live());
     let threads = store.options.threads;
@@ -341,6 +342,6 @@ fn make(shared: &Shared, live: &LiveTextIndex, files: &TextFiles) -> Result<()> 
     let fields = Fields::chosen(source.choice.as_deref());
     let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
     live.keep(index, life, changes, source, false);
-    live.save(files);
+    live.save(&files);
     Ok(())
 }

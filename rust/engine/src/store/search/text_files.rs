@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::text_rows::CopiedRow;
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{Disk, DiskFile, read_whole};
+use crate::disk::{Disk, DiskFile, Identity, read_whole};
 use crate::event::line::{Event, Trust};
 use crate::hint::line_from;
 use crate::layout::{Layout, index_name, is_text_draft, text_index_seq};
@@ -18,6 +18,7 @@ use crate::log::Site;
 use crate::log::files::is_ours;
 use crate::origin::Origin;
 use crate::state::State;
+use crate::store::Store;
 use crate::store::live_log::LiveLog;
 use crate::text::file::{self, Source};
 use crate::text::{CHOICE_ID, Fields, Index, Sealed, difference, is_searched};
@@ -31,12 +32,17 @@ const LARGEST_CHANGE: usize = 4;
 /// Where the files of a store's text index are.
 pub(in crate::store) struct TextFiles {
     site: Arc<Site>,
+    /// The log that the store knew then.
+    log: Option<Identity>,
 }
 
 impl TextFiles {
-    /// Those in the folder of a store.
-    pub fn of(site: &Arc<Site>) -> Self {
-        Self { site: Arc::clone(site) }
+    /// Those in the folder of a store, for an index of the state that it has now.
+    pub fn of(store: &Store) -> Self {
+        Self {
+            site: Arc::clone(&store.site),
+            log: store.log.open().map(|log| log.identity),
+        }
     }
 
     /// The newest file that is whole.
@@ -66,7 +72,15 @@ impl TextFiles {
         let draft = path.with_extension("tmp");
         let outcome = self.site.disk.create(&draft).and_then(|file| {
             file.write_at(&file::spell(source, sealed), 0)?;
-            self.site.disk.rename(&draft, &path)
+            // INVARIANT: the log is looked at when the draft is there, and whoever erases takes drafts away before files: what
+            // is erased meanwhile does not come back by this hand.
+            match self.site.disk.status(self.site.log()) {
+                Ok(now) if Some(now.identity) == self.log => self.site.disk.rename(&draft, &path),
+                _ => {
+                    self.site.disk.remove(&draft)?;
+                    Err(io::ErrorKind::NotFound.into())
+                }
+            }
         });
         if outcome.is_ok() {
             for name in self.site.disk.list(&folder)? {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::digest::Hex;
 use crate::disk::Identity;
 use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
 use crate::hint::line_before;
 use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
 use crate::log::files::Scratch;
@@ -20,7 +21,7 @@ use crate::state::{Frozen, State};
 use crate::wal::synced::names_hash;
 
 use super::history_files::{PastFiles, clear_out};
-use super::retire::Retirement;
+use super::retire::{Retirement, base_salt};
 use crate::store::Progress;
 use crate::store::archives::packing::Packing;
 use crate::store::care::{Turns, take_care};
@@ -133,14 +134,21 @@ impl Compacting {
 
     /// Under the lock: adds what is left, and gives base and archive their names; gives the digest of the base and what the
     /// sentinel says.
-    fn finish(mut self, site: &Site, log: &Log, state: &mut State) -> Result<(Hex, Retirement)> {
+    fn finish(
+        mut self,
+        site: &Site,
+        log: &Log,
+        state: &mut State,
+        salts: Option<SaltTerms<'_>>,
+    ) -> Result<(Hex, Retirement)> {
+        let salt = base_salt(salts)?;
         let header = header_of(log);
         if let Some(open) = log.open() {
             self.take_over(open, state)?;
         }
         let path = self.base_scratch.path();
         self.base.add(self.records.rows(), &mut |_, _| {}).at(path)?;
-        let base = self.base.finish(&header).at(path)?.sha256;
+        let base = self.base.finish(&header, salt.as_deref()).at(path)?.sha256;
         self.base_scratch.name(&site.layout.base(base.text()))?;
         let archive = match self.archive {
             Some((packing, scratch)) => {
@@ -232,7 +240,8 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                 // Should the power fail behind the swap, the sentinel and the hint tell of the same head.
                 store.settle_hint()?;
                 let events = store.live().events();
-                let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state)?;
+                let salts = store.options.salts();
+                let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state, salts)?;
                 store.retire(retirement, base, now)?;
                 Ok(Some(events))
             })

@@ -15,7 +15,7 @@ use crate::hint::line_from;
 use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name};
 use crate::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use crate::log::{Log, OpenLog, Site};
-use crate::origin::{Origin, beginning_of};
+use crate::origin::{Origin, WayBack, beginning_of};
 use crate::state::Timeline;
 use crate::wal::synced::names_hash;
 
@@ -142,6 +142,7 @@ impl<'a> PastFiles<'a> {
             // Who knows what the lines named that are damaged.
             return Ok(named);
         }
+        let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
             named
                 .files
@@ -171,7 +172,8 @@ impl<'a> PastFiles<'a> {
                 _ if earlier.offset > 0 => return Ok(named),
                 Origin::Foreign => return Ok(named),
                 Origin::Ours(before) if before.last_seq >= sentinel.last_seq => return Ok(named),
-                _ => origin = Some(earlier.origin),
+                Origin::Ours(before) => origin = Some(Origin::Ours(way.back(&sentinel, before.clone()))),
+                Origin::Nothing => origin = None,
             }
         }
         named.is_complete = true;

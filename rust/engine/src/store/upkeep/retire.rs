@@ -4,13 +4,14 @@
 //! over `events.wal`: the only commit point. What no sentinel names is garbage, and removed only under the lock.
 
 use crate::digest::Hex;
-use crate::error::{At, Result};
+use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
+use crate::event::salt::{self, SaltTerms};
 use crate::event::{Op, stamp};
 use crate::json::Value;
 use crate::layout::{NEW_BASE, base_name};
 use crate::log::files::Scratch;
-use crate::log::{Log, Site};
+use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, Repair};
 use crate::snapshot::BaseWriter;
 use crate::state::State;
@@ -37,7 +38,7 @@ pub(in crate::store) struct Retirement {
 
 impl Retirement {
     /// The line that a new log begins with.
-    fn sentinel(self, log: &Log, base: &str, depth: i64, now: i64) -> Result<Lines> {
+    pub(in crate::store) fn sentinel(self, log: &Log, base: &str, depth: i64, now: i64) -> Result<Lines> {
         let mark = log.open().map(|log| *log.mark()).unwrap_or_default();
         let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
         let text = |text: &str| Value::Str(text.to_owned());
@@ -55,6 +56,12 @@ impl Retirement {
             ("last_seq".to_owned(), number(mark.last_seq)),
             ("previous_head".to_owned(), text(&header_of(log).last_hash)),
         ];
+        // The state behind a repair is its own word, so the trail begins anew there.
+        let trail = log.open().and_then(OpenLog::trail).filter(|_| self.repair.is_none());
+        if let Some(trail) = trail {
+            data.push(("trail".to_owned(), text(trail.value.text())));
+            data.push(("trail_from".to_owned(), number(trail.from)));
+        }
         data.extend(self.more);
         let repairs: Vec<Value> = repairs(log).chain(self.repair).map(|repair| repair.value()).collect();
         if !repairs.is_empty() {
@@ -95,16 +102,34 @@ fn repairs(log: &Log) -> impl Iterator<Item = Repair> {
 ///
 /// # Errors
 /// `Io`, `OutOfMemory`.
-pub(in crate::store) fn write_base(site: &Site, log: &Log, state: &mut State, progress: Progress<'_>) -> Result<Hex> {
+pub(in crate::store) fn write_base(
+    site: &Site,
+    log: &Log,
+    state: &mut State,
+    salts: Option<SaltTerms<'_>>,
+    progress: Progress<'_>,
+) -> Result<Hex> {
+    let salt = base_salt(salts)?;
     let bases = site.layout.bases();
     site.make_folder(&bases, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
     let mut writer = BaseWriter::create(&*site.disk, scratch.path()).at(scratch.path())?;
     let frozen = state.freeze()?;
     writer.add(frozen.rows(), progress).at(scratch.path())?;
-    let sha256 = writer.finish(&header_of(log)).at(scratch.path())?.sha256;
+    let sha256 = writer
+        .finish(&header_of(log), salt.as_deref())
+        .at(scratch.path())?
+        .sha256;
     scratch.name(&site.layout.base(sha256.text()))?;
     Ok(sha256)
+}
+
+/// What keeps the digest of a base from being guessed, if there is anything.
+pub(in crate::store) fn base_salt(salts: Option<SaltTerms<'_>>) -> Result<Option<String>> {
+    salts
+        .map(|terms| salt::of_base(terms.source))
+        .transpose()
+        .map_err(Error::randomness)
 }
 
 impl Store {

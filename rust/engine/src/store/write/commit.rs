@@ -124,6 +124,7 @@ impl Store {
         self.options.recursion_depth = terms.recursion_depth;
         self.options.durability = terms.durability;
         self.options.lock_timeout = terms.lock_timeout;
+        self.options.salt = terms.salt;
         self.log.come_to_terms(terms.durability, terms.lock_timeout);
     }
 

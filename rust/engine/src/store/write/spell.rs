@@ -8,6 +8,7 @@ use crate::event::draft::{Change, Draft};
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::log::Log;
+use crate::options::Options;
 use crate::origin::ADOPT_ID;
 use crate::state::State;
 use crate::verify::BaseState;
@@ -153,14 +154,14 @@ fn put_away(log: &mut Log, lines: Lines, changes: usize) -> Committed {
 /// Makes the lines of a batch.
 fn spell(
     log: &mut Log,
-    depth: i64,
+    options: &Options,
     parts: &[impl Borrow<Draft>],
     coming: Coming,
     adoption: Option<String>,
     now: i64,
 ) -> Result<Lines> {
-    let ts = log.stamp(now);
-    let mut lines = log.fresh_lines();
+    let (ts, depth) = (log.stamp(now), options.recursion_depth);
+    let mut lines = log.fresh_lines(options.salts());
     if let Some(record) = adoption {
         lines.push(EventBody {
             op: Op::Adopt,
@@ -171,6 +172,7 @@ fn spell(
         });
     }
     lines.make_room(coming)?;
+    lines.salts.draw(coming.events).map_err(Error::randomness)?;
     lines.begin(count(parts), &ts, depth);
     for part in parts {
         lines.add(part.borrow(), &ts, depth);
@@ -222,8 +224,9 @@ impl Store {
         let (lines, micros) = match ahead.filter(fits) {
             Some(ahead) => (ahead.lines, ahead.now),
             None => {
-                let (depth, micros) = (self.options.recursion_depth, now.max(self.log.latest()));
-                (spell(&mut self.log, depth, parts, coming, adoption, micros)?, micros)
+                let micros = now.max(self.log.latest());
+                let lines = spell(&mut self.log, &self.options, parts, coming, adoption, micros)?;
+                (lines, micros)
             }
         };
         // Whatever the state will need is had before anything is written.

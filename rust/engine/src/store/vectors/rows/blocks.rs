@@ -322,8 +322,7 @@ impl Shelves {
     }
 
     fn companions(&self) -> Companions<'_> {
-        let path = self.layout.companion(&self.bound.name, self.bound.generation);
-        Companions::new(&*self.disk, path, self.bound.dim)
+        Companions::new(&*self.disk, &self.layout, &self.bound)
     }
 
     /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.

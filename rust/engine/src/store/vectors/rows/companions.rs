@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::disk::{Access, Disk, DiskFile, Mapping, fill};
+use crate::layout::Layout;
+use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block};
 use crate::vector::groups::{GROUP_ROWS, group_bytes};
 
@@ -38,6 +40,8 @@ pub fn slot_bytes(dim: usize) -> usize {
 pub struct Companions<'a> {
     disk: &'a dyn Disk,
     path: PathBuf,
+    /// The rows that it is made of.
+    rows: PathBuf,
     dim: usize,
     /// What there is to read.
     there: Option<Arc<dyn DiskFile>>,
@@ -47,13 +51,15 @@ pub struct Companions<'a> {
 
 impl<'a> Companions<'a> {
     /// Looks for the file.
-    pub fn new(disk: &'a dyn Disk, path: PathBuf, dim: usize) -> Self {
+    pub fn new(disk: &'a dyn Disk, layout: &Layout, bound: &Bound) -> Self {
+        let path = layout.companion(&bound.name, bound.generation);
         Self {
             there: disk.open(&path, Access::Read).ok(),
             kept: Mutex::default(),
             disk,
             path,
-            dim,
+            rows: layout.rows(&bound.name, bound.generation),
+            dim: bound.dim,
         }
     }
 
@@ -112,7 +118,16 @@ impl<'a> Companions<'a> {
                 if let Some(folder) = self.path.parent() {
                     self.disk.create_dir(folder)?;
                 }
-                self.disk.create(&self.path)
+                let file = self.disk.create(&self.path)?;
+                // INVARIANT: the rows are looked for when the file is there, and whoever erases takes rows away first: no codes
+                // stay of rows that are gone.
+                match self.disk.status(&self.rows) {
+                    Ok(_) => Ok(file),
+                    Err(fault) => {
+                        self.disk.remove(&self.path)?;
+                        Err(fault)
+                    }
+                }
             }
             // Another name leads to it: what is written here must not be written there.
             Ok(file) if file.is_shared()? => self.disk.create(&self.path),

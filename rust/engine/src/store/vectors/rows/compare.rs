@@ -30,7 +30,7 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
         if !disk.exists(&path) {
             continue;
         }
-        let companions = Companions::new(disk, path.clone(), bound.dim);
+        let companions = Companions::new(disk, layout, bound);
         let whole = index
             .blocks
             .iter()

@@ -1,0 +1,119 @@
+"""Which command erases records, and which looks whether a text is left?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from chronomemory._core import file_holds
+from chronomemory.cli.options import HERE, AsJson, Project
+from chronomemory.cli.output import clean, counted
+from chronomemory.cli.session import session
+from chronomemory.cli.tables import pairs
+from chronomemory.erasure import Erased
+from chronomemory.layout import log_folder
+
+__all__ = ["erase"]
+
+
+def erase(
+    ids: Annotated[list[str] | None, typer.Argument(help="The records.", show_default=False)] = None,
+    user: Annotated[str | None, typer.Option(help="All that carries this user, or ever did.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The same for an agent; with --user, both.")] = None,
+    session_: Annotated[str | None, typer.Option("--session", help="The same for a session.")] = None,
+    reason: Annotated[str, typer.Option(help="Why; it stays in the log for ever.")] = "",
+    drop_history: Annotated[
+        bool, typer.Option("--drop-history", help="Keep no history at all, of any record.")
+    ] = False,
+    check: Annotated[
+        str | None, typer.Option(help="Only look where a text is left; - reads it from stdin.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Erase records from the log and from all of its past.
+
+    First it is told what would go; then it asks, unless --yes is given. With --check nothing is erased:
+    every byte of the folder is looked through for a text, and the exit code is 1 if it is there.
+    """
+    with session(project, as_json) as here:
+        if check is not None:
+            found = _places(log_folder(project), sys.stdin.read().strip() if check == "-" else check)
+            if as_json:
+                here.out.document({"found": found})
+            for place in [] if as_json else found:
+                here.out.warn(f"found in {clean(place)}")
+            if not as_json and not found:
+                here.out.done("not found in any byte of the folder")
+            raise typer.Exit(1 if found else 0)
+        if not reason:
+            raise typer.BadParameter("say why: it stays in the log", param_hint="--reason")
+        given = {"user": user, "agent": agent, "session": session_}
+        scope = {level: name for level, name in given.items() if name is not None} or None
+        if (scope is None) == (not ids):
+            raise typer.BadParameter("name records, or a --user, --agent or --session", param_hint="IDS")
+        history = "drop" if drop_history else "redact"
+        names = ids or None
+        told = here.store.erase(ids=names, scope=scope, reason=reason, history=history, dry_run=True)
+        if not yes:
+            here.out.show(_table(told))
+            if not sys.stdin.isatty():
+                raise typer.BadParameter("nobody to ask: give --yes", param_hint="--yes")
+            typer.confirm("Erase them for good?", abort=True, err=True)
+        with here.out.progress("erasing") as progress:
+            told = here.store.erase(ids=names, scope=scope, reason=reason, history=history, progress=progress)
+        if as_json:
+            here.out.document(
+                {
+                    "seq": told.seq,
+                    "ids": list(told.ids),
+                    "lines": told.lines,
+                    "unsalted": told.unsalted,
+                    "again": told.again,
+                    "backups": list(told.backups),
+                    "quarantine": list(told.quarantine),
+                }
+            )
+        elif told.seq is None:
+            here.out.done("nothing to erase")
+        else:
+            here.out.done(f"erased {counted(len(told.ids), 'record')}; event {told.seq} tells of it")
+            here.out.show(_table(told))
+
+
+def _table(told: Erased) -> Table:
+    said = {
+        "records": str(len(told.ids)),
+        "lines": str(told.lines),
+        "of them without salt": str(told.unsalted),
+        "files of the past": str(told.replaced),
+        "backups that go": str(len(told.backups)),
+        "quarantined that go": str(len(told.quarantine)),
+    }
+    return pairs(said)
+
+
+def _places(folder: Path, text: str) -> list[str]:
+    """Return the files whose bytes or names hold a text, in any spelling of JSON, normal form and case."""
+    if not text:
+        raise typer.BadParameter("an empty text is everywhere", param_hint="--check")
+    forms = {unicodedata.normalize(form, text) for form in ("NFC", "NFD")}
+    forms |= {change(form) for form in forms for change in (str.lower, str.upper, str.title)}
+    spelled = set[bytes]()
+    for form in forms:
+        for quoted in (json.dumps(form)[1:-1], json.dumps(form, ensure_ascii=False)[1:-1], form):
+            spelled |= {quoted.encode().lower(), quoted.replace("/", "\\/").encode().lower()}
+    found = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        is_named = any(form.lower() in name.lower() for form in forms)
+        if path.is_file() and not path.is_symlink() and (is_named or file_holds(path, sorted(spelled))):
+            found.append(name)
+    return found

@@ -1,0 +1,120 @@
+"""How is a record erased, from all that a store ever said?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from chronomemory._core import Engine
+from chronomemory.face.arguments import flag, function_or_none, must, string, word
+from chronomemory.paging import page_of, query_terms
+from chronomemory.where import Where
+
+__all__ = ["Erased", "Salt", "erase", "salting"]
+
+#: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
+Salt = bool | Literal["scope"]
+
+_HISTORY = ("redact", "drop")
+_LEVELS = ("user", "agent", "session")
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased, or with ``dry_run`` would be.
+
+    ``seq`` is the event that tells of it, None if nothing was found or done. ``unsalted`` of the ``lines``
+    had no salt: who can guess the whole text of one can confirm the guess by the hash that is kept. ``logs``
+    says how many lines went from which log, ``replaced`` how many files of the past were made anew or
+    dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone.
+    What lies outside the store's folder, and what the medium keeps of removed files, nobody here can erase.
+    """
+
+    seq: int | None
+    ids: tuple[str, ...]
+    lines: int
+    unsalted: int
+    logs: tuple[tuple[str, int], ...]
+    replaced: int
+    again: int
+    backups: tuple[str, ...]
+    quarantine: tuple[str, ...]
+    dry_run: bool = False
+
+
+def salting(given: Salt) -> str:
+    """Return which lines carry a salt, in the engine's words."""
+    if isinstance(given, bool):
+        return "always" if given else "never"
+    if given != "scope":
+        raise must("salt", "be True, False or 'scope'", given)
+    return given
+
+
+class HasEngine(Protocol):
+    """Something that has an engine."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open store."""
+
+
+def erase(
+    store: HasEngine,
+    *,
+    ids: Iterable[str] | None,
+    scope: Mapping[str, str] | None,
+    where: Where | None,
+    reason: str,
+    history: str,
+    again: Iterable[str],
+    dry_run: bool,
+    progress: Any,
+) -> Erased:
+    """Erase records; see ``ChronoStore.erase``."""
+    given = [ids is not None, scope is not None, where is not None]
+    if sum(given) != 1:
+        raise must("ids, scope or where", "be exactly one of the three", f"{sum(given)} of them")
+    if isinstance(ids, str):
+        raise must("ids", "be several ids, not one text", repr(ids))
+    names = [string("ids", name) for name in ids or ()]
+    if where is not None:
+        names = _found(store.engine.everyone(), where)
+    told = store.engine.erase(
+        list(dict.fromkeys(names)),
+        scope=None if scope is None else _spelled(scope),
+        reason=string("reason", reason),
+        drop_history=word("history", history, _HISTORY) == "drop",
+        again=[string("again", name) for name in again],
+        dry_run=flag("dry_run", dry_run),
+        progress=function_or_none("progress", progress),
+    )
+    return Erased(
+        seq=told["seq"],
+        ids=tuple(told["ids"]) if told["lines"] or told["replaced"] else (),
+        lines=told["lines"],
+        unsalted=told["unsalted"],
+        logs=tuple(map(tuple, told["logs"])),
+        replaced=told["replaced"],
+        again=told["again"],
+        backups=tuple(told["backups"]),
+        quarantine=tuple(told["quarantine"]),
+        dry_run=dry_run,
+    )
+
+
+def _found(engine: Engine, where: Where) -> list[str]:
+    """Return the ids of the records for which a where holds now: tombstones too, and of any scope."""
+    terms = query_terms(
+        kind=None, status=None, rag_filter=False, min_confidence=0.0, limit=None, faces=True, where=where
+    )
+    return [record.id for record in page_of(engine, terms, None, None)]
+
+
+def _spelled(scope: Mapping[str, str]) -> bytes:
+    names = {level: string(level, scope[level]) for level in sorted(scope)}
+    if not names or not names.keys() <= set(_LEVELS):
+        raise must("scope", "have some of user, agent and session", repr(dict(scope)))
+    return json.dumps(names, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()

@@ -1,0 +1,1 @@
+../../../tools/erased_lines.py

@@ -1,0 +1,1 @@
+../../../tools/past_logs.py

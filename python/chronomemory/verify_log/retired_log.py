@@ -1,0 +1,1 @@
+../../../tools/retired_log.py

@@ -1,0 +1,186 @@
+//! What does a retired log add up to, and is that what the log behind it starts from?
+
+use std::io;
+use std::sync::Arc;
+
+use super::archive_index::Mentions;
+use super::doomed::Doomed;
+use crate::chain::Held;
+use crate::digest::Hex;
+use crate::disk::DiskFile;
+use crate::event::{Coming, Known};
+use crate::json::RecordSpans;
+use crate::memory::{self, Refused};
+use crate::snapshot::{self, Moments, Taker};
+use crate::state::State;
+use crate::verify::{Holding, Sink};
+
+/// Takes in retired logs, one after the other; without a state it only looks.
+#[derive(Default)]
+pub(in crate::store) struct Replay {
+    /// Records that were never there, if some are to be erased.
+    without: Option<Arc<Doomed>>,
+    /// What the logs so far add up to, if what they start from is known.
+    pub state: Option<State>,
+    /// Which events speak of which record, if anyone wants to know.
+    pub mentions: Option<Mentions>,
+    /// There was not enough memory for the records.
+    pub gave_up: bool,
+    /// What the next log starts from accounts for its events up to here.
+    pub settled_until: Option<u64>,
+    holding: Holding,
+}
+
+impl Replay {
+    /// One for which these records were never there.
+    pub fn without(doomed: &Arc<Doomed>) -> Self {
+        Self {
+            without: Some(Arc::clone(doomed)),
+            ..Self::default()
+        }
+    }
+
+    /// Begins with what a base holds, if it is the one with this digest.
+    pub fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) {
+        if self.gave_up {
+            return;
+        }
+        let mut state = State::default();
+        self.state = match snapshot::read(file, &mut state) {
+            Ok(contents) => (contents.sha256 == *sha256 && contents.header.is_ok()).then_some(state),
+            Err(fault) => {
+                self.gave_up = fault.kind() == io::ErrorKind::OutOfMemory;
+                None
+            }
+        };
+    }
+
+    /// The next log is another one: the places of events mean nothing there.
+    pub fn leave_segment(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.forget_events();
+        }
+        self.settled_until = None;
+        self.holding.clear();
+    }
+
+    /// Whether a base with this digest holds what the logs add up to; `None` if that cannot be told.
+    pub fn is_like(&mut self, file: &dyn DiskFile, sha256: &Hex) -> Option<bool> {
+        let state = self.state.as_ref()?;
+        let mut compared = Compared::with(state);
+        // Whoever asks has the digest looked at elsewhere; it only matters here if something differs.
+        if snapshot::read_undigested(file, &mut compared).ok()? && compared.ends_same() {
+            return Some(true);
+        }
+        let mut compared = Compared::with(state);
+        let contents = snapshot::read(file, &mut compared).ok()?;
+        if contents.sha256 != *sha256 || contents.header.is_err() {
+            return None;
+        }
+        if compared.ends_same() {
+            return Some(true);
+        }
+        // A record that stands twice counts once: what it all comes to is compared then.
+        let mut other = State::default();
+        match snapshot::read(file, &mut other) {
+            Ok(_) => Some(other.in_order().eq(state.in_order())),
+            Err(fault) => {
+                self.gave_up = fault.kind() == io::ErrorKind::OutOfMemory;
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, known: Known<'_>, ts: i64) {
+        if self.without.as_ref().is_some_and(|doomed| doomed.takes(&known)) {
+            return;
+        }
+        if let Some(state) = &mut self.state {
+            if self.settled_until.is_some_and(|seq| known.seq <= seq) {
+                state.note(known, ts);
+            } else {
+                state.apply(known, ts);
+            }
+        }
+    }
+}
+
+impl Sink for Replay {
+    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        memory::check()?;
+        let Some(state) = &mut self.state else {
+            return Ok(());
+        };
+        let room = self.holding.make_room(coming);
+        if room
+            .and_then(|()| state.make_room(coming.and(self.holding.kept())))
+            .is_err()
+        {
+            (self.state, self.gave_up) = (None, true);
+            self.holding.clear();
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        if let Some(mentions) = &mut self.mentions {
+            mentions.count(known, ts);
+        }
+        self.take(known, ts);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        if let Some(mentions) = &mut self.mentions {
+            mentions.hold(known, ts);
+        }
+        if self.state.is_some() {
+            self.holding.push(known, ts);
+        }
+    }
+
+    fn settle(&mut self, held: Held) {
+        if let Some(mentions) = &mut self.mentions {
+            mentions.settle(held);
+        }
+        let mut holding = std::mem::take(&mut self.holding);
+        if held == Held::Count {
+            holding.release(|known, ts| self.take(known, ts));
+        }
+        holding.clear();
+        self.holding = holding;
+    }
+}
+
+/// Holds the records of a base against those of a state, one after the other: neither is copied.
+struct Compared<'a> {
+    state: &'a State,
+    next: Box<dyn Iterator<Item = &'a [u8]> + 'a>,
+    differs: bool,
+}
+
+impl<'a> Compared<'a> {
+    fn with(state: &'a State) -> Self {
+        Self {
+            state,
+            next: Box::new(state.in_order()),
+            differs: false,
+        }
+    }
+
+    fn ends_same(mut self) -> bool {
+        !self.differs && self.next.next().is_none()
+    }
+}
+
+impl Taker for Compared<'_> {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
+        let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+        if !self.differs && !id.is_empty() {
+            self.differs = self.next.next() != Some(record);
+        }
+    }
+
+    fn start_over(&mut self) {
+        *self = Self::with(self.state);
+    }
+}

@@ -1,0 +1,247 @@
+//! What do the retired logs say, read from the oldest on?
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::damage::{Damage, DamageKind};
+use crate::digest::Hex;
+use crate::disk::Disk;
+use crate::layout::{Layout, base_name, index_name};
+use crate::log::files::open_inside;
+use crate::origin::{Sentinel, TrailTold};
+use crate::trail::Trail;
+use crate::verify::{Walk, finding};
+use crate::wal::reader::Reading;
+
+use super::archive_index::{Mentions, is_forged};
+use super::replay::Replay;
+use super::way::{Hop, Way, fault_of};
+
+/// What came out of one archive beside its verdict.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Its index says something else.
+    pub altered: Option<Damage>,
+    /// That could not be found out.
+    pub note: Option<String>,
+}
+
+/// What came out of reading all of them.
+pub(super) struct RetiredLogs {
+    /// The logs on the way whose bases are not what came before them.
+    pub differing: BTreeSet<usize>,
+    /// For each log on the way.
+    pub beside: Vec<Beside>,
+    /// There was not enough memory to compare all bases.
+    pub gave_up: bool,
+}
+
+impl RetiredLogs {
+    /// Reads the archives from the oldest on; judges each and holds its sum against the base behind it.
+    pub fn read(disk: &dyn Disk, layout: &Layout, way: &mut Way, threads: usize) -> Self {
+        ask_for_trails(&mut way.hops);
+        let mut differing = BTreeSet::new();
+        let mut beside: Vec<Beside> = way.hops.iter().map(|_| Beside::default()).collect();
+        let mut replay = Replay::default();
+        let wanted = wanted_sums(disk, layout, &way.hops);
+        for number in (1..way.hops.len()).rev() {
+            let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());
+            let trail = first_trail(&way.hops[number], older);
+            let head = previous_head(&way.hops[number - 1]);
+            let hop = &mut way.hops[number];
+            hop.trail = trail;
+            if wanted[number] {
+                begin(disk, layout, hop, &mut replay);
+            }
+            let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
+            let index = index.filter(|path| disk.exists(path));
+            replay.mentions = index.as_ref().map(|_| Mentions::default());
+            read_log(hop, &head, threads, &mut replay);
+            if hop.wrong.is_some() {
+                replay.state = None;
+                replay.leave_segment();
+                continue;
+            }
+            if let (Some(path), Some(mentions), Some((_, sha256))) = (index, replay.mentions.take(), &hop.archive) {
+                beside[number] = compare_index(disk, &path, sha256, mentions);
+            }
+            replay.leave_segment();
+            match held_against(disk, layout, &way.hops[number - 1], &mut replay) {
+                Sum::Like => {}
+                Sum::Other => {
+                    differing.insert(number - 1);
+                    replay.state = None;
+                }
+                Sum::Unasked => replay.state = None,
+            }
+        }
+        Self {
+            differing,
+            beside,
+            gave_up: replay.gave_up,
+        }
+    }
+}
+
+/// How the sum of a retired log stands to the base behind it.
+enum Sum {
+    /// They are alike, as far as that can be told.
+    Like,
+    /// The base is another.
+    Other,
+    /// Nobody asks: the base counts as it is.
+    Unasked,
+}
+
+/// Whether a log says in its sentinel that its base is what came before it. Before there were trails none did, and what a
+/// repair made is its word.
+fn is_compared(hop: &Hop) -> bool {
+    hop.sentinel.as_ref().is_some_and(|sentinel| {
+        let told = &sentinel.told;
+        !told.mended && (told.trail != TrailTold::Nothing || told.erasure.is_some())
+    })
+}
+
+fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
+    let path = hop.base.1.map(|sha256| layout.inside(&base_name(sha256.text())));
+    path.is_some_and(|path| disk.exists(&path))
+}
+
+/// Which of the retired logs have to be added up: to take in events costs more than to judge their lines.
+fn wanted_sums(disk: &dyn Disk, layout: &Layout, hops: &[Hop]) -> Vec<bool> {
+    let mut wanted = vec![false; hops.len()];
+    for number in 1..hops.len() {
+        let behind = &hops[number - 1];
+        wanted[number] = is_compared(behind) || (wanted[number - 1] && !is_base_there(disk, layout, behind));
+    }
+    wanted
+}
+
+fn previous_head(hop: &Hop) -> String {
+    let head = hop
+        .sentinel
+        .as_ref()
+        .map(|sentinel: &Sentinel| sentinel.previous_head.clone());
+    head.unwrap_or_default()
+}
+
+/// From where on the trail of each log is asked for, by the sentinel behind it or a later one.
+fn ask_for_trails(hops: &mut [Hop]) {
+    let mut wanted = None;
+    for (number, hop) in hops.iter_mut().enumerate() {
+        let own = hop.own_trail().map(|(_, from)| from);
+        if number > 0 {
+            hop.trail_from = own.or(wanted);
+        }
+        wanted = own.or(wanted.filter(|from| Some(*from) != hop.seq));
+    }
+}
+
+/// The trail of a log before its first event, if that is known.
+fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
+    if let Some((value, from)) = hop.own_trail() {
+        return Some(Trail::after(value.raw(), from));
+    }
+    let from = hop.trail_from?;
+    if hop.seq == Some(from) {
+        return Some(Trail::new(from));
+    }
+    let before = older?.trail.as_ref().filter(|trail| trail.from == from)?;
+    Some(Trail::after(before.value().raw(), from))
+}
+
+/// Sees to it that what a retired log starts from is known, if it can be had.
+fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
+    if hop.sentinel.is_none() && !hop.is_foreign {
+        replay.state = (!replay.gave_up).then(Default::default);
+        return;
+    }
+    if hop.is_foreign {
+        replay.state = None;
+        replay.settled_until = hop.adopted;
+    }
+    if replay.state.is_none()
+        && let Some(sha256) = hop.base.1
+        && let Ok(Some(file)) = open_inside(disk, layout, &base_name(sha256.text()))
+    {
+        replay.begin_with(&*file, &sha256);
+    }
+}
+
+/// Reads a retired log and says what is wrong with it.
+fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) {
+    let Some((archive, _)) = &hop.archive else {
+        return;
+    };
+    let mut walk = Walk::new(None);
+    walk.follower.trail = hop.trail.take();
+    let reading = Reading {
+        trusted_until: 0,
+        threads,
+    };
+    let log = &*archive.log;
+    let went = log
+        .length()
+        .and_then(|length| walk.go(log, length, reading, replay, &mut |_, _| {}));
+    archive.rest();
+    hop.trail = walk.follower.trail.take();
+    let found = |offset: u64, line: u64, reason: &str| Damage {
+        offset,
+        line,
+        ..finding(&hop.name, DamageKind::ArchiveAltered, reason)
+    };
+    let damage = walk.follower.damage.iter().min_by_key(|damage| damage.offset);
+    hop.wrong = if let Err(fault) = went {
+        Some(fault_of(&hop.name, &fault))
+    } else if let Some(first) = damage {
+        Some(Damage {
+            path: hop.name.clone(),
+            kind: DamageKind::ArchiveAltered,
+            ..first.clone()
+        })
+    } else if walk.mark().head.is_none_or(|found| found.text() != head) {
+        Some(found(0, 0, "it does not end with the event that the log names"))
+    } else if walk.redacted.count != hop.bound {
+        let (offset, line) = walk.redacted.first.map_or((0, 0), |place| (place.offset, place.line));
+        Some(found(offset, line, "other lines of it are erased than the log says"))
+    } else {
+        let stray = walk.redacted.stray();
+        stray.map(|place| found(place.offset, place.line, "an erased line has the seq of another place"))
+    };
+    hop.erasures = Some(walk.told_erasures().cloned().collect());
+    hop.redacted = walk.redacted;
+}
+
+/// Holds the base that a log starts from against what came before it.
+fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) -> Sum {
+    let Some(sha256) = hop.base.1.filter(|_| replay.state.is_some()) else {
+        return Sum::Like;
+    };
+    if !is_compared(hop) {
+        let is_mended = hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.told.mended);
+        return match is_mended || is_base_there(disk, layout, hop) {
+            true => Sum::Unasked,
+            false => Sum::Like,
+        };
+    }
+    let file = open_inside(disk, layout, &base_name(sha256.text())).ok().flatten();
+    match file.and_then(|file| replay.is_like(&*file, &sha256)) {
+        Some(false) => Sum::Other,
+        _ => Sum::Like,
+    }
+}
+
+/// An index is believed by its own digest, which whoever forges one computes too.
+fn compare_index(disk: &dyn Disk, path: &Path, sha256: &Hex, mentions: Mentions) -> Beside {
+    let name = index_name(path);
+    let mut beside = Beside::default();
+    match is_forged(disk, path, sha256, mentions) {
+        Ok(false) => {}
+        Ok(true) => {
+            let reason = "it does not say which events of the archive speak of which record";
+            beside.altered = Some(finding(&name, DamageKind::IndexAltered, reason));
+        }
+        Err(fault) => beside.note = Some(format!("index not compared: {name}: {fault}")),
+    }
+    beside
+}

@@ -1,0 +1,177 @@
+//! Which archives does a log lead back to, and which bases?
+
+use std::io;
+
+use crate::archive::{self, Archive, damage_in};
+use crate::damage::{Damage, DamageKind};
+use crate::digest::Hex;
+use crate::disk::Disk;
+use crate::hint::Hint;
+use crate::layout::{LOG, Layout};
+use crate::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
+use crate::snapshot;
+use crate::trail::Trail;
+use crate::verify::{ErasureSeen, RedactedLines, finding};
+
+use crate::store::vectors::is_of_this_file;
+
+/// One log on the way back: the live one, or one that was retired.
+pub(super) struct Hop {
+    /// The log, or the archive that holds it.
+    pub name: String,
+    /// What it starts from, as erasures since made it.
+    pub sentinel: Option<Sentinel>,
+    /// Where its first event stands.
+    pub offset: u64,
+    /// The seq of that.
+    pub seq: Option<u64>,
+    /// The archive and its digest; `None` for the live log.
+    pub archive: Option<(Archive, Hex)>,
+    /// How many of its lines must be redacted.
+    pub bound: u64,
+    /// The base that it starts from, as its own lines name it, and the one that stands in the place of that.
+    pub base: (Option<Hex>, Option<Hex>),
+    /// Another tool compacted it: the adopted base accounts for its events up to here.
+    pub adopted: Option<u64>,
+    /// What it starts from is in no log that was kept.
+    pub is_foreign: bool,
+    /// From which seq on somebody behind it asks for its trail.
+    pub trail_from: Option<u64>,
+    /// Its trail, if the start of that is known.
+    pub trail: Option<Trail>,
+    /// The events in it that tell of erasures; `None` if nobody looked for them.
+    pub erasures: Option<Vec<ErasureSeen>>,
+    /// What is left of its erased lines.
+    pub redacted: RedactedLines,
+    /// Why it is not the log that was retired.
+    pub wrong: Option<Damage>,
+}
+
+/// How the way ended.
+pub(super) enum End {
+    /// At the first event of all, or at another tool's compaction.
+    Beginning,
+    /// Before it, for a reason that is no damage.
+    Note(String),
+    /// At an archive that is not the one that was retired.
+    Altered(Damage),
+}
+
+/// The way back from a log.
+pub(super) struct Way {
+    /// The logs on it, the live one first.
+    pub hops: Vec<Hop>,
+    /// How it ended.
+    pub end: End,
+}
+
+fn altered(name: &str, reason: impl Into<String>) -> End {
+    End::Altered(finding(name, DamageKind::ArchiveAltered, reason))
+}
+
+/// An archive that cannot be read. Where it only may not be, or is no file, it is as good as not there.
+fn unread(name: &str, fault: &io::Error) -> End {
+    if let Some(reason) = damage_in(fault) {
+        return altered(name, reason);
+    }
+    if fault.kind() == io::ErrorKind::NotFound {
+        End::Note(format!("history unavailable: {name} is not there"))
+    } else if is_of_this_file(fault) {
+        End::Note(format!("history unavailable: {name} cannot be read: {fault}"))
+    } else {
+        altered(name, format!("it cannot be read: {fault}"))
+    }
+}
+
+/// What is wrong with an archive, where reading it failed; `None` if it is as good as not there.
+pub(super) fn fault_of(name: &str, fault: &io::Error) -> Damage {
+    match unread(name, fault) {
+        End::Altered(damage) => damage,
+        _ => finding(name, DamageKind::ArchiveAltered, format!("it cannot be read: {fault}")),
+    }
+}
+
+impl Hop {
+    /// The live log.
+    pub fn live(origin: &Origin, offset: u64, seq: Option<u64>, erasures: Option<Vec<ErasureSeen>>) -> Self {
+        let sentinel = match origin {
+            Origin::Ours(sentinel) => Some(sentinel.clone()),
+            _ => None,
+        };
+        let base = sentinel.as_ref().and_then(|sentinel| sentinel.base_sha256);
+        Self {
+            name: LOG.to_owned(),
+            base: (base, base),
+            sentinel,
+            offset,
+            seq,
+            archive: None,
+            bound: 0,
+            adopted: None,
+            is_foreign: *origin == Origin::Foreign,
+            trail_from: None,
+            trail: None,
+            erasures,
+            redacted: RedactedLines::default(),
+            wrong: None,
+        }
+    }
+
+    /// What it says of the trail of the log before it.
+    pub fn own_trail(&self) -> Option<(Hex, u64)> {
+        self.sentinel.as_ref()?.told.trail.known()
+    }
+}
+
+impl Way {
+    /// Goes back from sentinel to sentinel, as far as archives have the digests that are named.
+    pub fn find(disk: &dyn Disk, layout: &Layout, live: Hop) -> Self {
+        let (mut hops, mut way) = (vec![live], WayBack::default());
+        let end = loop {
+            let Some(sentinel) = hops.last().and_then(|hop: &Hop| hop.sentinel.clone()) else {
+                break End::Beginning;
+            };
+            way.pass(&sentinel);
+            match step(disk, layout, &sentinel, &way) {
+                Ok(hop) if hops.iter().any(|other| other.name == hop.name) => {
+                    break altered(&hop.name, "it leads in a circle");
+                }
+                Ok(hop) => hops.push(hop),
+                Err(end) => break end,
+            }
+        };
+        Self { hops, end }
+    }
+}
+
+fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) -> Result<Hop, End> {
+    if sentinel.archive.is_none() {
+        let note = "history unavailable: a compaction did not keep it";
+        return Err(End::Note(note.to_owned()));
+    }
+    let Some((name, digest)) = sentinel.safe_archive() else {
+        return Err(altered("archive", "the log names no archive of ours"));
+    };
+    let read = |fault: io::Error| unread(name, &fault);
+    let archive = archive::open(disk, &layout.inside(name)).map_err(read)?;
+    let found = snapshot::digest(&*archive.packed).map_err(read)?;
+    if found.text() != digest {
+        return Err(altered(name, format!("its SHA-256 is {}", found.text())));
+    }
+    let length = archive.log.length().map_err(read)?;
+    let mut beginning = beginning_of(&*archive.log, length).map_err(read)?;
+    way.resolve_origin(&mut beginning.origin);
+    let mut hop = Hop::live(&beginning.origin, beginning.offset, beginning.seq, None);
+    name.clone_into(&mut hop.name);
+    hop.bound = sentinel.told.bound;
+    if let Some(sentinel) = &hop.sentinel {
+        hop.base = (sentinel.told.base, sentinel.base_sha256);
+    } else if hop.is_foreign {
+        let traces = foreign_traces(&*archive.log, length, u64::MAX, Hint::None).map_err(read)?;
+        let adopted = traces.adoption.as_ref().map(|adoption| adoption.base_sha256);
+        hop.base = (adopted, adopted.and_then(|sha256| way.base(sha256)));
+        hop.adopted = traces.adoption.map(|adoption| adoption.seq);
+    }
+    hop.archive = Some((archive, found));
+    Ok(hop)
+}

@@ -1,0 +1,126 @@
+//! Which backups and quarantined files hold what is to be erased?
+
+use std::path::Path;
+
+use crate::archive;
+use crate::chain::Held;
+use crate::disk::Access;
+use crate::error::{At, Result};
+use crate::event::Known;
+use crate::layout::{Layout, is_archive_file, is_backup_folder, is_base_file, is_kept_hint, is_quarantine_name};
+use crate::log::Site;
+use crate::log::files::{is_folder, is_ours};
+use crate::verify::{Sink, Walk};
+use crate::wal::reader::Reading;
+
+use super::survey::is_state_without;
+use crate::store::archives::doomed::Doomed;
+use crate::store::files::copies::immutable_names;
+
+/// Looks for a line that goes.
+struct Search<'a> {
+    doomed: &'a Doomed,
+    is_there: bool,
+}
+
+impl Sink for Search<'_> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        self.is_there |= self.doomed.takes(&known);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Held) {}
+}
+
+/// Those that hold one of the records, or cannot be read to their end, named from the store's folder on: of `backup/`, and of
+/// `quarantine/`.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn holding(site: &Site, doomed: &Doomed, threads: usize) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut backups, mut aside) = (Vec::new(), Vec::new());
+    for name in listed(site, &site.layout.backups(), is_backup_folder)? {
+        if !is_copy_without(site, &site.layout.backups().join(&name), doomed, threads)? {
+            backups.push(format!("backup/{name}"));
+        }
+    }
+    for name in listed(site, &site.layout.quarantine(), is_quarantine_name)? {
+        let path = site.layout.quarantine().join(&name);
+        let is_clean = match is_folder(&*site.disk, &path) {
+            true => is_copy_without(site, &path, doomed, threads)?,
+            false if is_kept_hint(&name) => true,
+            false if is_base_file(&name) => is_state_without(site, &path, doomed),
+            false => is_log_without(site, &path, doomed, threads),
+        };
+        if !is_clean {
+            aside.push(format!("quarantine/{name}"));
+        }
+    }
+    Ok((backups, aside))
+}
+
+fn listed(site: &Site, folder: &Path, is_named_so: fn(&str) -> bool) -> Result<Vec<String>> {
+    if !is_folder(&*site.disk, folder) {
+        return Ok(Vec::new());
+    }
+    let mut names = site.disk.list(folder).at(folder)?;
+    names.retain(|name| is_named_so(name));
+    names.sort();
+    Ok(names)
+}
+
+/// Whether all that a copy of a store holds can be read, and none of it goes.
+fn is_copy_without(site: &Site, folder: &Path, doomed: &Doomed, threads: usize) -> Result<bool> {
+    let disk = &*site.disk;
+    let inside = Layout::of_folder(folder.to_owned());
+    for name in ["base", "archive"] {
+        for file in immutable_names(disk, &inside, name)? {
+            let path = inside.inside(name).join(&file);
+            let is_clean = match is_archive_file(&file) {
+                true => is_log_without(site, &path, doomed, threads),
+                false => is_state_without(site, &path, doomed),
+            };
+            if !is_clean {
+                return Ok(false);
+            }
+        }
+    }
+    let snapshot = inside.snapshot();
+    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, doomed) {
+        return Ok(false);
+    }
+    Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), doomed, threads))
+}
+
+/// Whether a log, packed or not, can be read to its end and has no line that goes.
+fn is_log_without(site: &Site, path: &Path, doomed: &Doomed, threads: usize) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let log = match is_archive_file(&name) {
+        true => archive::open(&*site.disk, path).map(|archive| archive.log),
+        false => site.disk.open(path, Access::Read),
+    };
+    let Ok(log) = log else {
+        return false;
+    };
+    let mut search = Search {
+        doomed,
+        is_there: false,
+    };
+    let mut walk = Walk::new(None);
+    let reading = Reading {
+        trusted_until: 0,
+        threads,
+    };
+    let read = log
+        .length()
+        .and_then(|length| walk.go(&*log, length, reading, &mut search, &mut |_, _| {}));
+    let is_whole = read.is_ok_and(|tail| tail.is_none())
+        && walk.follower.damage.iter().all(|damage| {
+            // A tail begins somewhere in a log: what it was linked to is not in it.
+            damage.kind == crate::damage::DamageKind::Unlinked && damage.line == 1
+        });
+    is_whole && !search.is_there
+}

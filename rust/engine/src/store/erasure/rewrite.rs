@@ -1,0 +1,290 @@
+//! What becomes of the files of the past when records are erased from it?
+
+use std::io;
+use std::sync::Arc;
+
+use crate::chain::Held;
+use crate::digest::Hex;
+use crate::disk::DiskFile;
+use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
+use crate::event::{Coming, Known};
+use crate::json::{RecordSpans, Value};
+use crate::layout::{NEW_BASE, base_name};
+use crate::log::Site;
+use crate::log::files::{Scratch, open_inside};
+use crate::memory::Refused;
+use crate::snapshot::{self, BaseWriter, Moments, Taker};
+use crate::state::State;
+use crate::verify::Sink;
+
+use super::redact::{Hit, pack_without};
+use super::survey::{unsalted, walk};
+use crate::store::archives::doomed::Doomed;
+use crate::store::archives::replay::Replay;
+use crate::store::archives::segments::{Segment, Start};
+use crate::store::upkeep::retire::base_salt;
+
+/// The past without some records, as it is written anew from the oldest file on.
+pub(in crate::store) struct Rewriting<'a> {
+    site: &'a Site,
+    doomed: Arc<Doomed>,
+    salts: Option<SaltTerms<'a>>,
+    threads: usize,
+    /// What is kept adds up to this.
+    replay: Replay,
+    is_begun: bool,
+    /// Only what would be done is counted.
+    is_dry: bool,
+    /// What a sentinel says of it.
+    pub replaced: Vec<Value>,
+    /// The files that go.
+    pub remove: Vec<String>,
+    /// Lines that go, in all and of each log.
+    pub lines: u64,
+    pub unsalted: u64,
+    /// The seqs of the first and the last of them.
+    pub span: Option<(u64, u64)>,
+    pub by_log: Vec<(String, u64)>,
+}
+
+/// Finds the lines that go while the others are taken in.
+struct Hits<'a> {
+    doomed: &'a Doomed,
+    replay: &'a mut Replay,
+    found: Vec<Hit>,
+}
+
+impl Hits<'_> {
+    fn look(&mut self, known: &Known<'_>) {
+        if self.doomed.takes(known)
+            && let Some(hash) = Hex::read(known.hash)
+        {
+            self.found.push(Hit {
+                offset: known.offset,
+                seq: known.seq,
+                hash,
+            });
+        }
+    }
+}
+
+impl Sink for Hits<'_> {
+    fn make_room(&mut self, coming: Coming) -> std::result::Result<(), Refused> {
+        self.replay.make_room(coming)
+    }
+
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.look(&known);
+        self.replay.count(known, ts);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.look(&known);
+        self.replay.hold(known, ts);
+    }
+
+    fn settle(&mut self, held: Held) {
+        self.replay.settle(held);
+    }
+}
+
+/// The records of a base that stay.
+#[derive(Default)]
+struct Kept {
+    doomed: Arc<Doomed>,
+    rows: Vec<(Vec<u8>, Vec<u8>, Moments)>,
+    has_doomed: bool,
+}
+
+impl Taker for Kept {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
+        let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+        if self.doomed.has(id) {
+            self.has_doomed = true;
+        } else {
+            self.rows
+                .push((id.to_vec(), record.to_vec(), moments.unwrap_or(Moments::UNKNOWN)));
+        }
+    }
+
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        if let Some(row) = self.rows.iter_mut().rfind(|row| row.0 == id) {
+            row.2 = moments;
+        }
+    }
+
+    fn start_over(&mut self) {
+        self.rows.clear();
+        self.has_doomed = false;
+    }
+}
+
+impl<'a> Rewriting<'a> {
+    /// Nothing yet.
+    pub fn new(
+        site: &'a Site,
+        doomed: &Arc<Doomed>,
+        salts: Option<SaltTerms<'a>>,
+        threads: usize,
+        is_dry: bool,
+    ) -> Self {
+        Self {
+            site,
+            doomed: Arc::clone(doomed),
+            salts,
+            threads,
+            replay: Replay::without(doomed),
+            is_begun: false,
+            is_dry,
+            replaced: Vec::new(),
+            remove: Vec::new(),
+            lines: 0,
+            unsalted: 0,
+            span: None,
+            by_log: Vec::new(),
+        }
+    }
+
+    /// Goes over a retired log.
+    ///
+    /// # Errors
+    /// `Io`, `OutOfMemory`.
+    pub fn retired(&mut self, segment: &Segment) -> Result<()> {
+        let log = &*segment.archive.log;
+        let path = self.site.layout.inside(&segment.name);
+        let end = log.length().at(&path)?;
+        let hits = self.take_in(&segment.start, &segment.name, log, end)?;
+        if !hits.is_empty() && !self.is_dry {
+            let (_, digest) = pack_without(self.site, log, end, &hits, segment.span)?;
+            let erased = segment.redacted + hits.len() as u64;
+            self.replaced.push(Value::object([
+                ("old", text(&segment.digest)),
+                ("new", text(&digest)),
+                ("erased", number(erased)),
+            ]));
+            self.remove.push(segment.name.clone());
+        }
+        segment.archive.rest();
+        Ok(())
+    }
+
+    /// Goes over the live log; gives the lines of it that go.
+    ///
+    /// # Errors
+    /// `Io`, `OutOfMemory`.
+    pub fn live(&mut self, start: &Start, log: &dyn DiskFile, end: u64) -> Result<Vec<Hit>> {
+        self.take_in(start, crate::layout::LOG, log, end)
+    }
+
+    /// What is kept adds up to this.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn sum(self) -> Result<State> {
+        self.replay.state.ok_or_else(|| Error::from(Refused))
+    }
+
+    fn take_in(&mut self, start: &Start, name: &str, log: &dyn DiskFile, end: u64) -> Result<Vec<Hit>> {
+        self.begin(start)?;
+        let path = self.site.layout.inside(name);
+        self.replay.settled_until = start.settled_until;
+        let mut hits = Hits {
+            doomed: &self.doomed,
+            replay: &mut self.replay,
+            found: Vec::new(),
+        };
+        walk(log, end, self.threads, &mut hits).at(&path)?;
+        let found = hits.found;
+        self.replay.leave_segment();
+        if self.replay.state.is_none() {
+            return Err(Error::from(Refused));
+        }
+        self.lines += found.len() as u64;
+        self.unsalted += unsalted(log, end, &found).at(&path)?;
+        for hit in &found {
+            let (first, last) = self.span.unwrap_or((hit.seq, hit.seq));
+            self.span = Some((first.min(hit.seq), last.max(hit.seq)));
+        }
+        if !found.is_empty() {
+            self.by_log.push((name.to_owned(), found.len() as u64));
+        }
+        Ok(found)
+    }
+
+    /// What a log starts from: the first base, and one that is somebody's word, without the records; any other is what came
+    /// before it adds up to, or goes.
+    fn begin(&mut self, start: &Start) -> Result<()> {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        let Some(sha256) = start.base else {
+            if is_first {
+                self.replay.state = Some(State::default());
+            }
+            return Ok(());
+        };
+        let name = base_name(sha256.text());
+        let path = self.site.layout.inside(&name);
+        let Some(file) = open_inside(&*self.site.disk, &self.site.layout, &name).at(&path)? else {
+            return Ok(());
+        };
+        if is_first || start.is_word {
+            return self.begin_with(&file, &sha256, &name);
+        }
+        if self.replay.is_like(&*file, &sha256) == Some(true) {
+            return Ok(());
+        }
+        self.replaced
+            .push(Value::object([("old", text(&sha256)), ("new", Value::Null)]));
+        self.remove.push(name);
+        Ok(())
+    }
+
+    fn begin_with(&mut self, file: &Arc<dyn DiskFile>, sha256: &Hex, name: &str) -> Result<()> {
+        let path = self.site.layout.inside(name);
+        let mut kept = Kept {
+            doomed: Arc::clone(&self.doomed),
+            ..Kept::default()
+        };
+        let contents = snapshot::read(&**file, &mut kept).at(&path)?;
+        let unreadable = |reason: String| Error::io(&path, io::Error::new(io::ErrorKind::InvalidData, reason));
+        let header = contents.header.map_err(unreadable)?;
+        if !kept.has_doomed {
+            self.replay.begin_with(&**file, sha256);
+            return Ok(());
+        }
+        if self.is_dry {
+            // Nothing is written: what would be is taken in from memory.
+            let mut state = State::default();
+            for (_, record, moments) in &kept.rows {
+                let fields = crate::json::scan_record(record).unwrap_or_default();
+                Taker::take(&mut state, record, fields, Some(*moments));
+            }
+            self.replay.state = Some(state);
+            return Ok(());
+        }
+        let salt = base_salt(self.salts)?;
+        let scratch = Scratch::at(&self.site.disk, self.site.layout.bases().join(NEW_BASE));
+        let mut writer = BaseWriter::create(&*self.site.disk, scratch.path()).at(scratch.path())?;
+        let rows: Vec<(&[u8], Moments)> = kept.rows.iter().map(|row| (&row.1[..], row.2)).collect();
+        writer.add(rows.iter().copied(), &mut |_, _| {}).at(scratch.path())?;
+        let new = writer.finish(&header, salt.as_deref()).at(scratch.path())?.sha256;
+        let target = self.site.layout.base(new.text());
+        scratch.name(&target)?;
+        let written = open_inside(&*self.site.disk, &self.site.layout, &base_name(new.text())).at(&target)?;
+        if let Some(written) = written {
+            self.replay.begin_with(&*written, &new);
+        }
+        self.replaced
+            .push(Value::object([("old", text(sha256)), ("new", text(&new))]));
+        self.remove.push(name.to_owned());
+        Ok(())
+    }
+}
+
+pub(super) fn text(digest: &Hex) -> Value {
+    Value::Str(digest.text().to_owned())
+}
+
+pub(super) fn number(n: u64) -> Value {
+    Value::from(i64::try_from(n).unwrap_or(i64::MAX))
+}

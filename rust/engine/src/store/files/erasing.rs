@@ -1,0 +1,148 @@
+//! What is left to do of an erasure, so that whoever comes next can end it?
+//!
+//! `erasing` is written before the log is replaced, and removed when all is gone that it names. It is a hint: only names of
+//! our own shape are followed, never a link, and never what the log names.
+
+use std::path::Path;
+
+use crate::digest::Hex;
+use crate::disk::{Disk, read_whole};
+use crate::error::{At, Result};
+use crate::json::{self, Value};
+use crate::layout::{
+    ERASING, Layout, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file, is_in_backup,
+    is_quarantine_name, is_rows_draft, is_rows_file,
+};
+use crate::log::Site;
+use crate::log::files::{is_folder, is_ours, remove_if_there, remove_ours};
+
+/// What an erasure leaves to be removed.
+#[derive(Debug)]
+pub(in crate::store) struct Erasing {
+    /// The base of the log that tells of it; something else if it cannot be read.
+    pub base: Option<Hex>,
+    /// What goes, named from the store's folder on.
+    pub remove: Vec<String>,
+}
+
+impl Erasing {
+    /// What is left to do; `None` if nothing is.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn read(site: &Site) -> Result<Option<Self>> {
+        let path = site.layout.inside(ERASING);
+        let Some(bytes) = read_whole(&*site.disk, &path).at(&path)? else {
+            return Ok(None);
+        };
+        // One that a crash tore was never followed by a new log.
+        let value = json::parse(&bytes).ok();
+        let named = value
+            .as_ref()
+            .and_then(|value| value.get("remove"))
+            .and_then(Value::as_array);
+        let base = value
+            .as_ref()
+            .and_then(|value| value.get("base"))
+            .and_then(Value::as_str);
+        Ok(Some(Self {
+            base: base.and_then(|digits| Hex::read(digits.as_bytes())),
+            remove: named
+                .unwrap_or_default()
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        }))
+    }
+
+    /// Writes it down, durably.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn write(&self, site: &Site) -> Result<()> {
+        let (path, folder) = (site.layout.inside(ERASING), site.layout.folder());
+        let names = self.remove.iter().map(|name| Value::Str(name.clone())).collect();
+        let base = self.base.map_or(Value::Null, |base| Value::Str(base.text().to_owned()));
+        let mut bytes = Vec::new();
+        json::write_value(
+            &Value::object([("base", base), ("remove", Value::Array(names))]),
+            &mut bytes,
+        );
+        bytes.push(b'\n');
+        let file = site.disk.create(&path).at(&path)?;
+        file.write_at(&bytes, 0).at(&path)?;
+        file.sync().at(&path)?;
+        site.disk.sync_dir(folder).at(folder)
+    }
+
+    /// Removes what it names, as far as `may_go` lets it; each folder is synced.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn carry_out(&self, site: &Site, may_go: impl Fn(&str) -> bool) -> Result<()> {
+        let disk = &*site.disk;
+        for name in self.remove.iter().filter(|name| may_go(name)) {
+            let path = site.layout.inside(name);
+            match name.split_once('/') {
+                Some(("base", file)) if is_base_file(file) => remove_file(disk, &path)?,
+                Some(("archive", file)) if is_archive_file(file) => remove_file(disk, &path)?,
+                Some(("vectors", file)) if is_rows_file(file) => remove_file(disk, &path)?,
+                Some(("backup", folder)) if is_backup_folder(folder) => remove_copy(disk, &path)?,
+                Some(("quarantine", what)) if is_quarantine_name(what) => match is_folder(disk, &path) {
+                    true => remove_copy(disk, &path)?,
+                    false => remove_file(disk, &path)?,
+                },
+                _ => {}
+            }
+        }
+        for folder in ["base", "archive", "vectors", "backup", "quarantine"] {
+            let path = site.layout.inside(folder);
+            if is_folder(disk, &path) {
+                disk.sync_dir(&path).at(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that all is done.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn end(site: &Site) -> Result<()> {
+        let folder = site.layout.folder();
+        remove_if_there(&*site.disk, &site.layout.inside(ERASING))?;
+        site.disk.sync_dir(folder).at(folder)
+    }
+}
+
+fn remove_file(disk: &dyn Disk, path: &Path) -> Result<()> {
+    match is_ours(disk, path) {
+        true => remove_if_there(disk, path),
+        false => Ok(()),
+    }
+}
+
+/// Removes a copy of a store: the files of ours in it, and the folders that are empty then.
+fn remove_copy(disk: &dyn Disk, folder: &Path) -> Result<()> {
+    let inside = Layout::of_folder(folder.to_owned());
+    let is_past = |name: &str| is_base_file(name) || is_base_draft(name);
+    let is_retired = |name: &str| is_archive_file(name) || is_archive_draft(name);
+    let is_rows = |name: &str| is_rows_file(name) || is_rows_draft(name);
+    let folders: [(_, crate::layout::Shape); 4] = [
+        (inside.bases(), is_past),
+        (inside.archives(), is_retired),
+        (inside.vectors(), is_rows),
+        (folder.to_owned(), is_in_backup),
+    ];
+    for (path, is_named_so) in folders {
+        remove_ours(disk, &path, is_named_so)?;
+        if is_folder(disk, &path) {
+            disk.sync_dir(&path).at(&path)?;
+            if disk.list(&path).at(&path)?.is_empty() {
+                disk.remove_dir(&path).at(&path)?;
+            }
+        }
+    }
+    Ok(())
+}

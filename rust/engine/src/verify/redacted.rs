@@ -1,0 +1,68 @@
+//! Which lines of a log were erased, and do they stand in their places?
+
+use crate::chain::Place;
+use crate::event::erasure::Erasure;
+
+/// An event that tells of an erasure.
+#[derive(Clone, Debug)]
+pub struct ErasureSeen {
+    /// Which event of its log it is, counted from 0.
+    pub index: u64,
+    /// Where its line stands.
+    pub place: Place,
+    /// Its moment, as it is spelled.
+    pub ts: String,
+    /// What it says.
+    pub told: Erasure,
+}
+
+/// What is left of lines that were erased.
+#[derive(Debug, Default)]
+pub struct RedactedLines {
+    /// How many there are.
+    pub count: u64,
+    /// Where the first one stands.
+    pub first: Option<Place>,
+    /// Their seqs, as ranges.
+    pub ranges: Vec<(u64, u64)>,
+    /// The seqs of them less their places, wherever that is another than before.
+    steps: Vec<(Place, i128)>,
+    /// The same of the other lines; `None` before the first.
+    step: Option<i128>,
+    /// That is not the same for all of those: other tools' seqs may jump.
+    is_jumping: bool,
+}
+
+impl RedactedLines {
+    /// Looks at the next line of a log.
+    #[inline]
+    pub fn pass(&mut self, place: Place, seq: u64, index: u64, is_redacted: bool) {
+        let step = i128::from(seq) - i128::from(index);
+        if !is_redacted {
+            self.is_jumping |= self.step.is_some_and(|before| before != step);
+            self.step = Some(step);
+            return;
+        }
+        self.count += 1;
+        self.first.get_or_insert(place);
+        match self.ranges.last_mut() {
+            Some((_, last)) if *last + 1 == seq => *last = seq,
+            _ => self.ranges.push((seq, seq)),
+        }
+        if self.steps.last().is_none_or(|(_, before)| *before != step) {
+            self.steps.push((place, step));
+        }
+    }
+
+    /// The seqs of the other lines tell what those of the erased ones were.
+    pub fn is_steady(&self) -> bool {
+        !self.is_jumping
+    }
+
+    /// Where the first one stands whose seq is not that of its place.
+    pub fn stray(&self) -> Option<Place> {
+        let step = self.step.or(self.steps.first().map(|(_, step)| *step))?;
+        let mut others = self.steps.iter().filter(|(_, other)| *other != step);
+        others.next().filter(|_| self.is_steady()).map(|(place, _)| *place)
+    }
+}

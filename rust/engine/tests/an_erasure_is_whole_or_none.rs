@@ -1,0 +1,190 @@
+//! Crashed at every operation of an erasure, and of ending it: has either nothing happened, or is every byte gone?
+
+mod scenario;
+
+use std::path::{Path, PathBuf};
+
+use chronomemory::testing::archive;
+use chronomemory::testing::disk::{CrashDisk, read_upto};
+use chronomemory::{Access, Disk, Durability, Erase, Moment, Store, Viewer};
+use scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
+
+const NOW: i64 = scenario::START + 5_000_000;
+/// What only R3 ever said: its labels, by the numbers that they were made of.
+const SECRETS: [&str; 3] = ["label 3 ", "label 10 ", "label 24 "];
+
+fn order() -> Erase {
+    Erase {
+        ids: vec!["R3".to_owned()],
+        reason: "asked for".to_owned(),
+        ..Erase::default()
+    }
+}
+
+/// A store with a past: two archives, a backup, a base and an index beside them.
+fn prepared() -> CrashDisk {
+    let disk = fresh_disk();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let actions = [
+        Action::Put(1),
+        Action::Put(3),
+        Action::Batch(2),
+        Action::Compact(true),
+        Action::Put(10),
+        Action::Put(4),
+        Action::Backup,
+        Action::Compact(true),
+        Action::Put(24),
+        Action::Put(5),
+    ];
+    for (number, action) in actions.iter().enumerate() {
+        let now = scenario::START + 1000 * number as i64;
+        match action {
+            Action::Put(_) | Action::Batch(_) => drop(store.commit(&draft(action), now).expect("a commit")),
+            other => perform(&disk, &mut store, other, now).expect("care"),
+        }
+    }
+    assert!(!store.history("R3").expect("history").is_empty());
+    store.close().expect("close");
+    disk
+}
+
+fn files(disk: &CrashDisk, folder: &Path, found: &mut Vec<PathBuf>) {
+    for name in disk.list(folder).unwrap_or_default() {
+        let path = folder.join(name);
+        match disk.open(&path, Access::Read) {
+            Ok(_) => found.push(path),
+            Err(_) => files(disk, &path, found),
+        }
+    }
+}
+
+/// The files that hold a text, unpacked where they are packed.
+fn holding(disk: &CrashDisk) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(disk, layout().folder(), &mut found);
+    found.retain(|path| {
+        let log = archive::open(disk, path).expect("a file").log;
+        let (mut bytes, length) = (Vec::new(), log.length().expect("a length"));
+        read_upto(&*log, &mut bytes, 0, length as usize).expect("bytes");
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        SECRETS.iter().any(|secret| text.contains(secret))
+    });
+    found
+}
+
+fn is_erased(disk: &CrashDisk, what: &str) -> bool {
+    let store = open(disk, Durability::Full).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    let report = Store::verify(disk, &layout(), 1, &mut |_, _| {}).expect("verify");
+    assert!(report.valid() && report.returned.is_empty(), "{what}: {report:?}");
+    let is_there = contents(&store).contains_key("R3");
+    let history = store.history("R3").unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    assert_eq!(is_there, !history.is_empty(), "{what}");
+    if !is_there {
+        assert_eq!(holding(disk), Vec::<PathBuf>::new(), "{what}");
+        assert!(!disk.exists(&layout().inside("erasing")), "{what}");
+    }
+    !is_there
+}
+
+#[test]
+fn nothing_is_left_of_it_and_all_else_stays() {
+    let disk = prepared();
+    assert!(!holding(&disk).is_empty(), "the test looks in the right places");
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let mut before = contents(&store);
+    let others: Vec<_> = ["R1", "R2", "R4", "R5"]
+        .map(|id| store.history(id).expect("history"))
+        .into();
+    let dry = Erase {
+        dry_run: true,
+        ..order()
+    };
+    let steps = disk.steps();
+    let counted = store.erase(&dry, NOW, &mut |_, _| {}).expect("a dry run");
+    assert_eq!((counted.seq, counted.lines), (None, 4));
+    assert!(disk.steps() - steps < 40, "nothing but locks is touched");
+    let told = store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
+    assert_eq!((told.lines, told.unsalted, told.backups.len()), (4, 4, 1));
+    before.remove("R3");
+    before.retain(|id, _| id != "R3");
+    let mut now = contents(&store);
+    now.retain(|id, _| !id.starts_with("erasure:"));
+    assert_eq!(now, before);
+    let histories: Vec<_> = ["R1", "R2", "R4", "R5"]
+        .map(|id| store.history(id).expect("history"))
+        .into();
+    assert_eq!(histories, others);
+    let view = store.as_of(Moment::Seq(3)).expect("a view");
+    let everybody = Viewer::default();
+    assert!(view.get(&everybody, "R3").is_none() && view.get(&everybody, "R1").is_some());
+    store.close().expect("close");
+    assert!(is_erased(&disk, "at once"));
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let again = store.erase(&order(), NOW + 1, &mut |_, _| {}).expect("nothing to do");
+    assert_eq!((again.seq, again.lines), (None, 0), "twice is once");
+}
+
+#[test]
+fn at_every_operation_it_has_happened_or_not() {
+    let whole = prepared();
+    let first = whole.steps() + 1;
+    let mut store = open(&whole, Durability::Full).expect("open");
+    store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
+    let last = whole.steps();
+    let (mut done, mut undone, mut ended) = (0, 0, 0);
+    for step in first..=last {
+        let disk = prepared();
+        disk.crash_at(step);
+        if let Ok(mut store) = open(&disk, Durability::Full) {
+            let _ = store.erase(&order(), NOW, &mut |_, _| {});
+        }
+        assert!(disk.crashed());
+        for (after, what) in [
+            (disk.after_kill(), format!("killed at {step}")),
+            (disk.after_crash(step), format!("power lost at {step}")),
+        ] {
+            let unfinished = after.exists(&layout().inside("erasing"));
+            if unfinished && step % 3 == 0 {
+                ended += crash_the_ending(&after, &what);
+            }
+            match is_erased(&after, &what) {
+                true => done += 1,
+                false => undone += 1,
+            }
+        }
+    }
+    assert!(done > 10 && undone > 50 && ended > 10, "{done} {undone} {ended}");
+}
+
+/// Ending it is crashed too: whoever comes then ends it.
+fn crash_the_ending(disk: &CrashDisk, what: &str) -> u64 {
+    let whole = disk.after_kill();
+    let before = whole.steps();
+    drop(open(&whole, Durability::Full));
+    let steps = whole.steps() - before;
+    for step in 1..=steps {
+        let again = disk.after_kill();
+        again.crash_at(again.steps() + step);
+        drop(open(&again, Durability::Full));
+        let after = again.after_crash(step);
+        is_erased(&after, &format!("{what}, ending it crashed at {step}"));
+    }
+    steps
+}
+
+#[test]
+fn a_history_can_go_as_a_whole() {
+    let disk = prepared();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let drop_all = Erase {
+        drop_history: true,
+        ..order()
+    };
+    store.erase(&drop_all, NOW, &mut |_, _| {}).expect("an erasure");
+    assert!(store.get("R1").is_some() && store.get("R3").is_none());
+    store.close().expect("close");
+    assert!(is_erased(&disk, "history dropped"));
+    let archives = disk.list(&layout().archives()).unwrap_or_default();
+    assert_eq!(archives, Vec::<String>::new());
+}

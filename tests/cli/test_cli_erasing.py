@@ -1,0 +1,71 @@
+"""Does `erase` say what goes, ask, and leave nothing behind; and does `--check` find what is left?"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from chronomemory import ChronoStore
+from cli_answer import Run
+
+
+def test_erase_takes_a_record_out_of_everything(run: Run) -> None:
+    run("put", "mia", "--label", "Mia lives in Elm Street")
+    run("put", "tea", "--label", "Tea at four")
+    run("backup")
+    run("compact")
+    assert run("erase", "--check", "elm street").code == 1
+    told = run("erase", "mia", "--reason", "asked for", "--yes", "--json").document
+    assert (told["ids"], told["lines"], len(told["backups"])) == (["mia"], 1, 1)
+    assert run("erase", "--check", "elm street").code == 0
+    assert run("get", "mia").code == 1
+    assert run("get", "tea").code == 0
+    assert run("verify").code == 0
+    assert "nothing to erase" in run("erase", "mia", "--reason", "asked for", "--yes").stdout
+
+
+def test_erase_asks_and_wants_a_reason(run: Run) -> None:
+    run("put", "mia", "--label", "Mia")
+    assert run("erase", "mia", "--yes").code == 2
+    assert run("erase", "--reason", "asked for", "--yes").code == 2
+    assert run("erase", "mia", "--reason", "asked for").code == 2
+    assert run("get", "mia").code == 0
+
+
+def test_erase_takes_all_that_carries_the_names(run: Run, tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "S"})
+        store.scoped(user="mia").upsert({"id": "U"})
+        store.scoped(user="mia", session="1").upsert({"id": "V"})
+        store.scoped(user="bob", session="1").upsert({"id": "W"})
+    why = ("--reason", "asked for", "--yes", "--json")
+    assert run("erase", "--user", "mia", "--session", "1", *why).document["ids"] == ["V"]
+    assert run("erase", "--user", "mia", *why).document["ids"] == ["U"]
+    assert run("erase", "--agent", "nobody", *why).document["seq"] is None
+    assert run("erase", "--session", "1", *why).document["ids"] == ["W"]
+    assert run("erase", "S", "--user", "mia", "--reason", "asked for", "--yes").code == 2
+    assert run("get", "S").code == 0
+
+
+def test_check_reads_from_stdin_and_knows_spellings(run: Run, tmp_path: Path) -> None:
+    run("put", "A", "--label", "Zoë/Müller")
+    for text in ("zoë/müller", "ZOË/MÜLLER", "Zoe\u0308/Mu\u0308ller"):
+        found = run("erase", "--check", "-", "--json", stdin=text.encode())
+        assert found.code == 1, text
+        assert "events.wal" in found.document["found"]
+        assert text not in found.stdout
+    assert run("erase", "--check", "nobody").code == 0
+    assert run("erase", "--check", "").code == 2
+    (tmp_path / ".chronomemory" / "nobody.txt").write_bytes(b"")
+    assert run("erase", "--check", "nobody").code == 1
+
+
+def test_restore_brings_back_what_was_erased_only_if_told_so(run: Run, tmp_path: Path) -> None:
+    run("put", "mia", "--label", "Mia lives in Elm Street")
+    copy = tmp_path / "copy"
+    shutil.copytree(run("backup", "--json").document["path"], copy)
+    run("erase", "mia", "--reason", "asked for", "--yes")
+    assert run("restore", str(copy)).code != 0
+    assert run("get", "mia").code == 1
+    assert run("restore", str(copy), "--bring-back").code == 0
+    assert run("get", "mia").code == 0

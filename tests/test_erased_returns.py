@@ -1,0 +1,119 @@
+"""What was erased comes back only if somebody says so, and never in silence."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.errors import LogCorrupted
+from test_erase import holding, is_valid_for_both
+
+SECRET = "Elm Street 17"
+
+
+def label_of(store: ChronoStore, name: str) -> str | None:
+    record = store.get(name)
+    return None if record is None else record.label
+
+
+def lived(root: Path) -> tuple[ChronoStore, Path]:
+    """A store with a past, and a copy of it from before the erasure, outside."""
+    store = ChronoStore(root / "here", head_file=root / "head")
+    store.upsert({"id": "mia", "label": SECRET})
+    store.upsert({"id": "tea", "label": "Tea at four"})
+    store.compact()
+    store.upsert({"id": "mia", "label": f"{SECRET}, first floor"})
+    copy = root / "copy"
+    shutil.copytree(store.backup(), copy)
+    return store, copy
+
+
+def test_a_copy_from_before_an_erasure_is_refused(tmp_path: Path) -> None:
+    store, copy = lived(tmp_path)
+    with store:
+        told = store.erase(ids=["mia"], reason="asked for")
+        head = store.head()
+        with pytest.raises(LogCorrupted, match=rf"event {told.seq} \(\"asked for\", 2 lines\)") as refused:
+            store.restore(copy)
+        assert "bring_back=True" in refused.value.recovery
+        assert (store.head(), store.get("mia")) == (head, None)
+        assert holding(tmp_path / "here", SECRET) == []
+        assert is_valid_for_both(store)
+
+
+def test_a_copy_from_after_it_comes_back(tmp_path: Path) -> None:
+    store, _ = lived(tmp_path)
+    with store:
+        store.erase(ids=["mia"], reason="asked for")
+        copy = store.backup()
+        store.upsert({"id": "tea", "label": "Tea at five"})
+        store.restore(copy)
+        assert label_of(store, "tea") == "Tea at four"
+        assert holding(tmp_path / "here", SECRET) == []
+        assert not any("brought back" in note for note in store.verify().notes)
+
+
+def test_what_is_brought_back_is_told_for_ever_and_can_be_erased_again(tmp_path: Path) -> None:
+    store, copy = lived(tmp_path)
+    with store:
+        store.erase(ids=["mia"], reason="asked for")
+        before = len((copy / "events.wal").read_bytes().splitlines())
+        store.restore(copy, bring_back=True)
+        assert label_of(store, "mia") == f"{SECRET}, first floor"
+        lines = (tmp_path / "here" / ".chronomemory" / "events.wal").read_bytes().splitlines()
+        assert len(lines) == before + 1
+        said = f"brought back at event {store.wal_seq()}: a copy without 1 erasures, of 2 lines"
+        for _ in range(2):
+            assert said in store.verify().notes
+            assert is_valid_for_both(store)
+            store.compact(keep_history=False)
+        store.erase(ids=["mia"], reason="again")
+        assert holding(tmp_path / "here", SECRET) == []
+        assert said in store.verify().notes
+        with pytest.raises(LogCorrupted, match="without what was erased since"):
+            store.restore(copy)
+
+
+def test_an_erasure_is_told_after_its_log_is_gone(tmp_path: Path) -> None:
+    store, _ = lived(tmp_path)
+    with store:
+        seq = store.erase(ids=["mia"], reason="asked for").seq
+        for _ in range(2):
+            assert [note for note in store.verify().notes if note.startswith(f"erased at event {seq}")]
+            store.compact(keep_history=False)
+
+
+def test_a_file_that_is_back_is_told_to_whoever_opens(tmp_path: Path) -> None:
+    store, copy = lived(tmp_path)
+    with store:
+        store.erase(ids=["mia"], reason="asked for")
+    archives = tmp_path / "here" / ".chronomemory" / "archive"
+    (old,) = [path for path in (copy / "archive").iterdir() if not (archives / path.name).exists()]
+    shutil.copy(old, archives)
+    with pytest.warns(RuntimeWarning, match=f"what was erased is back: archive/{old.name}"):
+        opened = ChronoStore(tmp_path / "here", head_file=tmp_path / "head").open()
+    with opened:
+        assert [item.path for item in opened.verify().returned] == [f"archive/{old.name}"]
+
+
+def test_a_repair_brings_nothing_back_that_lies_around(tmp_path: Path) -> None:
+    store, copy = lived(tmp_path)
+    with store:
+        store.erase(ids=["mia"], reason="asked for")
+        store.upsert({"id": "tea", "label": "Tea at five"})
+        store.upsert({"id": "tea", "label": "Tea at six"})
+    folder = tmp_path / "here" / ".chronomemory"
+    for path in [*(copy / "archive").iterdir(), *(copy / "base").iterdir()]:
+        shutil.copy(path, folder / path.parent.name)
+    shutil.copytree(copy, folder / "backup" / "20200101T000000")
+    log = folder / "events.wal"
+    log.write_bytes(log.read_bytes().replace(b"Tea at five", b"Tea at f\x00ve"))
+    with pytest.warns(RuntimeWarning):
+        damaged = ChronoStore(tmp_path / "here", head_file=tmp_path / "head").open()
+    with damaged:
+        damaged.repair()
+        assert damaged.get("mia") is None
+        assert label_of(damaged, "tea") == "Tea at six"
+        assert [note for note in damaged.verify().notes if note.startswith("erased at event")]
