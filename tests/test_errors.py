@@ -57,7 +57,8 @@ def every_error() -> list[type[errors.ChronoError]]:
     for module in pkgutil.walk_packages(chronomemory.__path__, "chronomemory."):
         name = module.name.rpartition(".")[2]
         # What needs something that is not here, and the second verifier, which is a script.
-        if name not in ("__main__", "fast", "sentence_transformer") and ".verify_log." not in module.name:
+        needing = ("__main__", "fast", "fast_tokens", "sentence_transformer")
+        if name not in needing and ".verify_log." not in module.name:
             importlib.import_module(module.name)
     found, waiting = [], [errors.ChronoError]
     while waiting:
