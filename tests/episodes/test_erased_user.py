@@ -1,0 +1,46 @@
+"""Is a user gone from episodes and facts once she is erased, and everybody else as before?"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from chronomemory import ChronoStore
+from chronomemory.episodes import Episodes, Fact, FactPattern, Facts
+from conversing import START, episode, put
+
+LINEAGE = [{"rule_id": "by hand", "source_episode_ids": ["e0"], "promotion_ts": START.isoformat()}]
+
+
+def fact(user: str, minute: int, drink: str) -> Fact:
+    return Fact(
+        id=f"{user}-drinks",
+        user=user,
+        agent="helper",
+        payload={"drink": drink},
+        lineage=LINEAGE,
+        confidence=0.9,
+        pinned_at=START + timedelta(minutes=minute),
+    )
+
+
+def test_nothing_of_an_erased_user_is_left(
+    store: ChronoStore, episodes: Episodes, facts: Facts, tmp_path: Path
+) -> None:
+    for user, secret in (("ann", "oolong"), ("bob", "espresso")):
+        turns = [episode(f"{user}{n}", f"{secret} number {n}", user=user, session=f"s{n}") for n in range(3)]
+        put(episodes, *turns)
+        facts.pin(fact(user, 1, f"{secret} first"))
+        facts.pin(fact(user, 2, f"{secret} at last"))
+    store.compact()
+    before = episodes.recent(user="bob", limit=10)
+    store.erase(scope={"user": "ann"}, reason="asked for")
+    assert episodes.recent(user="ann", limit=10) == []
+    assert facts.query(FactPattern(user="ann")) == []
+    assert episodes.recent(user="bob", limit=10) == before
+    assert [one.payload for one in facts.query(FactPattern(user="bob"))] == [{"drink": "espresso at last"}]
+    past = store.as_of(store.verify().events).query(status="")
+    assert not [record for record in past if "oolong" in record.label or "oolong" in str(record.data)]
+    assert store.verify().valid
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files and not any(b"oolong" in path.read_bytes() for path in files)
