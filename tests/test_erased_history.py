@@ -148,3 +148,22 @@ def test_history_that_is_not_what_it_says_is_set_aside_whole(name: str, tmp_path
     kept = next((inner / "quarantine").glob("*-damaged"))
     assert sorted(path.name for path in (kept / "archive").iterdir())[: len(files)] == files
     assert verify_log.verify_folder(tmp_path)["valid"]
+
+
+def test_what_was_erased_of_one_changes_no_answer_of_another(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        ann, cyd = store.scoped(user="ann"), store.scoped(user="cyd")
+        for number in range(6):
+            ann.upsert({"id": f"a{number}", "label": f"common text {number} tea cat"})
+            cyd.upsert({"id": f"c{number}", "label": f"common text {number} tea"})
+        before = [(hit.id, hit.score) for hit in ann.search("tea cat")]
+        told = store.erase(scope={"user": "cyd"}, reason="a complaint of flat nine")
+        assert [(hit.id, hit.score) for hit in ann.search("tea cat")] == before
+        name = f"erasure:{told.seq}"
+        for handle in (ann, store.scoped(user="bob"), store.public()):
+            assert handle.get(name) is None
+            assert not handle.history(name)
+            assert not handle.query(kind="erasure", status="")
+            assert not handle.search("complaint flat nine")
+        seen = store.everyone().get(name)
+        assert seen is not None and seen.label == "a complaint of flat nine"

@@ -16,13 +16,13 @@ pub const VECTORS: &str = "vectors";
 /// The face that says what was erased, and which archives were removed. Only events of the store itself write it.
 pub const ERASURES: &str = "erasures";
 
-/// The kind of the records that name rows.
-const ROWS_KIND: &[u8] = b"vector";
+/// The kinds of the records that name rows, and that tell of erasures.
+const STORE_KINDS: [&[u8]; 2] = [b"vector", b"erasure"];
 
-/// Whether records of a kind name rows of embeddings. These speak of records of any scope, by their ids: they are for who sees
-/// all of them.
-pub fn is_of_rows(kind: &[u8], is_of_face: bool) -> bool {
-    is_of_face && kind == ROWS_KIND
+/// Whether records of a kind are the store's own: they name rows of embeddings, or tell what was erased and why. These speak of
+/// records of any scope: they are for who sees all of them.
+pub fn is_of_store(kind: &[u8], is_of_face: bool) -> bool {
+    is_of_face && STORE_KINDS.contains(&kind)
 }
 
 /// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.

@@ -6,7 +6,7 @@ use super::catalog::Tally;
 use super::changes::Edition;
 use super::records::{NO_CLASS, Slot, State};
 use super::scopes::{Directory, Sight};
-use crate::event::faces::is_of_rows;
+use crate::event::faces::is_of_store;
 use crate::scope::{Seen, Viewer};
 use crate::snapshot::Stamp;
 
@@ -53,7 +53,7 @@ impl State {
     fn scope_of_change(&self, slot: u32) -> Option<u32> {
         let Slot { class, scope, .. } = self.slots[slot as usize];
         let class = (class != NO_CLASS).then(|| self.catalog.class_of(class))?;
-        (!is_of_rows(&class.kind, class.face)).then_some(scope)
+        (!is_of_store(&class.kind, class.face)).then_some(scope)
     }
 
     /// The scope of the record in a slot.
@@ -84,7 +84,7 @@ impl State {
     pub(super) fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
         let class = self.catalog.class_of(self.slots[slot as usize].class);
         self.scopes.seen_in(viewer, self.scope_in(slot)).is_some()
-            && (!is_of_rows(&class.kind, class.face) || self.sight(viewer).is_all())
+            && (!is_of_store(&class.kind, class.face) || self.sight(viewer).is_all())
     }
 
     /// How many records of each kind and status somebody sees.
@@ -95,7 +95,7 @@ impl State {
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         let is_counted = |slot: &u32| {
             let class = self.catalog.class_of(self.slots[*slot as usize].class);
-            !is_of_rows(&class.kind, class.face)
+            !is_of_store(&class.kind, class.face)
         };
         for slot in seen.into_iter().filter(is_counted) {
             *counts.entry(self.slots[slot as usize].class).or_default() += 1;

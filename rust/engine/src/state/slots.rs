@@ -7,7 +7,7 @@ use super::query::{Query, wanted};
 use super::records::{NO_CLASS, State};
 use super::scopes::Sight;
 use super::spelling::spelled;
-use crate::event::faces::{face_of, is_of_rows};
+use crate::event::faces::{face_of, is_of_store};
 
 /// Which slots a query asks for, to be asked one by one.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ impl State {
         let (wanted, sight) = (wanted(query), self.sight(&query.viewer));
         let sees_all = sight.is_all();
         let is_wanted = |kind: &[u8], status: &[u8], face: bool| {
-            wanted(kind, status, face) && (sees_all || !is_of_rows(kind, face))
+            wanted(kind, status, face) && (sees_all || !is_of_store(kind, face))
         };
         Sieve {
             classes: self.catalog.accepted(is_wanted),

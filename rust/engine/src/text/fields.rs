@@ -4,7 +4,7 @@
 //! when it happened. The names are chosen once for a store, by a record of its own, so that all processes read alike; until
 //! then those below hold, which are the names that the faces use.
 
-use crate::event::faces::{SEARCH, VECTORS, face_of};
+use crate::event::faces::{ERASURES, SEARCH, VECTORS, face_of};
 use crate::event::stamp;
 use crate::json::{self, Cursor, Value};
 use crate::state::{spelled, unspelled};
@@ -12,10 +12,10 @@ use crate::state::{spelled, unspelled};
 /// The record that holds a store's own choice.
 pub const CHOICE_ID: &str = "search:fields";
 
-/// Whether a record is a document. What says which embeddings there are, or what is searched, is no knowledge: it must not
-/// be found, nor count in what is usual.
+/// Whether a record is a document. What says which embeddings there are, what is searched or what was erased is no knowledge: it
+/// must not be found, nor count in what is usual.
 pub fn is_searched(id: &[u8]) -> bool {
-    !matches!(face_of(id), Some(SEARCH | VECTORS))
+    !matches!(face_of(id), Some(ERASURES | SEARCH | VECTORS))
 }
 
 /// Names that are read as text, and how much a word in them weighs.

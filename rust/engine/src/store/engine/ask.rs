@@ -7,7 +7,7 @@ use crate::blocks::{Answer, Ask, Census, Columns, Outlook, Reach};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
-use crate::event::faces::{VECTORS, face_of};
+use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::line::{Event, Trust};
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
@@ -62,8 +62,8 @@ impl Engine {
     pub fn history(&self, viewer: &Viewer, id: &str) -> Result<Vec<Vec<u8>>> {
         self.read_past(|store| {
             let lines = store.history(id)?;
-            // What names rows of embeddings speaks of records of any scope.
-            if face_of(id.as_bytes()) == Some(VECTORS) && !store.sees_all(viewer) {
+            // What names rows of embeddings, or tells of erasures, speaks of records of any scope.
+            if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS)) && !store.sees_all(viewer) {
                 return Ok(Vec::new());
             }
             Ok(seen_lines(viewer, store.get(id), lines))
