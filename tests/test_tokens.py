@@ -219,6 +219,10 @@ class TestRefusals:
             store.attach("R1", np.ones(4 * MOST), space="tokens")
         with pytest.raises(InvalidArgument, match="room for 6 codes"):
             store.attach_tokens("R1", QUESTION, most=7)
+        with pytest.raises(InvalidArgument, match="most must be at least 1"):
+            store.attach_tokens("R1", QUESTION, most=0)
+        with pytest.raises(InvalidArgument, match="holds codes of tokens"):
+            store.use_space("tokens")
         with pytest.raises((InvalidRecord, InvalidArgument), match="do not go together"):
             store.attach_tokens_many(["R1", "R2"], [QUESTION])
         with pytest.raises(InvalidArgument, match="codes of tokens"):

@@ -93,7 +93,7 @@ def _attach(
 ) -> range:
     space, model = string("space", space), string_or_none("model", model)
     room = {known.name: known.dim // _CODE_FLOATS for known in spaces(store) if known.tokens}.get(space)
-    if most is not None and count("most", most) != (room or most):
+    if most is not None and count("most", most, 1) != (room or most):
         raise refuse(f"a record of {space!r} has room for {room} codes", "most")
     if not rows:
         raise refuse("there must be at least one", "ids")

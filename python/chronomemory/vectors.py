@@ -172,7 +172,10 @@ def spaces(store: HasEngine) -> list[Space]:
 
 def use_space(store: HasEngine, name: str) -> None:
     """Say which space is meant when none is named, for every process from now on."""
-    store.engine.choose_space(string("space", name))
+    name = string("space", name)
+    if any(known.tokens for known in spaces(store) if known.name == name):
+        raise refuse(f"{name!r} holds codes of tokens, and is named where these are meant", "space")
+    store.engine.choose_space(name)
 
 
 def drop_space(store: HasEngine, name: str, *, force: bool = False) -> int:

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use around::{Around, Twist};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::{Shared, search};
-use chronomemory::{Disk, Draft, Durability, Erase, Options, Search, Store};
-use scenario::{START, fresh_disk, layout, open, record};
+use chronomemory::{Disk, Durability, Erase, Options, Search, Store};
+use scenario::{START, fresh_disk, layout, open, write_words};
 
 /// As many as an index on disk is made for.
 const RECORDS: usize = 20_001;
@@ -86,27 +86,12 @@ fn slowly(disk: &CrashDisk, comes: Comes, of_before: &'static str) -> (Shared, A
     (Shared::new(store), is_over)
 }
 
-fn write(store: &Shared, numbers: std::ops::Range<usize>) {
-    let mut draft = Draft::default();
-    for number in numbers {
-        let record = record(&format!("R{number}"), &format!("apple number{number}"));
-        draft.upsert_value(&record, 0, None).expect("a record");
-    }
-    let terms = Options {
-        durability: Durability::Off,
-        ..Options::default()
-    };
-    store
-        .commit(&mut draft, terms.writer_terms(), &|| START)
-        .expect("a commit");
-}
-
 #[test]
 fn of_the_words() {
     for comes in [Comes::BeforeTheDraft, Comes::BeforeTheName] {
         let disk = fresh_disk();
         let (store, is_over) = slowly(&disk, comes, "20002-");
-        write(&store, 0..RECORDS);
+        write_words(&store, 0..RECORDS, "apple");
         let wanted = Search {
             text: Some("number7".to_owned()),
             ..Search::default()
@@ -124,7 +109,7 @@ fn of_the_places_of_a_record() {
     for comes in [Comes::BeforeTheDraft, Comes::BeforeTheName] {
         let disk = fresh_disk();
         let (store, is_over) = slowly(&disk, comes, "1-11-");
-        write(&store, 0..10);
+        write_words(&store, 0..10, "apple");
         let mut other = open(&disk, Durability::Off).expect("open");
         other.compact(true, START, &mut |_, _| {}).expect("a compaction");
         other.close().expect("close");

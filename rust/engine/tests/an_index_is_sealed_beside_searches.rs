@@ -5,27 +5,12 @@ mod scenario;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronomemory::testing::store::{Needs, Shared, seal_text, search};
-use chronomemory::{Draft, Durability, Options, Search};
-use scenario::{START, fresh_disk, open, record};
+use chronomemory::{Durability, Search};
+use scenario::{START, fresh_disk, open, write_words};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.
 const RECORDS: usize = 24_000;
 const BATCH: usize = 6_000;
-
-fn write(store: &Shared, numbers: std::ops::Range<usize>, word: &str) {
-    let mut draft = Draft::default();
-    for number in numbers {
-        let record = record(&format!("R{number}"), &format!("{word} number{number}"));
-        draft.upsert_value(&record, 0, None).expect("a record");
-    }
-    let terms = Options {
-        durability: Durability::Off,
-        ..Options::default()
-    };
-    store
-        .commit(&mut draft, terms.writer_terms(), &|| START)
-        .expect("a commit");
-}
 
 fn found(store: &Shared, text: &str) -> Vec<(Vec<u8>, u64)> {
     let wanted = Search {
@@ -43,10 +28,10 @@ fn wants_sealing(store: &Shared) -> bool {
 
 fn ragged() -> Shared {
     let store = Shared::new(open(&fresh_disk(), Durability::Off).expect("open"));
-    write(&store, 0..1, "first");
+    write_words(&store, 0..1, "first");
     found(&store, "first");
     for start in (0..RECORDS).step_by(BATCH) {
-        write(&store, start..start + BATCH, "apple");
+        write_words(&store, start..start + BATCH, "apple");
         found(&store, "apple");
     }
     store
@@ -76,7 +61,7 @@ fn every_write_is_seen_while_it_is_sealed() {
         });
         for turn in 0.. {
             let word = format!("turn{turn}");
-            write(&store, turn..turn + 3, &word);
+            write_words(&store, turn..turn + 3, &word);
             assert_eq!(found(&store, &word).len(), 3, "turn {turn}");
             if is_done.load(Ordering::Relaxed) && turn >= 20 {
                 break;
@@ -92,7 +77,7 @@ fn far_too_much_is_sealed_at_once() {
     let store = ragged();
     let mut is_sealed = false;
     for turn in 0..12 {
-        write(&store, 0..BATCH, &format!("turn{turn}"));
+        write_words(&store, 0..BATCH, &format!("turn{turn}"));
         found(&store, "apple");
         is_sealed |= !wants_sealing(&store);
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::json;
 use chronomemory::testing::store;
-use chronomemory::testing::store::Turns;
+use chronomemory::testing::store::{Shared, Turns};
 use chronomemory::{
     Author, Disk, Draft, Durability, Error, Identity, Intake, Layout, Options, Query, Result, RowSource, Store, Value,
 };
@@ -357,4 +357,20 @@ pub fn run(disk: &CrashDisk, durability: Durability, actions: &[Action]) -> Run 
     // A failure is what the crash is for; what counts is what was acknowledged before it.
     run.is_complete = act().is_ok();
     run
+}
+
+/// Writes records by their numbers, each with a word that all have and one of its own.
+pub fn write_words(store: &Shared, numbers: std::ops::Range<usize>, word: &str) {
+    let mut draft = Draft::default();
+    for number in numbers {
+        let record = record(&format!("R{number}"), &format!("{word} number{number}"));
+        draft.upsert_value(&record, 0, None).expect("a record");
+    }
+    let terms = Options {
+        durability: Durability::Off,
+        ..Options::default()
+    };
+    store
+        .commit(&mut draft, terms.writer_terms(), &|| START)
+        .expect("a commit");
 }
