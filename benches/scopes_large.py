@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from chronomemory import ChronoStore
@@ -99,21 +99,29 @@ def one_by_one(place: Any, items: list[dict[str, Any]]) -> None:
 
 
 def writing(folder: Path, asked: argparse.Namespace) -> None:
+    """Say what names cost, and what they and their salt do."""
+    compared(folder / "names", salt=False, what="names alone")
+    compared(folder / "salt", salt="scope", what="names and their salt")
+
+
+def compared(folder: Path, salt: Literal["scope", False], what: str) -> None:
     """Write the same in a scope and without one, in turns."""
     with (
-        ChronoStore(folder / "named", durability="off") as named,
-        ChronoStore(folder / "nameless", durability="off") as nameless,
+        ChronoStore(folder / "named", durability="off", salt=salt) as named,
+        ChronoStore(folder / "nameless", durability="off", salt=salt) as nameless,
     ):
         handle = named.scoped(user="ann")
         spent: dict[str, list[float]] = {"many at once": [], "one by one": []}
-        for round_ in range(ROUNDS):
+        for round_ in range(2 * ROUNDS):
             batch = list(rows(BATCH, round_))
             for how, write in (("many at once", at_once), ("one by one", one_by_one)):
-                first = timed(partial(write, handle, batch))
-                second = timed(partial(write, nameless, batch))
-                spent[how].append(second / first)
+                # Whoever comes first finds the rows cold: both do, in turns.
+                both = (handle, nameless) if round_ % 2 else (nameless, handle)
+                times = {id(store): timed(partial(write, store, batch)) for store in both}
+                spent[how].append(times[id(nameless)] / times[id(handle)])
         for how, ratios in spent.items():
-            print(f"writing in a scope, {how}: {statistics.median(ratios):.2f} x the speed without")
+            speed = statistics.median(ratios)
+            print(f"writing in a scope, {how}, {what}: {speed:.2f} x the speed without")
 
 
 def pages(folder: Path, asked: argparse.Namespace) -> None:

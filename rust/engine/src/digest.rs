@@ -1,6 +1,6 @@
 //! What are these bytes called? SHA-256 and its hexadecimal spelling.
 
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, Digest, SHA256, digest};
 
 /// The two digits of every byte.
 const DIGIT_PAIRS: [[u8; 2]; 256] = {
@@ -103,26 +103,38 @@ pub fn sha256(bytes: &[u8]) -> Hex {
 
 /// The same, not spelled.
 pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
+    of(&digest(&SHA256, bytes))
+}
+
+/// The bytes of a digest.
+fn of(made: &Digest) -> [u8; 32] {
+    // INVARIANT: a SHA-256 has 32 bytes.
+    made.as_ref().try_into().unwrap_or_default()
 }
 
 /// SHA-256 of each of some runs of bytes that are all equally long and lie end to end, put behind those that are known.
 pub fn sha256_each(bytes: &[u8], length: usize, digests: &mut Vec<[u8; 32]>) {
     let runs = bytes.chunks_exact(length);
-    digests.extend(runs.map(|run| <[u8; 32]>::from(Sha256::digest(run))));
+    digests.extend(runs.map(sha256_raw));
 }
 
 /// SHA-256 of `{` followed by `rest`: a log line without its hash is its payload.
 pub fn sha256_after_brace(rest: &[u8]) -> Hex {
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::default();
     hasher.update(b"{");
     hasher.update(rest);
-    Hex::spell(&hasher.finalize().into())
+    hasher.finish()
 }
 
 /// SHA-256 of bytes that arrive piece by piece.
-#[derive(Clone, Default)]
-pub struct Hasher(Sha256);
+#[derive(Clone)]
+pub struct Hasher(Context);
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self(Context::new(&SHA256))
+    }
+}
 
 impl Hasher {
     /// Takes the next piece.
@@ -137,7 +149,7 @@ impl Hasher {
 
     /// The same, not spelled.
     pub fn finish_raw(self) -> [u8; 32] {
-        self.0.finalize().into()
+        of(&self.0.finish())
     }
 }
 

@@ -27,7 +27,7 @@ impl Engine {
             let record = record?;
             let drafted = record::upsert(&mut desk, &record, self.depth, face, Naming::Random);
             let made = drafted.map_err(|fault| at_row(fault, rows, &record))?;
-            batch.drafted(&mut desk.draft).map_err(|fault| to_python(py, fault))?;
+            batch.drafted(&mut desk.draft);
             named.extend(made.map(|id| (record, id)));
             rows += 1;
         }
@@ -64,10 +64,7 @@ impl Engine {
                 Err(fault) => left_out.push(told(fault, row, &record)?),
             }
         }
-        let (committed, refused) = self.run(py, |engine| {
-            engine.keep_scopes(&mut desk.draft)?;
-            engine.commit_allowed(&mut desk.draft)
-        })?;
+        let (committed, refused) = self.run(py, |engine| engine.commit_allowed(&mut desk.draft))?;
         self.keep(desk);
         for (place, fault) in refused.into_iter().rev() {
             let (row, record, _) = drafted.remove(place);

@@ -41,8 +41,7 @@ impl Engine {
         attachments: Option<Vec<Given<'py>>>,
         at_us: Option<i64>,
     ) -> PyResult<Option<(WalEvent, Edition, Edition)>> {
-        let mut desk = self.draft_of(changes, face)?;
-        self.run(py, |engine| engine.keep_scopes(&mut desk.draft))?;
+        let desk = self.draft_of(changes, face)?;
         let since = Bookmark {
             head: since.0,
             end: since.1,

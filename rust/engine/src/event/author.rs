@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::scope::{Viewer, check, is_own, stamp};
+use crate::scope::{Seen, Viewer, check, stamp};
 
 /// Whoever writes a draft.
 #[derive(Clone, Debug, Default)]
@@ -16,16 +16,35 @@ pub struct Author {
     pub is_public: bool,
     /// Whether the records were in a store before: what everyone brings back carries what it carried, a scope or not.
     pub is_import: bool,
+    /// The scope of whoever writes as it is spelled, since every record is stamped with it; nothing without names.
+    spelled: Arc<[u8]>,
 }
 
 impl Author {
     /// Somebody without further terms.
     pub fn plainly(writer: &Arc<Viewer>) -> Self {
+        let spelled = match &**writer {
+            Viewer::Named { scope, .. } if !scope.is_shared() => scope.spelled().into(),
+            _ => Arc::default(),
+        };
         Self {
             writer: Arc::clone(writer),
-            acts_for: None,
-            is_public: false,
-            is_import: false,
+            spelled,
+            ..Self::default()
+        }
+    }
+
+    /// The scope of whoever writes as it is spelled in a record; nothing without names.
+    pub fn spelled(&self) -> &[u8] {
+        &self.spelled
+    }
+
+    /// The same for records that were in a store before.
+    #[must_use]
+    pub fn importing(&self, is_import: bool) -> Self {
+        Self {
+            is_import,
+            ..self.clone()
         }
     }
 
@@ -46,8 +65,9 @@ impl Author {
             Viewer::Everyone if self.is_import => Ok(()),
             Viewer::Everyone => check(&text[start..]),
             // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
-            Viewer::Named { .. } if is_own(&self.writer, &text[start..]) => Ok(()),
-            Viewer::Named { scope, .. } => stamp(text, start, scope),
+            Viewer::Named { .. } => stamp(text, start, &self.spelled, |given| {
+                self.writer.sees(given) == Some(Seen::Own)
+            }),
         }
     }
 }

@@ -5,11 +5,13 @@ use std::ops::Range;
 
 use super::names::Scope;
 use crate::error::{Error, Result};
-use crate::json::{self, Cursor, compare_key, members};
+use crate::json::{Cursor, compare_key, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
-/// The same with its path, for those who are told of it.
+/// What stands before it.
+const MEMBER: &[u8] = b"\"@scope\":";
+/// The key with its path, for those who are told of it.
 const PATH: &str = "data.@scope";
 
 /// What a record says of whose it is.
@@ -65,46 +67,44 @@ fn data_of(record: &[u8]) -> Option<&[u8]> {
     members(record).find(|(key, _)| *key == b"data").map(|(_, value)| value)
 }
 
-/// Sees to it that an object, which stands at the end of a text, carries a scope, or none.
+/// Sees to it that an object, which stands at the end of a text, carries this scope, as it is spelled, or one that may stay;
+/// none if nothing is spelled.
 ///
 /// # Errors
 /// `Invalid` if it carries another one.
-pub fn stamp(text: &mut Vec<u8>, start: usize, scope: &Scope) -> Result<()> {
+pub fn stamp(text: &mut Vec<u8>, start: usize, spelled: &[u8], may_stay: impl FnOnce(&Carried) -> bool) -> Result<()> {
     match place_of(&text[start..]) {
-        Place::There(value) if scope.is_shared() => {
-            let given = String::from_utf8_lossy(&text[start..][value]).into_owned();
-            Err(Error::invalid(
-                PATH,
-                format!("a handle without names writes what is shared, got {given}"),
-            ))
-        }
         Place::There(value) => {
             let given = &text[start..][value];
-            if given == scope.spelled() {
+            if given == spelled || may_stay(&Carried::of_value(given)) {
                 return Ok(());
             }
-            let (own, given) = (scope.spelled(), String::from_utf8_lossy(given).into_owned());
-            let own = String::from_utf8_lossy(&own);
-            Err(Error::invalid(
-                PATH,
-                format!("must be that of the handle, {own}, got {given}"),
-            ))
+            Err(other_than(spelled, given))
         }
-        Place::Before { .. } if scope.is_shared() => Ok(()),
+        Place::Before { .. } if spelled.is_empty() => Ok(()),
         Place::Before { at, is_last, is_first } => {
             // Each record of a batch comes here: the member is spelled at the end and changes places with what is behind it.
             let comma = |wanted: bool| if wanted { "," } else { "" };
             let length = text.len();
             text.extend_from_slice(comma(!is_first && is_last).as_bytes());
-            json::write_string(KEY, text);
-            text.push(b':');
-            scope.spell(text);
+            text.extend_from_slice(MEMBER);
+            text.extend_from_slice(spelled);
             text.extend_from_slice(comma(!is_last).as_bytes());
             let added = text.len() - length;
             text[start + at..].rotate_right(added);
             Ok(())
         }
     }
+}
+
+/// Why a record may not carry a scope that is not the one of whoever writes it.
+pub fn other_than(spelled: &[u8], given: &[u8]) -> Error {
+    let (own, given) = (String::from_utf8_lossy(spelled), String::from_utf8_lossy(given));
+    let reason = match spelled {
+        [] => format!("a handle without names writes what is shared, got {given}"),
+        _ => format!("must be that of the handle, {own}, got {given}"),
+    };
+    Error::invalid(PATH, reason)
 }
 
 /// Puts another scope, as it is spelled, in place of the one that a record carries, which stands at the end of a text.
@@ -234,7 +234,7 @@ mod tests {
             (r#"{"@scope":{"user":"ann"},"a":1}"#, format!(r#"{{{OWN},"a":1}}"#)),
         ] {
             let mut text = [b"xyz", before.as_bytes()].concat();
-            stamp(&mut text, 3, &ann()).expect("it fits");
+            stamp(&mut text, 3, &ann().spelled(), |_| false).expect("it fits");
             assert_eq!(String::from_utf8_lossy(&text[3..]), after);
             assert!(crate::json::scan_record(&text[3..]).is_some(), "{after}");
         }
@@ -248,12 +248,13 @@ mod tests {
             r#"{"@scope":null}"#,
         ] {
             let mut text = wrong.as_bytes().to_vec();
-            assert!(stamp(&mut text, 0, &ann()).is_err(), "{wrong}");
-            assert!(stamp(&mut text, 0, &Scope::default()).is_err(), "{wrong}");
+            assert!(stamp(&mut text, 0, &ann().spelled(), |_| false).is_err(), "{wrong}");
+            assert!(stamp(&mut text, 0, b"", |_| false).is_err(), "{wrong}");
+            assert!(stamp(&mut text, 0, &ann().spelled(), |_| true).is_ok(), "{wrong}");
             assert_eq!(text, wrong.as_bytes());
         }
         let mut text = b"{\"a\":1}".to_vec();
-        stamp(&mut text, 0, &Scope::default()).expect("nothing to carry");
+        stamp(&mut text, 0, b"", |_| false).expect("nothing to carry");
         assert_eq!(text, b"{\"a\":1}");
         assert!(check(br#"{"@scope":null}"#).is_err());
         assert!(check(br#"{"@scope":{"user":"bob"},"a":1}"#).is_ok() && check(b"{}").is_ok());

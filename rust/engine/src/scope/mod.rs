@@ -15,6 +15,6 @@ mod carried;
 
 mod viewer;
 
-pub use carried::{Carried, KEY, carried, check, given, replace, stamp};
+pub use carried::{Carried, KEY, carried, check, given, other_than, replace, stamp};
 pub use names::{LEVELS, Scope};
-pub use viewer::{Seen, Viewer, is_own};
+pub use viewer::{Seen, Viewer};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::carried::{Carried, given};
+use super::carried::Carried;
 use super::names::Scope;
 
 /// How a record is seen.
@@ -79,12 +79,6 @@ impl Viewer {
             Carried::Names(names) => see(scope, names, *shared),
         }
     }
-}
-
-/// Whether an object carries a scope that is somebody's own.
-pub fn is_own(viewer: &Viewer, object: &[u8]) -> bool {
-    let given = given(object).map(Carried::of_value);
-    given.is_some_and(|carried| viewer.sees(&carried) == Some(Seen::Own))
 }
 
 fn see(given: &Scope, names: &Scope, shared: bool) -> Option<Seen> {

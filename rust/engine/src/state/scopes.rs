@@ -224,6 +224,12 @@ impl Directory {
         viewer.sees(&self.members[scope as usize].scope)
     }
 
+    /// Whether nothing carries a scope, and nothing ever did.
+    #[inline]
+    pub fn are_all_shared(&self) -> bool {
+        self.members.len() == GIVEN && self.slots(MALFORMED).is_empty()
+    }
+
     /// Whether there is a record that is somebody's own.
     pub fn knows(&self, viewer: &Viewer) -> bool {
         let is_known =
@@ -249,7 +255,7 @@ impl Directory {
 
     /// What somebody sees.
     pub fn sight(&self, viewer: &Viewer) -> Sight {
-        if viewer.is_plain() && self.members.len() == GIVEN && self.slots(MALFORMED).is_empty() {
+        if viewer.is_plain() && self.are_all_shared() {
             return Sight::ALL;
         }
         let mut seen = viewer.choose(&self.numbers);

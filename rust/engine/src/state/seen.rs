@@ -27,6 +27,11 @@ impl State {
         Edition::of(self.changes.life(), self.scopes.last_change(&self.sight(viewer)))
     }
 
+    /// Which edition of all that there is this is, what nobody sees included.
+    pub fn whole_edition(&self) -> Edition {
+        Edition::of(self.changes.life(), self.changes.count())
+    }
+
     /// Tells what somebody sees from what that one saw before, also in another life of the state: the seq and the moment of the
     /// last event that spoke of any of it.
     pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
@@ -64,8 +69,13 @@ impl State {
     /// How somebody sees the record of an id, which stands as between quotes in canonical JSON. Outside: whether there is
     /// one; inside: whether it is seen.
     pub fn seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<Option<Seen>> {
+        self.slot_seen_by(viewer, id).map(|(_, seen)| seen)
+    }
+
+    /// The same, and where the record lies.
+    pub fn slot_seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<(u32, Option<Seen>)> {
         let slot = self.slot_spelled(id)?;
-        Some(self.scopes.seen_in(viewer, self.scope_in(slot)))
+        Some((slot, self.scopes.seen_in(viewer, self.scope_in(slot))))
     }
 
     /// The scope of the record of an id, spelled likewise, if it is somebody's own.

@@ -5,6 +5,7 @@
 
 use crate::event::draft::Draft;
 use crate::event::stamp;
+use crate::state::Edition;
 use crate::wal::writer::{Lines, Link};
 
 use super::Store;
@@ -23,6 +24,8 @@ pub struct Ahead {
     /// How many changes were promised, and how many have come.
     promised: usize,
     come: usize,
+    /// The edition of the state on which it was seen that the batch can be written.
+    pub(in crate::store) checked: Option<Edition>,
 }
 
 impl Ahead {
@@ -62,6 +65,7 @@ impl Store {
             depth,
             promised: changes,
             come: 0,
+            checked: None,
         };
         (ahead, self.pending.take_seen())
     }

@@ -11,6 +11,7 @@ use std::thread::Thread;
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::options::WriterTerms;
+use crate::state::Edition;
 use crate::store::{Ahead, Committed, Store};
 
 /// How many commits one leader writes at most before the next one has its turn.
@@ -278,6 +279,11 @@ impl Shared {
     /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
     pub fn spell_ahead(&self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
         self.write_guard_as_it_is().spell_ahead(changes, now)
+    }
+
+    /// As [`Store::check_ahead`], if nobody writes right now.
+    pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
+        self.store.try_read().ok()?.check_ahead(parts)
     }
 
     /// Writes several drafts as one atomic batch.

@@ -95,15 +95,10 @@ impl Engine {
 
 impl BatchWriter<'_> {
     /// Hears that another change is in the draft; it may be taken out of it.
-    ///
-    /// # Errors
-    /// As [`Engine::keep_scopes`].
-    pub fn drafted(&mut self, draft: &mut Draft) -> Result<()> {
+    pub fn drafted(&mut self, draft: &mut Draft) {
         if let Some(large) = self.large.as_mut().filter(|large| draft.changes().len() == large.room) {
-            self.engine.keep_scopes(draft)?;
             large.hand_over(draft);
         }
-        Ok(())
     }
 
     /// Writes all changes as one atomic batch, with what is left in the draft at its end. The draft is empty then.
@@ -117,14 +112,17 @@ impl BatchWriter<'_> {
         };
         engine.check_caller()?;
         if !draft.is_empty() {
-            engine.keep_scopes(draft)?;
             large.hand_over(draft);
         }
         let (ahead, speller) = match large.spelling {
-            Spelled::Beside(ordered) => match ordered.end() {
-                Some((ahead, speller)) => (ahead, Some(speller)),
-                None => return Err(Error::busy("the thread that spells a batch died")),
-            },
+            Spelled::Beside(ordered) => {
+                // The last lines are spelled meanwhile.
+                let checked = engine.store.check_ahead(&large.parts);
+                let died = || Error::busy("the thread that spells a batch died");
+                let (mut ahead, speller) = ordered.end().ok_or_else(died)?;
+                ahead.checked = checked;
+                (ahead, Some(speller))
+            }
             Spelled::Here(ahead) => (*ahead, None),
         };
         if let Some(crew) = engine.crew().as_mut() {

@@ -23,7 +23,6 @@ use crate::host::{Host, Join, Machine};
 use crate::layout::Layout;
 use crate::log::Pulse;
 use crate::options::{Options, WriterTerms};
-use crate::scope::Viewer;
 
 pub use batch::BatchWriter;
 pub use upkeep::Verified;
@@ -234,7 +233,7 @@ impl Engine {
     /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`, `Forked`,
     /// `InProgress`; nothing is written then.
     pub fn commit(&self, draft: &mut Draft) -> Result<Committed> {
-        self.keep_scopes(draft)?;
+        self.check_caller()?;
         let (committed, needs) = self.store.commit(draft, self.terms, &|| self.host.now())?;
         self.worker.tell(needs);
         draft.recycle();
@@ -248,34 +247,12 @@ impl Engine {
     /// As [`Engine::commit`], but for `Locked`.
     pub fn commit_at_once(&self, draft: &mut Draft) -> Result<Option<Committed>> {
         self.check_caller()?;
-        if self.keeps_scopes(draft) {
-            return Ok(None);
-        }
         let written = self.store.commit_at_once(draft, self.terms, &|| self.host.now())?;
         Ok(written.map(|(committed, needs)| {
             self.worker.tell(needs);
             draft.recycle();
             committed
         }))
-    }
-
-    /// Lets changes of records that are there keep the scopes that these carry: whoever changes a record of an own, narrower
-    /// scope changes what it says, not whose it is. A draft that is written otherwise than by [`Engine::commit`] goes through
-    /// here first.
-    ///
-    /// # Errors
-    /// As [`Engine::read`], `TooLarge`.
-    pub fn keep_scopes(&self, draft: &mut Draft) -> Result<()> {
-        self.check_caller()?;
-        if self.keeps_scopes(draft) {
-            self.read(|store| store.keep_scopes(draft))?;
-        }
-        Ok(())
-    }
-
-    /// Whether records that are there may carry narrower scopes than whoever changes them.
-    fn keeps_scopes(&self, draft: &Draft) -> bool {
-        matches!(&**draft.writer(), Viewer::Named { scope, .. } if !scope.is_shared())
     }
 
     /// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their

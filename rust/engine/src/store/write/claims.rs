@@ -4,8 +4,8 @@
 //! the scope that it was born with.
 
 use std::borrow::Borrow;
-use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
@@ -16,7 +16,8 @@ use crate::event::act::Act;
 use crate::event::draft::{Change, Draft};
 use crate::event::faces::{SEARCH, face_of};
 use crate::json::members;
-use crate::scope::{Carried, LEVELS, Scope, Seen, Viewer, carried, replace};
+use crate::memory::Refused;
+use crate::scope::{Carried, LEVELS, Scope, Seen, Viewer, carried, other_than, replace};
 use crate::state::{State, spelled, unspelled};
 
 /// What separates a name from the digits of a scope at the end of an id.
@@ -25,52 +26,78 @@ const DIGITS: usize = 16;
 /// What the ids of the records begin with that require a name; the names of levels follow.
 const REQUIRE_PREFIX: &str = "search:require:";
 
-/// Whether all changes are their writer's to make.
+/// Whether all changes are their writer's to make. If records that are there carry narrower scopes than whoever changes
+/// them, the parts as they are to be written: what such a record says is changed, not whose it is.
 ///
 /// # Errors
 /// `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope; of several changes which
-/// one it is.
-pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
-    let is_alone = changes(parts).nth(1).is_none();
-    match refused_claims(state, parts).next() {
-        None => Ok(()),
-        Some((_, fault)) if is_alone => Err(fault),
-        Some((row, fault)) => Err(Error::InBatch {
-            row,
-            fault: Box::new(fault),
-        }),
+/// one it is. `TooLarge` if a line would be too long.
+pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
+    if !check_each(state, parts)? {
+        return Ok(None);
     }
+    let kept = parts.iter().map(|part| keep_scopes(state, part.borrow()).map(Arc::new));
+    let kept = kept.collect::<Result<Vec<_>>>()?;
+    check_each(state, &kept)?;
+    Ok(Some(kept))
+}
+
+/// Whether any record is to keep a narrower scope.
+fn check_each(state: &State, parts: &[impl Borrow<Draft>]) -> Result<bool> {
+    let count = parts.iter().map(|part| part.borrow().changes().len()).sum();
+    let mut claims = Claims::of(count)?;
+    for (row, (draft, change)) in changes(parts).enumerate() {
+        claims.check(state, draft, change).map_err(|fault| match count {
+            1 => fault,
+            _ => Error::InBatch {
+                row,
+                fault: Box::new(fault),
+            },
+        })?;
+    }
+    Ok(claims.keeps)
 }
 
 /// The changes that are not their writer's to make, each with its place and why.
+///
+/// # Errors
+/// `OutOfMemory`.
 pub(in crate::store) fn refused_claims<'a>(
     state: &'a State,
     parts: &'a [impl Borrow<Draft>],
-) -> impl Iterator<Item = (usize, Error)> + 'a {
-    let mut claims = Claims::default();
+) -> Result<impl Iterator<Item = (usize, Error)> + 'a> {
+    let mut claims = Claims::of(changes(parts).count())?;
     let numbered = changes(parts).enumerate();
-    numbered
-        .filter_map(move |(row, (draft, change))| claims.check(state, draft, change).err().map(|fault| (row, fault)))
+    Ok(numbered
+        .filter_map(move |(row, (draft, change))| claims.check(state, draft, change).err().map(|fault| (row, fault))))
 }
+
+/// The records that are born in a batch, and what they carry.
+type Born<'a> = HashMap<&'a [u8], Option<&'a [u8]>, RandomState>;
 
 /// What was claimed before in the same batch.
-#[derive(Default)]
 struct Claims<'a> {
-    /// Which records are born in it, and what they carry.
-    born: HashMap<&'a [u8], Option<&'a [u8]>, RandomState>,
-    /// Who wrote the draft that was looked at last.
-    own: Option<Own<'a>>,
-}
-
-/// The scope of a draft's writer, as each of its changes is held against it.
-struct Own<'a> {
-    draft: &'a Draft,
-    spelled: Vec<u8>,
-    /// Its digits, once an id asks for them.
-    digits: OnceCell<String>,
+    /// Which records are born in it; nobody asks for that of one change alone.
+    born: Option<Born<'a>>,
+    /// The draft that was looked at last, and the digits of its writer once an id asks for them.
+    digits: Option<(&'a Draft, String)>,
+    /// Whether a record is to keep a narrower scope than that of whoever changes it.
+    keeps: bool,
 }
 
 impl<'a> Claims<'a> {
+    fn of(changes: usize) -> Result<Self> {
+        let mut born = (changes > 1).then(Born::default);
+        if let Some(born) = &mut born {
+            born.try_reserve(changes).map_err(Refused::from)?;
+        }
+        Ok(Self {
+            born,
+            digits: None,
+            keeps: false,
+        })
+    }
+
     fn check(&mut self, state: &State, draft: &'a Draft, change: &Change) -> Result<()> {
         let (writer, id) = (draft.writer(), draft.id(change));
         if change.op == Op::Act {
@@ -80,24 +107,32 @@ impl<'a> Claims<'a> {
         if change.op == Op::Patch && here.is_some() {
             return Err(moved(id));
         }
-        match state.seen_by(writer, id) {
+        match state.slot_seen_by(writer, id) {
             // What the same batch wrote before is there by then.
-            None if change.op != Op::Upsert && self.born.contains_key(id) => {}
+            None if change.op != Op::Upsert && self.born.as_ref().is_some_and(|born| born.contains_key(id)) => {}
             None => self.check_new(draft, change, here)?,
-            Some(Some(Seen::Own)) => {
-                let there = state.slot_spelled(id).map(|slot| carried(state.record_in(slot)));
-                if change.op == Op::Upsert && there.is_some_and(|there| there != here) {
-                    return Err(moved(id));
+            Some((slot, Some(Seen::Own))) => {
+                let there = carried(state.record_in(slot));
+                let keeps = there.is_some() && has_names(writer);
+                match change.op == Op::Upsert && there != here {
+                    false => {}
+                    true if !keeps => return Err(moved(id)),
+                    true => {
+                        // How it is written then is looked at then.
+                        self.keeps = true;
+                        return Ok(());
+                    }
                 }
             }
-            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
-            Some(None) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
-            Some(None) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+            Some((_, Some(Seen::Wider))) => return Err(Error::OutOfScope { id: unspelled(id) }),
+            Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
+            Some((_, None)) => return Err(Error::UnknownRecord { id: unspelled(id) }),
         }
-        if change.op == Op::Upsert && *self.born.entry(id).or_insert(here) != here {
-            return Err(moved(id));
+        let born = self.born.as_mut().filter(|_| change.op == Op::Upsert);
+        match born.map(|born| *born.entry(id).or_insert(here)) {
+            Some(there) if there != here => Err(moved(id)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn check_new(&mut self, draft: &'a Draft, change: &Change, here: Option<&[u8]>) -> Result<()> {
@@ -122,28 +157,21 @@ impl<'a> Claims<'a> {
         // What a face makes of several things carries what they have in common.
         let is_joined =
             |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
-        let own = self.own(draft, scope);
-        if here.is_some_and(|here| here != own.spelled && !is_joined(here)) {
-            let (own, given) = (
-                String::from_utf8_lossy(&own.spelled),
-                String::from_utf8_lossy(here.unwrap_or_default()),
-            );
-            return Err(Error::invalid(
-                "data.@scope",
-                format!("must be that of the handle, {own}, got {given}"),
-            ));
+        if let Some(here) = here.filter(|here| *here != author.spelled() && !is_joined(here)) {
+            return Err(other_than(author.spelled(), here));
         }
-        check_digits(id, |digits| digits == own.digits.get_or_init(|| scope.digits()))
+        check_digits(id, |digits| digits == self.digits(draft, scope))
     }
 
-    fn own(&mut self, draft: &'a Draft, scope: &Scope) -> &Own<'a> {
-        let known = self.own.take().filter(|own| std::ptr::eq(own.draft, draft));
-        self.own.insert(known.unwrap_or_else(|| Own {
-            draft,
-            spelled: scope.spelled(),
-            digits: OnceCell::new(),
-        }))
+    fn digits(&mut self, draft: &'a Draft, scope: &Scope) -> &str {
+        let known = self.digits.take().filter(|(of, _)| std::ptr::eq(*of, draft));
+        &self.digits.insert(known.unwrap_or_else(|| (draft, scope.digits()))).1
     }
+}
+
+/// Whether somebody gives names.
+fn has_names(writer: &Viewer) -> bool {
+    matches!(writer, Viewer::Named { scope, .. } if !scope.is_shared())
 }
 
 /// Whether an act is of nothing but what is the writer's own, as far as it is there.
@@ -227,37 +255,27 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
 pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
     let is_plain = |draft: &Draft| draft.writer().is_plain();
     let is_marked = |(draft, change): (&Draft, &Change)| marked_digits(draft.id(change)).is_some();
-    !state.sight(&Viewer::default()).is_all()
+    !state.scopes().are_all_shared()
         || !parts.iter().all(|part| is_plain(part.borrow()))
         || changes(parts).any(is_marked)
 }
 
-/// Lets the changes of a draft keep the scopes that their records carry, as far as these are the writer's own.
-///
-/// # Errors
-/// `TooLarge` if a line would be too long.
-pub(in crate::store) fn keep_scopes(state: &State, draft: &mut Draft) -> Result<()> {
-    let kept = |draft: &Draft, change: &Change| {
-        let id = draft.id(change);
-        let is_own = change.op == Op::Upsert && state.seen_by(draft.writer(), id) == Some(Some(Seen::Own));
-        let there = state.slot_spelled(id).filter(|_| is_own)?;
-        let there = carried(state.record_in(there))?;
-        (carried(draft.record(change)) != Some(there)).then_some(there)
-    };
-    if !draft.changes().iter().any(|change| kept(draft, change).is_some()) {
-        return Ok(());
-    }
+/// A draft whose changes keep the scopes that their records carry, as far as these are the writer's own.
+fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
     let mut own = Draft::default();
     own.by(draft.author());
     for change in draft.changes() {
-        let mut record = draft.record(change).to_vec();
-        if let Some(there) = kept(draft, change) {
+        let (id, mut record) = (draft.id(change), draft.record(change).to_vec());
+        let there = match state.slot_seen_by(draft.writer(), id) {
+            Some((slot, Some(Seen::Own))) if change.op == Op::Upsert => carried(state.record_in(slot)),
+            _ => None,
+        };
+        if let Some(there) = there.filter(|_| has_names(draft.writer())) {
             replace(&mut record, 0, there);
         }
-        own.take_over(change, draft.id(change), &record)?;
+        own.take_over(change, id, &record)?;
     }
-    *draft = own;
-    Ok(())
+    Ok(own)
 }
 
 /// Ids that end with the digits of a scope belong to it, so that nobody can occupy them.

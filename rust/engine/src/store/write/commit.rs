@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::event::draft::Draft;
 use crate::options::{Durability, WriterTerms};
+use crate::state::{Edition, State};
 
-use super::claims::{check_claims, check_required, has_claims, keep_scopes};
+use super::claims::{check_claims, check_required, has_claims};
 use super::spell::{Committed, check_patches};
 use crate::store::ahead::Ahead;
 use crate::store::{Store, Syncing};
@@ -66,8 +67,15 @@ impl Store {
     /// As `commit`.
     pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
-            store.check(parts)?;
-            let committed = store.write_ahead(parts, ahead, now)?;
+            store.settle();
+            let kept = match ahead.checked == Some(store.state.whole_edition()) {
+                true => None,
+                false => store.check(parts)?,
+            };
+            let committed = match kept {
+                None => store.write_ahead(parts, Some(ahead), now)?,
+                Some(kept) => store.write_ahead(&kept, None, now)?,
+            };
             store.sync_if_promised(now)?;
             Ok(committed)
         })
@@ -212,22 +220,36 @@ impl Store {
     }
 
     fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
-        self.check(&[draft])?;
-        self.write(&[draft], now)
-    }
-
-    /// As [`Engine::keep_scopes`](crate::Engine::keep_scopes).
-    pub(in crate::store) fn keep_scopes(&self, draft: &mut Draft) -> Result<()> {
-        keep_scopes(&self.state, draft)
-    }
-
-    /// Whether a batch can be written, as far as the records say that it speaks of.
-    pub(in crate::store) fn check(&mut self, parts: &[impl Borrow<Draft>]) -> Result<()> {
-        self.settle();
-        check_required(&self.state, parts)?;
-        if has_claims(&self.state, parts) {
-            check_claims(&self.state, parts)?;
+        match self.check(&[draft])?.as_deref() {
+            Some([kept]) => self.write(&[kept], now),
+            _ => self.write(&[draft], now),
         }
-        check_patches(&self.state, parts)
     }
+
+    /// Whether a batch can be written, as far as the records say that it speaks of. It comes back if it is to be written
+    /// otherwise than it was given: records that are there keep narrower scopes.
+    pub(in crate::store) fn check(&mut self, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
+        self.settle();
+        check_parts(&self.state, parts)
+    }
+
+    /// Looks at a batch while it is still being spelled: the edition of the state on which it can be written as it is. `None`
+    /// if it cannot, or that cannot be told yet; whoever writes it asks again then, and hears why.
+    pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
+        let fits = self.is_settled() && matches!(check_parts(&self.state, parts), Ok(None));
+        fits.then(|| self.state.whole_edition())
+    }
+}
+
+fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
+    check_required(state, parts)?;
+    let kept = match has_claims(state, parts) {
+        true => check_claims(state, parts)?,
+        false => None,
+    };
+    match &kept {
+        Some(kept) => check_patches(state, kept)?,
+        None => check_patches(state, parts)?,
+    }
+    Ok(kept)
 }

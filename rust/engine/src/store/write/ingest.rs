@@ -123,10 +123,7 @@ impl Store {
             ..Ingested::default()
         };
         let work = |index: u64, rows: &mut RowBatch| {
-            rows.draft.by(&Author {
-                is_import: intake.faces,
-                ..intake.author.clone()
-            });
+            rows.draft.by(&intake.author.importing(intake.faces));
             read_rows(&*file, (index * PIECE_BYTES, length), depth, intake, rows)
         };
         let in_file = |row: RefusedRow, lines: u64, kept: u64| {

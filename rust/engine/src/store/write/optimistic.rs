@@ -77,14 +77,15 @@ impl Store {
                     return Ok(None);
                 }
             }
-            store.check(&[change.draft])?;
+            let kept = store.check(&[change.draft])?;
+            let draft = kept.as_ref().map_or(change.draft, |kept| &kept[0]);
             let writer = change.draft.writer();
             let before = store.state.edition(writer);
             // A stamp that is ahead would stand in all events to come.
             let stamped = change.at.map_or(now, |at| at.min(now));
             let committed = match change.attachments {
-                [] => store.write(&[change.draft], stamped)?,
-                attachments => store.write_with(change.draft, attachments, stamped)?,
+                [] => store.write(&[draft], stamped)?,
+                attachments => store.write_with(draft, attachments, stamped)?,
             };
             store.sync_if_due(now)?;
             Ok(Some(Written {

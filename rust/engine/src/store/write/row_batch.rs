@@ -72,14 +72,13 @@ impl Store {
         now: &dyn Fn() -> i64,
     ) -> Result<Option<Committed>> {
         while !rows.draft.is_empty() {
-            self.keep_scopes(&mut rows.draft)?;
             let fault = match self.commit(&rows.draft, now()) {
                 Ok(committed) => return Ok(Some(committed)),
                 Err(fault) if skips => fault,
                 Err(fault) => return Err(fault),
             };
             let first = row_of(fault, rows.draft.changes().len())?;
-            let mut faults: Vec<(usize, Error)> = refused_claims(&self.state, &[&rows.draft]).collect();
+            let mut faults: Vec<(usize, Error)> = refused_claims(&self.state, &[&rows.draft])?.collect();
             faults.push(first);
             rows.leave_out(faults);
         }

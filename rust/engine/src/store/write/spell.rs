@@ -204,8 +204,13 @@ impl Store {
     }
 
     /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
-    pub(in crate::store) fn write_ahead(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
-        let (lines, base, micros) = self.put(parts, Some(ahead), now)?;
+    pub(in crate::store) fn write_ahead(
+        &mut self,
+        parts: &[Arc<Draft>],
+        ahead: Option<Ahead>,
+        now: i64,
+    ) -> Result<Committed> {
+        let (lines, base, micros) = self.put(parts, ahead, now)?;
         self.pending
             .take_in_later(&mut self.state, parts, &lines, (base, micros));
         self.write_due_snapshot();
