@@ -58,7 +58,7 @@ soak: release  ## every fault harness for long: crashes, kills, faults, crowds, 
 	$(BIN)/python tests/faults/soak.py $(SOAK)
 
 fuzz: $(STAMP)  ## bend bytes for FUZZ_SECONDS; with cargo-fuzz and nightly its targets too
-	CHRONOMEMORY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --package chronomemory --test no_bytes_break_a_reader
+	CHRONOMEMORY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --package chronomemory --test promises no_bytes_break_a_reader
 	@if cargo fuzz --version >/dev/null 2>&1 && $(CARGO) +nightly --version >/dev/null 2>&1; then \
 	  cd rust/engine && for target in json line log state; do \
 	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done; \

@@ -79,7 +79,7 @@ def cargo(test: str, environment: dict[str, str], least: int) -> Callable[[Tell]
 
     def run(tell: Tell) -> Result:
         result, said = Result(), []
-        command = ["cargo", "test", "--quiet", "--package", "chronomemory", "--test", test]
+        command = ["cargo", "test", "--quiet", "--package", "chronomemory", "--test", "promises", test]
         for line in lines_of(command, environment):
             said.append(line)
             if counted := re.search(r"(?:crash points|fuzzed inputs \(\w+\)): (\d+)", line):

@@ -1,12 +1,10 @@
 //! A broken batch was closed by a second one, of which only half is there. Does the next write leave both alone?
 
-mod scenario;
-
+use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::event::Op;
 use chronomemory::testing::wal::writer::{EventBody, Lines, Link};
 use chronomemory::{Access, Disk, Draft, Durability, Store};
-use scenario::{Action, contents, draft, fresh_disk, layout, open};
 
 /// One event, then a batch of two that was cut after its first, then a batch of which only the beginning is there.
 fn half_batches(disk: &CrashDisk) {
@@ -17,7 +15,7 @@ fn half_batches(disk: &CrashDisk) {
     });
     let mut first = Draft::default();
     first
-        .upsert_value(&scenario::record("A", "whole"), 0, None)
+        .upsert_value(&crate::scenario::record("A", "whole"), 0, None)
         .expect("a record");
     lines.add(&first, b"2026-01-01T00:00:00.000000Z", 0);
     let begin = EventBody {
@@ -49,7 +47,9 @@ fn the_next_write_does_not_complete_it() {
     let before = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert!(!before.valid() && before.tail.is_some(), "{before:?}");
     let mut store = open(&disk, Durability::Full).expect("open");
-    store.commit(&draft(&Action::Put(1)), scenario::START).expect("a write");
+    store
+        .commit(&draft(&Action::Put(1)), crate::scenario::START)
+        .expect("a write");
     store.close().expect("close");
     let after = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert_eq!(after.damage.len(), 1, "{after:?}");

@@ -2,12 +2,10 @@
 //!
 //! Every failure names the mode, the operation and the seed; the same three give the same run again.
 
-mod scenario;
-
+use crate::scenario::allowed::Allowed;
+use crate::scenario::{Action, Interruption, Long, Model, chance, contents, draft, fresh_disk, layout, open, run};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Disk, Durability, Error, Layout, Store};
-use scenario::allowed::Allowed;
-use scenario::{Action, Interruption, Long, Model, chance, contents, draft, fresh_disk, layout, open, run};
 
 const MODES: [Durability; 3] = [Durability::Full, Durability::Normal, Durability::Off];
 
@@ -46,7 +44,7 @@ fn with_afterwards(model: &Model) -> Model {
 
 fn write_afterwards(disk: &CrashDisk) -> chronomemory::Result<()> {
     let mut store = open(disk, Durability::Full)?;
-    store.commit(&draft(&AFTERWARDS), scenario::START + 1_000_000)?;
+    store.commit(&draft(&AFTERWARDS), crate::scenario::START + 1_000_000)?;
     store.close()
 }
 
@@ -118,7 +116,7 @@ fn check(after: &CrashDisk, allowed: &Allowed, what: &str) {
         "{what}: what was read is read again"
     );
     let mut reopened = reopened;
-    scenario::perform(after, &mut reopened, &Action::Backup, scenario::START + 1_000_010).expect("a backup");
+    crate::scenario::perform(after, &mut reopened, &Action::Backup, crate::scenario::START + 1_000_010).expect("a backup");
     let leftovers = after.list(&layout().backups()).expect("a list");
     assert!(
         leftovers.iter().all(|name| !name.ends_with(".tmp")),
@@ -236,14 +234,14 @@ fn from_an_empty_folder() {
 
 #[test]
 fn from_a_disk_without_the_project() {
-    assert!(crash_everywhere(scenario::bare_disk, &actions(), &BRIEF) > 1000);
+    assert!(crash_everywhere(crate::scenario::bare_disk, &actions(), &BRIEF) > 1000);
 }
 
 #[test]
 fn from_a_log_that_another_tool_compacted() {
     let prepare = || {
         let disk = fresh_disk();
-        scenario::prepared::foreign_store(&disk);
+        crate::scenario::prepared::foreign_store(&disk);
         disk
     };
     assert!(crash_everywhere(prepare, &actions(), &BRIEF) > 1000);
@@ -301,7 +299,7 @@ fn while_others_write_beside_long_tasks() {
 fn of_a_repair() {
     let prepare = || {
         let disk = fresh_disk();
-        scenario::prepared::damaged_store(&disk);
+        crate::scenario::prepared::damaged_store(&disk);
         disk
     };
     let actions = [Action::Repair, Action::Put(40), Action::Compact(true), Action::Put(41)];
@@ -314,7 +312,7 @@ fn of_a_repair() {
 fn of_an_ingest() {
     let prepare = || {
         let disk = fresh_disk();
-        scenario::prepared::put_rows(&disk);
+        crate::scenario::prepared::put_rows(&disk);
         disk
     };
     let actions = [Action::Ingest, Action::Put(40), Action::Ingest, Action::Compact(true)];

@@ -1,17 +1,14 @@
 //! Does a compaction go on if whoever was writing an index of an archive finishes, or steps back, right before it is cleared
 //! away?
 
-mod around;
-mod scenario;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use around::{Around, Twist};
+use crate::around::{Around, Twist};
+use crate::scenario::{Action, START, draft, fresh_disk, layout};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Disk, Options, Store};
-use scenario::{Action, START, draft, fresh_disk, layout};
 
 /// Takes a draft away when it is opened.
 #[derive(Clone, Default)]

@@ -1,12 +1,10 @@
 //! A write that fails changes nothing; a sync that fails stops all writes. Is it so at every operation?
 
-mod scenario;
-
 use std::sync::Arc;
 
+use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Draft, Durability, Error, Options, Store};
-use scenario::{Action, contents, draft, fresh_disk, layout, open};
 
 #[test]
 fn a_fault_is_an_error_and_what_was_acknowledged_stays() {
@@ -18,14 +16,14 @@ fn a_fault_is_an_error_and_what_was_acknowledged_stays() {
         Action::Put(12),
     ];
     let whole = fresh_disk();
-    let models = scenario::run(&whole, Durability::Full, &actions).models;
+    let models = crate::scenario::run(&whole, Durability::Full, &actions).models;
     for step in 1..=whole.steps() {
         let disk = fresh_disk();
         disk.fail_at(step);
         let mut acknowledged = 0;
         if let Ok(mut store) = open(&disk, Durability::Full) {
             for (index, action) in actions.iter().enumerate() {
-                if scenario::perform(&disk, &mut store, action, scenario::START + index as i64).is_err() {
+                if crate::scenario::perform(&disk, &mut store, action, crate::scenario::START + index as i64).is_err() {
                     break;
                 }
                 acknowledged = index + 1;
@@ -49,22 +47,24 @@ fn after_a_failed_sync_no_write_is_acknowledged() {
     let disk = fresh_disk();
     let mut store = open(&disk, Durability::Full).expect("open");
     store
-        .commit(&draft(&Action::Put(1)), scenario::START)
+        .commit(&draft(&Action::Put(1)), crate::scenario::START)
         .expect("the first write");
     store
-        .commit(&draft(&Action::Put(2)), scenario::START)
+        .commit(&draft(&Action::Put(2)), crate::scenario::START)
         .expect("the second write");
     let before = disk.steps();
     store
-        .commit(&draft(&Action::Put(3)), scenario::START)
+        .commit(&draft(&Action::Put(3)), crate::scenario::START)
         .expect("the third write");
     let steps = disk.steps() - before;
     let refused = (1..=steps).any(|step| {
         let mut store = open(&disk, Durability::Full).expect("open");
-        store.commit(&draft(&Action::Put(4)), scenario::START).expect("a write");
+        store
+            .commit(&draft(&Action::Put(4)), crate::scenario::START)
+            .expect("a write");
         disk.fail_at(disk.steps() + step);
-        let failed = store.commit(&draft(&Action::Put(5)), scenario::START).is_err();
-        let next = store.commit(&draft(&Action::Put(6)), scenario::START);
+        let failed = store.commit(&draft(&Action::Put(5)), crate::scenario::START).is_err();
+        let next = store.commit(&draft(&Action::Put(6)), crate::scenario::START);
         failed && matches!(next, Err(Error::Poisoned { .. }))
     });
     assert!(refused, "no fault of a commit's operations poisoned the store");
@@ -82,11 +82,11 @@ fn write_on(disk: &CrashDisk, exclusive: bool, durability: Durability) -> Vec<St
         return acknowledged;
     };
     for n in 0..12 {
-        let now = scenario::START + n;
+        let now = crate::scenario::START + n;
         let id = format!("K{n}");
         let mut draft = Draft::default();
         draft
-            .upsert_value(&scenario::record(&id, "kept"), 0, None)
+            .upsert_value(&crate::scenario::record(&id, "kept"), 0, None)
             .expect("a record");
         if store.commit(&draft, now).is_ok() {
             acknowledged.push(id);
@@ -133,13 +133,19 @@ fn syncs_may_overtake_one_another() {
     let disk = fresh_disk();
     let mut store = open(&disk, Durability::Normal).expect("open");
     for n in 1..4 {
-        store.commit(&draft(&Action::Put(n)), scenario::START).expect("a write");
+        store
+            .commit(&draft(&Action::Put(n)), crate::scenario::START)
+            .expect("a write");
     }
     let slow = store.start_sync().expect("something to sync");
     store.sync().expect("a sync that overtakes");
-    store.commit(&draft(&Action::Put(4)), scenario::START).expect("a write");
+    store
+        .commit(&draft(&Action::Put(4)), crate::scenario::START)
+        .expect("a write");
     let outcome = slow.run();
-    store.commit(&draft(&Action::Put(5)), scenario::START).expect("a write");
+    store
+        .commit(&draft(&Action::Put(5)), crate::scenario::START)
+        .expect("a write");
     store.end_sync(&slow, outcome).expect("the slow sync");
     assert!(store.unsynced_bytes() > 0, "the last writes are not on disk yet");
     store.close().expect("close");
@@ -159,7 +165,7 @@ fn a_large_batch_that_fails_leaves_no_trace() {
     let batch = || {
         let mut draft = Draft::default();
         for n in 0..800 {
-            let record = scenario::record(&format!("L{n}"), &"x".repeat(400));
+            let record = crate::scenario::record(&format!("L{n}"), &"x".repeat(400));
             draft.upsert_value(&record, 0, None).expect("a record");
         }
         draft
@@ -167,21 +173,25 @@ fn a_large_batch_that_fails_leaves_no_trace() {
     let prepared = || {
         let disk = fresh_disk();
         let mut store = Store::open(Arc::new(disk.clone()), layout(), options(), &mut |_, _| {}).expect("open");
-        store.commit(&draft(&Action::Put(1)), scenario::START).expect("a write");
+        store
+            .commit(&draft(&Action::Put(1)), crate::scenario::START)
+            .expect("a write");
         (disk, store)
     };
     let (disk, mut store) = prepared();
     let before = disk.steps();
-    store.commit(&batch(), scenario::START + 1).expect("a large batch");
+    store
+        .commit(&batch(), crate::scenario::START + 1)
+        .expect("a large batch");
     assert_eq!(contents(&store).len(), 801);
     for step in 1..=disk.steps() - before {
         let (disk, mut store) = prepared();
         let known = contents(&store);
         disk.fail_at(disk.steps() + step);
-        if store.commit(&batch(), scenario::START + 1).is_err() {
+        if store.commit(&batch(), crate::scenario::START + 1).is_err() {
             store.refresh().expect("a look");
             assert_eq!(contents(&store), known, "fault at {step}");
-            if let Ok(done) = store.commit(&draft(&Action::Put(2)), scenario::START + 2) {
+            if let Ok(done) = store.commit(&draft(&Action::Put(2)), crate::scenario::START + 2) {
                 assert_eq!(done.first_seq, 2, "fault at {step}");
             }
         }

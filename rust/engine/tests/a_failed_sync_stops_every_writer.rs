@@ -1,10 +1,8 @@
 //! A sync failed somewhere: does every process refuse to write, and can a fresh one put it right?
 
-mod scenario;
-
+use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Durability, Error, Store};
-use scenario::{Action, START, contents, draft, fresh_disk, layout, open};
 
 /// A store whose third commit met a failing sync; the first two were acknowledged.
 fn poisoned(disk: &CrashDisk) -> Store {

@@ -1,13 +1,11 @@
 //! A repair that is interrupted anywhere leaves the damage as it was, or a store that says that it was repaired; and a second
 //! one brings every value back.
 
-mod scenario;
-
 use std::path::{Path, PathBuf};
 
+use crate::scenario::{Action, Model, START, contents, fresh_disk, layout, open, perform};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, Durability, Report, Store};
-use scenario::{Action, Model, START, contents, fresh_disk, layout, open, perform};
 
 /// How many outcomes of each power failure are looked at.
 const SEEDS: u64 = 3;

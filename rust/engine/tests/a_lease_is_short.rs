@@ -1,12 +1,10 @@
 //! A writer in a hurry keeps the lock between its commits: for how long, and who gets it then?
 
-mod scenario;
-
 use std::sync::Arc;
 
+use crate::scenario::{Action, START, contents, draft, fresh_disk, layout};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, Error, Options, Store};
-use scenario::{Action, START, contents, draft, fresh_disk, layout};
 
 fn attended(disk: &CrashDisk) -> Store {
     let options = Options {

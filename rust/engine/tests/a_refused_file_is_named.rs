@@ -1,16 +1,13 @@
 //! Does an error name the file that could not be read, and not the log that stands on it?
 
-mod around;
-mod scenario;
-
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use around::{Around, Twist};
+use crate::around::{Around, Twist};
+use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Disk, DiskFile, Durability, Error, Identity, Options, Store};
-use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// What the system says to who may not, and where a disk fails.
 const NOT_PERMITTED: i32 = 13;

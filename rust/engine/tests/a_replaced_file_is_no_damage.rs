@@ -1,18 +1,15 @@
 //! Is a row found that another process moves to another file between two looks, and is damage told all the same?
 
-mod around;
-mod scenario;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use around::{Around, Twist};
+use crate::around::{Around, Twist};
+use crate::scenario::embedded::{DIM, attach_to, vector};
+use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
 use chronomemory::{Disk, Durability, Error, Options, Question, Search, Store};
-use scenario::embedded::{DIM, attach_to, vector};
-use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// Another process compacts right before rows are opened for the first time.
 #[derive(Clone)]

@@ -1,9 +1,7 @@
 //! Two stores on one log: does each see what the other wrote, and do their events form one chain?
 
-mod scenario;
-
+use crate::scenario::{Action, contents, fresh_disk, layout, open, perform};
 use chronomemory::{Durability, Store};
-use scenario::{Action, contents, fresh_disk, layout, open, perform};
 
 #[test]
 fn writes_alternate_and_nobody_is_left_behind() {
@@ -11,7 +9,7 @@ fn writes_alternate_and_nobody_is_left_behind() {
     let mut one = open(&disk, Durability::Normal).expect("open");
     let mut two = open(&disk, Durability::Normal).expect("open");
     for round in 0..40 {
-        let now = scenario::START + i64::from(round);
+        let now = crate::scenario::START + i64::from(round);
         let (writer, reader) = if round % 2 == 0 {
             (&mut one, &mut two)
         } else {

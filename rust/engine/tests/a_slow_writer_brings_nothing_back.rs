@@ -1,17 +1,14 @@
 //! Whoever writes down what is derived and is slow, while another erases: does nothing of it come back?
 
-mod around;
-mod scenario;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use around::{Around, Twist};
+use crate::around::{Around, Twist};
+use crate::scenario::{START, fresh_disk, layout, open, write_words};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::{Shared, search};
 use chronomemory::{Disk, Durability, Erase, Options, Search, Store};
-use scenario::{START, fresh_disk, layout, open, write_words};
 
 /// As many as an index on disk is made for.
 const RECORDS: usize = 20_001;

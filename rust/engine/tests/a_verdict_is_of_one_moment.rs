@@ -1,18 +1,15 @@
 //! Is nothing told as lost or damaged because another process replaced files during the look?
 
-mod around;
-mod scenario;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use around::{Around, Twist};
+use crate::around::{Around, Twist};
+use crate::scenario::embedded::{DIM, attach_to, vector};
+use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
 use chronomemory::{Access, Disk, Durability, Options, Question, Standing, Store};
-use scenario::embedded::{DIM, attach_to, vector};
-use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// Another process compacts, so many times, right before a file of this kind is opened.
 #[derive(Clone)]
@@ -162,7 +159,7 @@ fn forged_codes_are_named_and_right_ones_are_not() {
     let mut records = chronomemory::Draft::default();
     for id in &ids {
         records
-            .upsert_value(&scenario::record(id, "x"), 0, None)
+            .upsert_value(&crate::scenario::record(id, "x"), 0, None)
             .expect("a record");
     }
     store.commit(&records, START).expect("records");

@@ -1,11 +1,9 @@
 //! One event that several records follow from: do all who read the log come to the same, and does each record know of it?
 
-mod scenario;
-
+use crate::scenario::acting::{block, shown};
+use crate::scenario::{START, contents, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Bookmark, Change, Disk, Draft, Durability, Moment, Query, Store, Value, parse_json};
-use scenario::acting::{block, shown};
-use scenario::{START, contents, fresh_disk, layout, open};
 
 const FACE: &str = "blocks";
 const NAMES: [&str; 25] = [
@@ -204,10 +202,14 @@ fn what_nobody_knows_changes_nothing() {
     assert!(draft.act(FACE, &Value::Null, 0).is_err());
     assert!(
         draft
-            .upsert_value(&scenario::record("act:blocks", ""), 0, Some(FACE))
+            .upsert_value(&crate::scenario::record("act:blocks", ""), 0, Some(FACE))
             .is_err()
     );
-    assert!(draft.upsert_value(&scenario::record("act:other", ""), 0, None).is_err());
+    assert!(
+        draft
+            .upsert_value(&crate::scenario::record("act:other", ""), 0, None)
+            .is_err()
+    );
     let fresh = open(&disk, Durability::Normal).expect("open");
     assert_eq!(contents(&fresh), before);
     let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");

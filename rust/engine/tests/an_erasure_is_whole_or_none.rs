@@ -1,15 +1,13 @@
 //! Crashed at every operation of an erasure, and of ending it: has either nothing happened, or is every byte gone?
 
-mod scenario;
-
 use std::path::{Path, PathBuf};
 
+use crate::scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
 use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
 use chronomemory::{Access, Disk, Durability, Erase, Moment, Store, Viewer};
-use scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
 
-const NOW: i64 = scenario::START + 5_000_000;
+const NOW: i64 = crate::scenario::START + 5_000_000;
 /// What only R3 ever said: its labels, by the numbers that they were made of.
 const SECRETS: [&str; 3] = ["label 3 ", "label 10 ", "label 24 "];
 
@@ -38,7 +36,7 @@ fn prepared() -> CrashDisk {
         Action::Put(5),
     ];
     for (number, action) in actions.iter().enumerate() {
-        let now = scenario::START + 1000 * number as i64;
+        let now = crate::scenario::START + 1000 * number as i64;
         match action {
             Action::Put(_) | Action::Batch(_) => drop(store.commit(&draft(action), now).expect("a commit")),
             other => perform(&disk, &mut store, other, now).expect("care"),

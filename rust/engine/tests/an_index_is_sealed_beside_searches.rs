@@ -1,12 +1,10 @@
 //! Does no search wait until the index of the text is sealed, and is nothing lost that was written meanwhile?
 
-mod scenario;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::scenario::{START, fresh_disk, open, write_words};
 use chronomemory::testing::store::{Needs, Shared, seal_text, search};
 use chronomemory::{Durability, Search};
-use scenario::{START, fresh_disk, open, write_words};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.
 const RECORDS: usize = 24_000;

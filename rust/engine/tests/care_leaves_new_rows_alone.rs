@@ -1,16 +1,14 @@
 //! Does what somebody attaches or takes back stay so while another looks after the store, also in a space just born?
 
-mod scenario;
-
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::scenario::embedded::{DIM, vector};
+use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store;
 use chronomemory::testing::store::Turns;
 use chronomemory::{Attachment, Disk, Durability, Layout, Result, Store};
-use scenario::embedded::{DIM, vector};
-use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 /// Another process does something before one of the turns.
 struct Beside<'a> {

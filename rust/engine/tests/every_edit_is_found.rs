@@ -1,20 +1,18 @@
 //! Flipped, deleted, inserted, swapped, cut: is every edit of a log, a base or an archive found and its place named?
 
-mod scenario;
-
+use crate::scenario::{Action, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::{CrashDisk, read_whole};
 use chronomemory::{Access, Disk, Durability, Report, Store};
-use scenario::{Action, draft, fresh_disk, layout, open};
 use std::path::{Path, PathBuf};
 
 /// A closed store with an archive, a base, single writes and a batch.
 fn store() -> CrashDisk {
     let disk = fresh_disk();
     let mut store = open(&disk, Durability::Full).expect("open");
-    let mut now = scenario::START;
+    let mut now = crate::scenario::START;
     let mut write = |store: &mut Store, action: Action| {
         now += 1;
-        scenario::perform(&disk, store, &action, now).expect("a write");
+        crate::scenario::perform(&disk, store, &action, now).expect("a write");
     };
     for action in [Action::Put(1), Action::Batch(2), Action::Compact(true)] {
         write(&mut store, action);
@@ -128,7 +126,7 @@ fn takes_a_write(disk: &CrashDisk, bytes: &[u8]) -> bool {
     replace(disk, layout().log(), bytes);
     let before = verify(disk).damage.len();
     let mut store = open(disk, Durability::Full).expect("open");
-    let written = store.commit(&draft(&Action::Put(50)), scenario::START + 99);
+    let written = store.commit(&draft(&Action::Put(50)), crate::scenario::START + 99);
     store.close().expect("close");
     let reopened = open(disk, Durability::Full).expect("open");
     let is_there = reopened

@@ -5,9 +5,7 @@ use chronomemory::testing::vector::groups::group_bytes;
 use chronomemory::testing::vector::score::Scorer;
 use chronomemory::testing::vector::{Cpu, Rows, Search};
 
-mod vectors;
-
-use vectors::{KINDS, Numbers, assert_exact, companion, rows, score};
+use crate::vectors::{KINDS, Numbers, assert_exact, companion, rows, score};
 
 /// Around every width of a register, and some beyond.
 const DIMS: [usize; 18] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 384, 771];

@@ -3,17 +3,15 @@
 //! Each test bends its inputs for `CHRONOMEMORY_FUZZ_SECONDS` (2, unless said otherwise), beginning with the seed
 //! `CHRONOMEMORY_FUZZ_SEED`. A failure names its seed; with it and 0 seconds, that input alone comes back.
 
-mod fuzzing;
-
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use fuzzing::properties::{
+use crate::fuzzing::properties::{
     any_log_can_be_lived_with, any_snapshot_can_be_lived_with, both_paths_read_a_line_alike,
     both_paths_read_a_state_alike, json_has_one_spelling,
 };
-use fuzzing::{Dice, corpus, files, mutate};
+use crate::fuzzing::{Dice, corpus, files, mutate};
 
 /// Larger inputs say the same, only slower.
 const LIMIT_BYTES: usize = 8192;

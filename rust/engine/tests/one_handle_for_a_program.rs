@@ -1,14 +1,12 @@
 //! A program holds one engine: do its threads share it, is a large batch one batch, and who may not call it?
 
-mod scenario;
-
 use std::sync::Arc;
 
+use crate::scenario::{contents, fresh_disk, layout, record};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{
     Author, Draft, Durability, Engine, Error, Intake, Machine, Options, Query, RowSource, Verified, Viewer,
 };
-use scenario::{contents, fresh_disk, layout, record};
 
 /// More than are worth a second thread.
 const MANY: usize = 2_000;
@@ -51,7 +49,7 @@ fn a_large_batch_is_one_batch_whoever_spells_it() {
             assert_eq!(committed.next_seq - committed.first_seq, MANY as u64);
         }
         engine.close().expect("close");
-        let store = scenario::open(&disk, Durability::Full).expect("open");
+        let store = crate::scenario::open(&disk, Durability::Full).expect("open");
         assert_eq!(
             store.last_seq(),
             2 * (MANY as u64 + 1),
@@ -116,12 +114,12 @@ fn threads_share_it_and_each_sees_what_it_wrote() {
 #[test]
 fn a_callback_may_use_the_store_only_while_nobody_keeps_it() {
     let disk = fresh_disk();
-    scenario::prepared::put_rows(&disk);
+    crate::scenario::prepared::put_rows(&disk);
     let engine = open(&disk, 1);
     let (mut kept, mut shared) = (0, 0);
     engine
         .ingest(
-            RowSource::File(&scenario::project().join("rows.jsonl")),
+            RowSource::File(&crate::scenario::project().join("rows.jsonl")),
             Intake {
                 author: &Author::default(),
                 faces: false,

@@ -1,11 +1,9 @@
 //! Is a row on disk whenever an event on disk names it, whoever wrote it and whoever synced?
 
-mod scenario;
-
+use crate::scenario::embedded::{DIM, attach_to, vector};
+use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, Durability, Error, Query, Question, Store};
-use scenario::embedded::{DIM, attach_to, vector};
-use scenario::{Action, START, draft, fresh_disk, layout, open};
 
 fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::Result<()> {
     attach_to(store, &[id.to_owned()], n, START)

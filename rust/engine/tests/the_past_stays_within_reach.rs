@@ -1,12 +1,10 @@
 //! Archived, indexed, partly lost: is every event still told once, and is it said what is out of reach?
 
-mod scenario;
-
 use std::path::PathBuf;
 
+use crate::scenario::{Action, Model, contents, fresh_disk, layout, open, perform};
 use chronomemory::testing::disk::{CrashDisk, read_whole};
 use chronomemory::{Access, Disk, Durability, Error, Moment, Store};
-use scenario::{Action, Model, contents, fresh_disk, layout, open, perform};
 
 const SEGMENTS: u32 = 4;
 
@@ -26,7 +24,7 @@ fn store() -> (CrashDisk, Vec<(u64, Model)>, Vec<u64>) {
                 &disk,
                 &mut store,
                 &action,
-                scenario::START + i64::from(segment * 10 + n),
+                crate::scenario::START + i64::from(segment * 10 + n),
             )
             .expect("a write");
             models.push((store.last_seq(), contents(&store)));
@@ -36,11 +34,11 @@ fn store() -> (CrashDisk, Vec<(u64, Model)>, Vec<u64>) {
             &disk,
             &mut store,
             &Action::Compact(true),
-            scenario::START + i64::from(segment * 10 + 9),
+            crate::scenario::START + i64::from(segment * 10 + 9),
         )
         .expect("compact");
     }
-    perform(&disk, &mut store, &Action::Put(50), scenario::START + 1000).expect("a write");
+    perform(&disk, &mut store, &Action::Put(50), crate::scenario::START + 1000).expect("a write");
     models.push((store.last_seq(), contents(&store)));
     store.close().expect("close");
     (disk, models, retired)
@@ -76,7 +74,7 @@ fn view(view: &chronomemory::View) -> Model {
         faces: true,
         ..Default::default()
     };
-    scenario::model_of(view.query(&everything).expect("memory"))
+    crate::scenario::model_of(view.query(&everything).expect("memory"))
 }
 
 #[test]
@@ -198,7 +196,13 @@ fn what_was_dropped_is_out_of_reach() {
     assert!(!histories(&disk).is_empty() && files(&disk, "index").len() == SEGMENTS as usize);
     let mut store = reopened(&disk);
     let last = store.last_seq();
-    perform(&disk, &mut store, &Action::Compact(false), scenario::START + 2000).expect("compact");
+    perform(
+        &disk,
+        &mut store,
+        &Action::Compact(false),
+        crate::scenario::START + 2000,
+    )
+    .expect("compact");
     assert!(files(&disk, "archive").is_empty() && files(&disk, "base").len() == 1);
     assert!(files(&disk, "index").is_empty());
     assert!(store.history("R1").is_ok_and(|lines| lines.is_empty()));

@@ -4,17 +4,13 @@
 //! Time passes only when the test says so, and the disk forgets what was not synced. Every failure names the run, the
 //! operation and the seed.
 
-mod around;
-mod scenario;
-mod stage;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::scenario::{chance, contents, fresh_disk, layout, record};
+use crate::stage::{Play, SECOND, Stage};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Draft, Durability, Engine, Machine, Options};
-use scenario::{chance, contents, fresh_disk, layout, record};
-use stage::{Play, SECOND, Stage};
 
 const MILLI: i64 = 1_000;
 
@@ -183,7 +179,7 @@ fn a_thread_of_the_machine_does_it_too() {
     write_two(&engine);
     let began = Instant::now();
     let is_kept = |seed| {
-        let after = scenario::open(&disk.after_crash(seed), Durability::Full).expect("open");
+        let after = crate::scenario::open(&disk.after_crash(seed), Durability::Full).expect("open");
         contents(&after).len() == 2
     };
     // How long a loaded machine takes is not what is tested here.
@@ -218,7 +214,7 @@ fn where_the_system_gives_no_thread_the_worker_does_all_itself() {
     host.0.wait(899 * MILLI);
     assert_eq!(engine.attend().expect("a look"), None);
     for seed in 0..40 {
-        let after = scenario::open(&disk.after_crash(seed), Durability::Full).expect("open");
+        let after = crate::scenario::open(&disk.after_crash(seed), Durability::Full).expect("open");
         assert_eq!(contents(&after).len(), 2, "seed {seed}");
     }
 }
@@ -253,7 +249,7 @@ fn whoever_must_not_wait_writes_only_where_nobody_is_waited_for() {
         strict.write(1);
         assert!(!at_once(&strict, "A"), "it would wait for the disk");
     }
-    let stored = scenario::open(&play.disk, Durability::Full).expect("open");
+    let stored = crate::scenario::open(&play.disk, Durability::Full).expect("open");
     let found: Vec<String> = contents(&stored).into_keys().collect();
     assert_eq!(found, ["A", "B", "C", "W0", "W1", "W2"]);
 }

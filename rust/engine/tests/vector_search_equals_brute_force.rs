@@ -7,9 +7,7 @@ use chronomemory::testing::vector::{Cpu, Doubt, Rows, Search, search};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
-mod vectors;
-
-use vectors::{KINDS, Numbers, assert_exact, companion, rows};
+use crate::vectors::{KINDS, Numbers, assert_exact, companion, rows};
 
 /// Queries that are rows, nearly rows, and nothing like them.
 fn queries(data: &[f32], dim: usize, count: usize, numbers: &mut Numbers) -> Vec<f32> {

@@ -1,15 +1,13 @@
 //! Crashed at every operation of bringing back a copy from before an erasure: is what was erased gone, or does the log say that it
 //! came back?
 
-mod scenario;
-
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open, perform};
 use chronomemory::testing::disk::{CrashDisk, read_upto};
 use chronomemory::testing::store::{Turns, restore};
 use chronomemory::{Access, Disk, Durability, Erase, Layout, Restoring, Result, Store};
-use scenario::{Action, START, contents, draft, fresh_disk, layout, open, perform};
 
 const NOW: i64 = START + 5_000_000;
 const ELSEWHERE: &str = "/elsewhere";

@@ -1,18 +1,14 @@
 //! Threads that write at the same time in mode `full`: do they share syncs, and is each told the truth?
 
-mod around;
-mod scenario;
-mod slow;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use around::Around;
+use crate::around::Around;
+use crate::scenario::{START, contents, fresh_disk, layout, record};
+use crate::slow::Slow;
 use chronomemory::testing::store::Shared;
 use chronomemory::{Draft, Durability, Options, Store};
-use scenario::{START, contents, fresh_disk, layout, record};
-use slow::Slow;
 
 const THREADS: usize = 16;
 const EACH: usize = 20;
@@ -82,7 +78,7 @@ fn careful_and_hasty_writers_beside_each_other_are_both_told_the_truth() {
                     put_as(store, &id, mode).expect("a write");
                     if careful && n + 1 == EACH {
                         let after = disk.inner.after_crash(n as u64);
-                        let found = scenario::open(&after, Durability::Full).expect("open");
+                        let found = crate::scenario::open(&after, Durability::Full).expect("open");
                         assert!(contents(&found).contains_key(&id), "{id} was acknowledged");
                     }
                 }
@@ -122,7 +118,7 @@ fn sixteen_threads_need_a_fraction_of_the_syncs_and_lose_nothing() {
 
     // Everything acknowledged is on disk: a power failure at this very moment keeps it.
     let after = disk.inner.after_crash(7);
-    let found = scenario::open(&after, Durability::Full).expect("open");
+    let found = crate::scenario::open(&after, Durability::Full).expect("open");
     assert_eq!(contents(&found).len(), THREADS * EACH + 1);
 }
 
@@ -160,7 +156,7 @@ fn a_failed_sync_is_told_to_all_who_shared_it() {
     assert!(failed.load(Ordering::Relaxed) > 0, "the fault was met");
     for seed in 0..20 {
         let after = disk.inner.after_crash(seed);
-        let found = contents(&scenario::open(&after, Durability::Full).expect("open"));
+        let found = contents(&crate::scenario::open(&after, Durability::Full).expect("open"));
         let lost: Vec<_> = acknowledged.iter().filter(|id| !found.contains_key(*id)).collect();
         assert!(lost.is_empty(), "seed {seed}: lost {lost:?}");
     }

@@ -1,7 +1,5 @@
 //! What would a store look like after each of its commits? A plain model beside the engine.
 
-#![allow(dead_code)] // each test file uses its own part
-
 pub mod acting;
 pub mod allowed;
 pub mod chance;
