@@ -3,10 +3,11 @@
 mod scenario;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
-use chronomemory::{Access, Disk, Durability, Erase, Moment, Store, Viewer};
+use chronomemory::{Access, Disk, Durability, Erase, Moment, Options, Randomness, Store, Viewer};
 use scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
 
 const NOW: i64 = scenario::START + 5_000_000;
@@ -181,6 +182,20 @@ fn a_history_can_go_as_a_whole() {
         drop_history: true,
         ..order()
     };
+    let refused = store.erase(&drop_all, NOW, &mut |_, _| {});
+    assert!(
+        refused.is_err(),
+        "without randomness its last hash would be a way to guess"
+    );
+    store.close().expect("close");
+    let options = Options {
+        randomness: Some(Randomness::of(|bytes| {
+            bytes.fill(7);
+            Ok(())
+        })),
+        ..Options::default()
+    };
+    let mut store = Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open");
     store.erase(&drop_all, NOW, &mut |_, _| {}).expect("an erasure");
     assert!(store.get("R1").is_some() && store.get("R3").is_none());
     store.close().expect("close");
