@@ -94,7 +94,7 @@ def live_once(
     deadline = time.monotonic() + 60
     while not eraser.told() and time.monotonic() < deadline and eraser.listen(1):
         pass
-    time.sleep(dice.random() * dice.choice([0.002, 0.02, 0.15]))
+    time.sleep(dice.random() * dice.choice([0.02, 0.2, 0.6]))
     done, written = eraser.kill(), writer.end()
     wrong = ["a child failed"] if FAILED in (*done, *written) else []
     for number in range(len(written)):
