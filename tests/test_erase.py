@@ -181,7 +181,7 @@ def test_history_can_be_dropped_as_a_whole(tmp_path: Path) -> None:
             store.upsert({"id": f"R{number % 2}", "label": f"said {number}"})
         told = store.erase(where={"id": "R1"}, history="drop", reason="asked for")
         assert told.unsalted == told.lines == 2
-        assert list((tmp_path / ".chronomemory" / "archive").iterdir()) == []
+        assert list((tmp_path / ".chronomemory").glob("archive/*")) == []
         assert holding(tmp_path, "said 1") == holding(tmp_path, "said 3") == []
         assert store.get("R0") is not None
         assert is_valid_for_both(store)

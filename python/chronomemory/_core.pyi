@@ -232,17 +232,13 @@ class Engine:
         reason: str,
         drop_history: bool = False,
         again: Sequence[str] = ...,
+        derived: bool = False,
         dry_run: bool = False,
         progress: _Progress | None = None,
     ) -> dict[str, Any]: ...
     def backup(self, progress: _Progress | None = None) -> str: ...
     def restore(
-        self,
-        source: _Path,
-        progress: _Progress | None = None,
-        *,
-        damaged: bool = False,
-        bring_back: bool = False,
+        self, source: _Path, progress: _Progress | None = None, *, damaged: bool = ..., bring_back: bool = ...
     ) -> dict[str, Any] | None: ...
     def repair(self, progress: _Progress | None = None, *, unproven: bool = False) -> dict[str, Any]: ...
     def bookmark(self) -> tuple[str, int]: ...

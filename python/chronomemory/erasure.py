@@ -19,6 +19,8 @@ Salt = bool | Literal["scope"]
 
 _HISTORY = ("redact", "drop")
 _LEVELS = ("user", "agent", "session")
+#: What begins the ids of what a store says of itself: erasures, rows, what is searched.
+_STORES_OWN = ("erasure:", "pruned:", "vector:", "search:", "act:", "__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Erased:
     """What was erased, or with ``dry_run`` would be.
 
     ``seq`` is the event that tells of it, None if nothing was found or done. ``unsalted`` of the ``lines``
-    had no salt: who can guess the whole text of one can confirm the guess by the hash that is kept. ``logs``
+    had no salt: who can guess the whole text of one can confirm the guess by the hash that is kept.
+    ``belonging`` went with the ``ids``, ``mentions`` stay and speak of one of them. ``logs``
     says how many lines went from which log, ``replaced`` how many files of the past were made anew or
     dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone.
     What lies outside the store's folder, and what the medium keeps of removed files, nobody here can erase.
@@ -34,6 +37,8 @@ class Erased:
 
     seq: int | None
     ids: tuple[str, ...]
+    belonging: tuple[str, ...]
+    mentions: tuple[str, ...]
     lines: int
     unsalted: int
     logs: tuple[tuple[str, int], ...]
@@ -70,6 +75,7 @@ def erase(
     reason: str,
     history: str,
     again: Iterable[str],
+    derived: bool,
     dry_run: bool,
     progress: Any,
 ) -> Erased:
@@ -77,10 +83,13 @@ def erase(
     given = [ids is not None, scope is not None, where is not None]
     if sum(given) != 1:
         raise must("ids, scope or where", "be exactly one of the three", f"{sum(given)} of them")
-    if isinstance(ids, str):
-        raise must("ids", "be several ids, not one text", repr(ids))
+    for name, several in (("ids", ids), ("again", again)):
+        if isinstance(several, str):
+            raise must(name, "be several ids, not one text", repr(several))
     names = [string("ids", name) for name in ids or ()]
     if where is not None:
+        if not where:
+            raise must("where", "say something: every record would do", repr(where))
         names = _found(store.engine.everyone(), where)
     told = store.engine.erase(
         list(dict.fromkeys(names)),
@@ -88,12 +97,15 @@ def erase(
         reason=string("reason", reason),
         drop_history=word("history", history, _HISTORY) == "drop",
         again=[string("again", name) for name in again],
+        derived=flag("derived", derived),
         dry_run=flag("dry_run", dry_run),
         progress=function_or_none("progress", progress),
     )
     return Erased(
         seq=told["seq"],
-        ids=tuple(told["ids"]) if told["lines"] or told["replaced"] else (),
+        ids=tuple(told["ids"]),
+        belonging=tuple(told["belonging"]),
+        mentions=tuple(told["mentions"]),
         lines=told["lines"],
         unsalted=told["unsalted"],
         logs=tuple(map(tuple, told["logs"])),
@@ -106,11 +118,15 @@ def erase(
 
 
 def _found(engine: Engine, where: Where) -> list[str]:
-    """Return the ids of the records for which a where holds now: tombstones too, and of any scope."""
+    """Return the ids of the records for which a where holds now: tombstones too, and of any scope.
+
+    What the store says of itself is nobody's data: it is left out.
+    """
     terms = query_terms(
         kind=None, status=None, rag_filter=False, min_confidence=0.0, limit=None, faces=True, where=where
     )
-    return [record.id for record in page_of(engine, terms, None, None)]
+    found = (record.id for record in page_of(engine, terms, None, None))
+    return [name for name in found if not name.startswith(_STORES_OWN)]
 
 
 def _spelled(scope: Mapping[str, str]) -> bytes:

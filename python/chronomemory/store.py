@@ -315,6 +315,7 @@ class ChronoStore(Records):
         reason: str,
         history: str = "redact",
         again: Iterable[str] = (),
+        derived: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Erased:
@@ -322,8 +323,9 @@ class ChronoStore(Records):
 
         They are named by their ``ids``, by a ``scope`` (all that carries its names or ever did, others beside
         them or not), or by what they say now (``where``). With ``history="drop"`` the history of all goes.
-        What those in ``again`` say now is said again: their past goes, and they stay. The ``reason`` stays
-        for ever. Backups and quarantined files that hold a record go too; ``dry_run`` writes nothing.
+        What those in ``again`` say now is said again: their past goes, and they stay. What belongs to one
+        goes with it, with ``derived`` also facts that rest on it. The ``reason`` stays for ever. ``dry_run``
+        writes nothing. Backups and quarantined files that hold a record go too.
         """
         with watched("erase", self.project_root, large=True):
             return erasure.erase(
@@ -334,6 +336,7 @@ class ChronoStore(Records):
                 reason=reason,
                 history=history,
                 again=again,
+                derived=derived,
                 dry_run=dry_run,
                 progress=progress,
             )

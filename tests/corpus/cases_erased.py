@@ -180,6 +180,10 @@ def cases() -> list[Case]:
     spaced_out.start_seq = 1
     only = ErasedStore(Chain().add())
     nothing = of().compact()
+    anew = of()
+    anew.chain.add(op="mark", record_id="__mark__", record={"~": SALT})
+    anew.erase("r2", history="dropped", trail=..., trail_from=...)
+    again(anew, "r9").compact()
     return [
         of().erase("r2").case("erased_one", "one line in the middle"),
         of().erase("r1").case("erased_first", "the first line"),
@@ -193,6 +197,7 @@ def cases() -> list[Case]:
         late.case("erased_first_base_of_live", "so was that of the log that was retired"),
         returning.case("erased_and_written_again", "a later record of the same id is another one"),
         of().erase("r2", history="dropped").case("erased_history_dropped", "no archive was kept"),
+        anew.case("erased_history_dropped_anew", "a mark at its end, and a trail that begins behind it"),
         nothing.erase("r1").case("erased_from_the_past", "the retired log had no line of it"),
         # The lines count 1, 9, 10: other tools' seqs may jump, and then nobody can tell what a lost one was.
         spaced_out.erase("r9").case("erased_seqs_that_jump", "the seq of the redacted line is attested"),

@@ -44,3 +44,24 @@ def test_nothing_of_an_erased_user_is_left(
     assert store.verify().valid
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files and not any(b"oolong" in path.read_bytes() for path in files)
+
+
+def test_facts_that_rest_on_an_erased_episode_go_if_asked(
+    store: ChronoStore, episodes: Episodes, facts: Facts
+) -> None:
+    put(episodes, episode("e0", "oolong at four", user="ann"), episode("e1", "espresso", user="ann"))
+    facts.pin(fact("ann", 1, "oolong"))
+    other = [{**LINEAGE[0], "source_episode_ids": ["e1"]}]
+    facts.pin(fact("bob", 1, "espresso").model_copy(update={"lineage": other, "user": "ann"}))
+    names = ("fact:ann-drinks", "fact:bob-drinks")
+    planned = store.erase(ids=["episode:e0"], reason="asked for", dry_run=True)
+    assert (planned.belonging, planned.mentions) == ((), names[:1])
+    planned = store.erase(ids=["episode:e0"], reason="asked for", derived=True, dry_run=True)
+    assert (planned.belonging, planned.mentions) == (names[:1], ())
+    store.erase(ids=["episode:e0"], reason="asked for")
+    kept = facts.get("ann-drinks")
+    assert kept is not None and kept.lineage == LINEAGE, "its lineage keeps the id"
+    store.erase(ids=["episode:e1"], reason="asked for", derived=True)
+    assert (facts.get("bob-drinks"), store.history(names[1])) == (None, [])
+    assert facts.get("ann-drinks") == kept
+    assert store.verify().valid

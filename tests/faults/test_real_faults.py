@@ -33,6 +33,12 @@ def run(script: str, *options: str) -> dict[str, Any]:
     return outcome
 
 
+def test_a_killed_erasure_is_done_or_not_begun() -> None:
+    outcome = run("erased.py", "--runs", "12")
+    assert outcome["runs"] == 12
+    assert outcome["counts"]["killed before"] + outcome["counts"]["erased"] == 12
+
+
 def test_killed_writers_lose_nothing() -> None:
     outcome = run("killed.py", "--runs", "24")
     assert outcome["runs"] == 24

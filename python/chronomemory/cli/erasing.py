@@ -6,7 +6,7 @@ import json
 import sys
 import unicodedata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -31,6 +31,7 @@ def erase(
     drop_history: Annotated[
         bool, typer.Option("--drop-history", help="Keep no history at all, of any record.")
     ] = False,
+    derived: Annotated[bool, typer.Option("--derived", help="Facts that rest on an episode go too.")] = False,
     check: Annotated[
         str | None, typer.Option(help="Only look where a text is left; - reads it from stdin.")
     ] = None,
@@ -61,19 +62,28 @@ def erase(
             raise typer.BadParameter("name records, or a --user, --agent or --session", param_hint="IDS")
         history = "drop" if drop_history else "redact"
         names = ids or None
-        told = here.store.erase(ids=names, scope=scope, reason=reason, history=history, dry_run=True)
+        order: dict[str, Any] = {
+            "ids": names,
+            "scope": scope,
+            "reason": reason,
+            "history": history,
+            "derived": derived,
+        }
+        told = here.store.erase(**order, dry_run=True)
         if not yes:
             here.out.show(_table(told))
             if not sys.stdin.isatty():
                 raise typer.BadParameter("nobody to ask: give --yes", param_hint="--yes")
             typer.confirm("Erase them for good?", abort=True, err=True)
         with here.out.progress("erasing") as progress:
-            told = here.store.erase(ids=names, scope=scope, reason=reason, history=history, progress=progress)
+            told = here.store.erase(**order, progress=progress)
         if as_json:
             here.out.document(
                 {
                     "seq": told.seq,
                     "ids": list(told.ids),
+                    "belonging": list(told.belonging),
+                    "mentions": list(told.mentions),
                     "lines": told.lines,
                     "unsalted": told.unsalted,
                     "again": told.again,
@@ -91,6 +101,8 @@ def erase(
 def _table(told: Erased) -> Table:
     said = {
         "records": str(len(told.ids)),
+        "belonging to them": str(len(told.belonging)),
+        "speaking of them, and staying": str(len(told.mentions)),
         "lines": str(told.lines),
         "of them without salt": str(told.unsalted),
         "files of the past": str(told.replaced),

@@ -62,6 +62,14 @@ class View:
         types = (type(shown.revision), type(shown.log_seq), type(shown.log_head))
         return shown if types == (int, int, str) and said.get("schema") == WORKSPACE else None
 
+    def is_of_scope(self) -> bool:
+        """Say whether the files say that they are of these names."""
+        try:
+            said = json.loads(self.folder.read(META_FILE))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(said, dict) and said.get("scope") == self._scope.to_dict()
+
     def meta_page(self, shown: Shown) -> bytes:
         """Spell ``workspace.json``."""
         return page_of(

@@ -95,6 +95,7 @@ class Workspace:
         made = cls(home, clock=clock or utc_now)
         try:
             if not home.create():
+                home.forget()
                 made._warn_of_drift()
         except BaseException:
             made.close()
@@ -112,14 +113,19 @@ class Workspace:
         clock: Now | None = None,
         **options: Any,
     ) -> Workspace:
-        """Open a workspace that is there; one whose files show something else than the log warns."""
+        """Open a workspace that is there; one whose files show something else than the log warns.
+
+        If something was erased since the files were written, they are written anew.
+        """
         names = Scope.of(user=user, agent=agent, session=session)
         place = path_argument("folder", folder)
         if not place.is_dir():
             raise WorkspaceError(f"{folder} is no folder")
         made = cls(open_home(place, names, clock, options), clock=clock or utc_now)
         try:
+            made.home.begin_anew()
             made.home.books()
+            made.home.forget()
             made._warn_of_drift()
         except BaseException:
             made.close()

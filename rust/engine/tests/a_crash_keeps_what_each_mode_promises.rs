@@ -116,7 +116,13 @@ fn check(after: &CrashDisk, allowed: &Allowed, what: &str) {
         "{what}: what was read is read again"
     );
     let mut reopened = reopened;
-    crate::scenario::perform(after, &mut reopened, &Action::Backup, crate::scenario::START + 1_000_010).expect("a backup");
+    crate::scenario::perform(
+        after,
+        &mut reopened,
+        &Action::Backup,
+        crate::scenario::START + 1_000_010,
+    )
+    .expect("a backup");
     let leftovers = after.list(&layout().backups()).expect("a list");
     assert!(
         leftovers.iter().all(|name| !name.ends_with(".tmp")),

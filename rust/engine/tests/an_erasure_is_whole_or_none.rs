@@ -1,11 +1,13 @@
 //! Crashed at every operation of an erasure, and of ending it: has either nothing happened, or is every byte gone?
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::scenario::embedded::{attach_to, vector};
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
 use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
-use chronomemory::{Access, Disk, Durability, Erase, Moment, Store, Viewer};
+use chronomemory::{Access, Disk, Durability, Erase, Moment, Options, Randomness, Store, Viewer};
 
 const NOW: i64 = crate::scenario::START + 5_000_000;
 /// What only R3 ever said: its labels, by the numbers that they were made of.
@@ -179,10 +181,90 @@ fn a_history_can_go_as_a_whole() {
         drop_history: true,
         ..order()
     };
+    let refused = store.erase(&drop_all, NOW, &mut |_, _| {});
+    assert!(
+        refused.is_err(),
+        "without randomness its last hash would be a way to guess"
+    );
+    store.close().expect("close");
+    let options = Options {
+        randomness: Some(Randomness::of(|bytes| {
+            bytes.fill(7);
+            Ok(())
+        })),
+        ..Options::default()
+    };
+    let mut store = Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open");
     store.erase(&drop_all, NOW, &mut |_, _| {}).expect("an erasure");
     assert!(store.get("R1").is_some() && store.get("R3").is_none());
     store.close().expect("close");
     assert!(is_erased(&disk, "history dropped"));
     let archives = disk.list(&layout().archives()).unwrap_or_default();
     assert_eq!(archives, Vec::<String>::new());
+}
+
+/// The embedding of R3.
+fn row() -> Vec<u8> {
+    vector(41).iter().flat_map(|part| part.to_le_bytes()).collect()
+}
+
+fn with_rows() -> CrashDisk {
+    let disk = prepared();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let ids = ["R1", "R3", "R4"].map(str::to_owned);
+    attach_to(&mut store, &ids, 40, NOW - 1).expect("embeddings");
+    store.close().expect("close");
+    disk
+}
+
+fn holds_row(disk: &CrashDisk) -> bool {
+    let (mut found, row) = (Vec::new(), row());
+    files(disk, layout().folder(), &mut found);
+    found.iter().any(|path| {
+        let file = disk.open(path, Access::Read).expect("a file");
+        let (mut bytes, length) = (Vec::new(), file.length().expect("a length"));
+        read_upto(&*file, &mut bytes, 0, length as usize).expect("bytes");
+        bytes.windows(row.len()).any(|window| window == row)
+    })
+}
+
+#[test]
+fn rows_go_with_it_or_are_as_they_were() {
+    let whole = with_rows();
+    let first = whole.steps() + 1;
+    let mut store = open(&whole, Durability::Full).expect("open");
+    let embeddings = |store: &Store| {
+        let mut found = contents(store);
+        found.retain(|name, _| name.starts_with("embedding of"));
+        found
+    };
+    let before = embeddings(&store);
+    assert_eq!(before.len(), 3);
+    assert!(holds_row(&whole), "the test looks in the right places");
+    store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
+    let last = whole.steps();
+    let (mut done, mut undone) = (0, 0);
+    for step in first..=last {
+        let disk = with_rows();
+        disk.crash_at(step);
+        if let Ok(mut store) = open(&disk, Durability::Full) {
+            let _ = store.erase(&order(), NOW, &mut |_, _| {});
+        }
+        for (after, what) in [
+            (disk.after_kill(), format!("killed at {step}")),
+            (disk.after_crash(step), format!("power lost at {step}")),
+        ] {
+            let mut wanted = before.clone();
+            if is_erased(&after, &what) {
+                wanted.retain(|name, _| name != "embedding of R3");
+                assert!(!holds_row(&after), "{what}");
+                done += 1;
+            } else {
+                undone += 1;
+            }
+            let store = open(&after, Durability::Full).expect("open");
+            assert_eq!(embeddings(&store), wanted, "{what}");
+        }
+    }
+    assert!(done > 10 && undone > 50, "{done} {undone}");
 }

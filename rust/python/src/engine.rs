@@ -14,7 +14,7 @@ use crate::event::WalEvent;
 use crate::record::Naming;
 use crate::sharing::terms_of;
 use crate::told::{Copied, Single};
-use crate::view::{View, query_of};
+use crate::view::{Unchanged, View, query_of};
 use crate::{change, record, search};
 
 /// An open store.
@@ -289,11 +289,9 @@ impl Engine {
             (None, Some(micros)) => Moment::Time(micros),
             _ => return Err(bad_choice(py, "as_of", "", "a seq or a moment")),
         };
+        let since = self.unchanged(py)?;
         let view = self.run(py, |engine| engine.as_of(moment))?;
-        Ok(View {
-            view,
-            viewer: Arc::clone(&self.viewer),
-        })
+        Ok(View::of(view, &self.viewer, since))
     }
 }
 
@@ -341,6 +339,11 @@ impl Engine {
     pub(crate) fn nothing_written(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let next = self.read(py, |store| Ok(store.last_seq() + 1))?;
         Ok((next, next))
+    }
+
+    /// What is read from now on is good until something is erased.
+    pub(crate) fn unchanged(&self, py: Python<'_>) -> PyResult<Unchanged> {
+        enter(py, || Unchanged::now(&self.engine))
     }
 
     /// Runs work of the engine without the interpreter.

@@ -110,7 +110,9 @@ impl View {
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let asked = Asked::of(key, after, limit, reverse)?;
-        let found = enter(py, || Copied::of(&self.view.find(index, &asked.lookup(&self.viewer))?))?;
+        let found = enter(py, || {
+            Copied::of(&self.past()?.find(index, &asked.lookup(&self.viewer))?)
+        })?;
         found.records(py)
     }
 }

@@ -135,7 +135,7 @@ impl View {
     ) -> PyResult<Reached> {
         let steps = wanted.steps(py)?;
         let ask = |net: &Net<'_>| Ok(ask_reach(net, &starts, hops, joints));
-        enter(py, || self.view.walk(network, &self.viewer, &steps, ask))
+        enter(py, || self.past()?.walk(network, &self.viewer, &steps, ask))
     }
 
     /// The same as it was then.
@@ -153,14 +153,14 @@ impl View {
     ) -> PyResult<Vec<Vec<String>>> {
         let steps = wanted.steps(py)?;
         let ask = |net: &Net<'_>| ask_routes(net, source, target, hops, limit);
-        enter(py, || self.view.walk(network, &self.viewer, &steps, ask))
+        enter(py, || self.past()?.walk(network, &self.viewer, &steps, ask))
     }
 
     /// The same as it was then.
     fn islands(&self, py: Python<'_>, network: &str, wanted: WantedSteps) -> PyResult<Vec<Vec<String>>> {
         let steps = wanted.steps(py)?;
         enter(py, || {
-            self.view
+            self.past()?
                 .walk(network, &self.viewer, &steps, |net| Ok(ask_islands(net)))
         })
     }

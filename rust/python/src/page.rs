@@ -1,6 +1,6 @@
 //! How does Python ask for records in order, page by page or one by one?
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chronomemory::{By, Condition, Dated, Error, Frozen, Listing, Page, PageEnd, Viewer};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::enter::enter;
 use crate::select::Asked;
 use crate::told::{Copied, Single};
-use crate::view::View;
+use crate::view::{Unchanged, View};
 
 /// What the last record of a page was ordered by, the seq of the event that made it, and its id.
 type End = (Option<EndKey>, Option<u64>, String);
@@ -96,8 +96,10 @@ impl Engine {
     /// The records of a listing as they are now, one by one.
     fn walk(&self, py: Python<'_>, terms: &Bound<'_, PyDict>) -> PyResult<Walk> {
         let (listing, condition) = listing_of(terms, &self.viewer)?;
+        let since = self.unchanged(py)?;
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
-        Ok(Walk(Mutex::new(Some((frozen, 0)))))
+        let here = Mutex::new(Some((frozen, 0)));
+        Ok(Walk { here, since })
     }
 }
 
@@ -106,14 +108,26 @@ impl View {
     /// A page of records as they were.
     fn page<'py>(&self, py: Python<'py>, terms: &Bound<'py, PyDict>) -> PyResult<PageFound<'py>> {
         let (listing, condition) = listing_of(terms, &self.viewer)?;
-        let found = enter(py, || copied(self.view.page(&listing, condition.as_ref())?))?;
+        let found = enter(py, || copied(self.past()?.page(&listing, condition.as_ref())?))?;
         told(py, found)
     }
 }
 
 /// Records as they were when it began, each made when it is asked for.
 #[pyclass(frozen, module = "chronomemory._core")]
-pub struct Walk(Mutex<Option<(Frozen, usize)>>);
+pub struct Walk {
+    here: Mutex<Option<(Frozen, usize)>>,
+    since: Unchanged,
+}
+
+/// After so many records it is looked whether others erased some.
+const STRETCH: usize = 64;
+
+impl Walk {
+    fn here(&self) -> MutexGuard<'_, Option<(Frozen, usize)>> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pymethods]
 impl Walk {
@@ -122,7 +136,12 @@ impl Walk {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut here = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody is kept from their turn meanwhile.
+        let at = self.here().as_ref().map(|(_, at)| *at);
+        if let Some(at) = at {
+            enter(py, || self.since.check(0, at.is_multiple_of(STRETCH)))?;
+        }
+        let mut here = self.here();
         let Some((frozen, at)) = here.as_mut() else {
             return Ok(None);
         };
@@ -136,12 +155,12 @@ impl Walk {
     }
 
     fn __length_hint__(&self) -> usize {
-        let here = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = self.here();
         here.as_ref().map_or(0, |(frozen, at)| frozen.len() - at)
     }
 
     /// Ends it here; what is asked for then is nothing.
     fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.here() = None;
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
         enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
     }
 
-    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), dry_run=false, progress=None))]
+    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), derived=false, dry_run=false, progress=None))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn erase<'py>(
         &self,
@@ -46,6 +46,7 @@ impl Engine {
         reason: String,
         drop_history: bool,
         again: Vec<String>,
+        derived: bool,
         dry_run: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
@@ -55,12 +56,15 @@ impl Engine {
             reason,
             drop_history,
             again,
+            derived,
             dry_run,
         };
         let told = enter_reporting(py, progress, |report| self.engine.erase(&order, report))?;
         let dict = PyDict::new(py);
         dict.set_item("seq", told.seq)?;
         dict.set_item("ids", told.ids)?;
+        dict.set_item("belonging", told.belonging)?;
+        dict.set_item("mentions", told.mentions)?;
         dict.set_item("lines", told.lines)?;
         dict.set_item("unsalted", told.unsalted)?;
         dict.set_item("logs", told.by_log)?;

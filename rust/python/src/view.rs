@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Query, Viewer};
+use chronomemory::{Error, Query, Result, Viewer};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
@@ -13,8 +13,53 @@ use crate::told::{Copied, Single};
 /// A read-only look at the store as it was.
 #[pyclass(frozen, module = "chronomemory._core")]
 pub struct View {
-    pub(crate) view: chronomemory::View,
+    view: chronomemory::View,
     pub(crate) viewer: Arc<Viewer>,
+    since: Unchanged,
+}
+
+/// Tells whether anything was erased since something was read from a store.
+pub struct Unchanged {
+    engine: Arc<chronomemory::Engine>,
+    erasures: usize,
+}
+
+impl Unchanged {
+    /// Since now.
+    pub fn now(engine: &Arc<chronomemory::Engine>) -> Result<Self> {
+        Ok(Self {
+            engine: Arc::clone(engine),
+            erasures: engine.erasures(true)?,
+        })
+    }
+
+    /// Refuses what was read before something was erased: it may hold that. Who has closed the store asks nobody any more.
+    pub fn check(&self, seq: u64, follows: bool) -> Result<()> {
+        match self.engine.erasures(follows) {
+            Ok(now) if now != self.erasures => Err(Error::HistoryUnavailable {
+                first_seq: seq,
+                reason: "records were erased since this was read; ask for it again".to_owned(),
+            }),
+            Ok(_) | Err(Error::Closed) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+impl View {
+    pub(crate) fn of(view: chronomemory::View, viewer: &Arc<Viewer>, since: Unchanged) -> Self {
+        Self {
+            view,
+            viewer: Arc::clone(viewer),
+            since,
+        }
+    }
+
+    /// What it shows, unless something was erased since.
+    pub(crate) fn past(&self) -> Result<&chronomemory::View> {
+        self.since.check(self.view.seq(), true)?;
+        Ok(&self.view)
+    }
 }
 
 #[pymethods]
@@ -39,13 +84,14 @@ impl View {
     }
 
     /// Whether anything was written by then that is one's own.
-    fn is_known(&self) -> bool {
-        self.view.knows(&self.viewer)
+    fn is_known(&self, py: Python<'_>) -> PyResult<bool> {
+        enter(py, || Ok(self.past()?.knows(&self.viewer)))
     }
 
     /// The record of an id as it was.
     fn get<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = self.view.dated(&self.viewer, record_id).map(Single::of);
+        let past = enter(py, || self.past())?;
+        let found = past.dated(&self.viewer, record_id).map(Single::of);
         found.map(|one| one.record(py)).transpose()
     }
 
@@ -61,7 +107,7 @@ impl View {
         faces: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
-        let found = enter(py, || Copied::of(&self.view.query_dated(&query)?))?;
+        let found = enter(py, || Copied::of(&self.past()?.query_dated(&query)?))?;
         found.records(py)
     }
 
@@ -74,14 +120,15 @@ impl View {
         explain: bool,
     ) -> PyResult<Vec<search::Found<'py>>> {
         let wanted = wanted.search(py, &self.viewer)?;
-        let hits = enter(py, || self.view.search(&wanted))?;
+        let hits = enter(py, || self.past()?.search(&wanted))?;
         search::found(py, &hits, explain)
     }
 
     /// How many records there were.
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
-    fn count(&self, kind: Option<String>, status: Option<String>, faces: bool) -> u64 {
-        self.view.count(&query_of(&self.viewer, kind, status, 0.0, None, faces))
+    fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
+        let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
+        enter(py, || Ok(self.past()?.count(&query)))
     }
 }
 

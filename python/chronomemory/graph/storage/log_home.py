@@ -59,6 +59,7 @@ class LogHome:
             with self.view.folder.locked():
                 if self.look().books() is not None:
                     return False
+                stale = self.is_stale()
                 try:
                     self._commit(lambda conn: (Changes(), Books(revision=1)), before=None)
                 except InvalidArgument as error:
@@ -66,7 +67,33 @@ class LogHome:
                     root = self.view.folder.root
                     raise WorkspaceError(f"{root}: the workspace there belongs to other names") from error
                 self.view.begin()
+                if stale:
+                    self.view.rebuild(self.look(), self.shown())
                 return True
+
+    def begin_anew(self) -> None:
+        """Begin the books again if they were erased with all that the files showed."""
+        if self.look().books() is None and self.is_stale() and self.view.is_of_scope():
+            self.create()
+
+    def is_stale(self) -> bool:
+        """Say whether something was erased since the files were written: they may show it still."""
+        told = self.handle.store.engine.everyone().query(kind="erasure", status="", faces=True)
+        shown = self.view.shown()
+        since = 0 if shown is None else shown.log_seq
+        return any(int(record.id.rpartition(":")[2]) > since for record in told)
+
+    def forget(self) -> None:
+        """Write the files anew if they may show what was erased; not by a damaged log."""
+        with self._turn, self.view.folder.locked():
+            before = self.books()
+            if self.is_stale() and self._is_sound():
+                # A batch of its own says that the files know of the erasure.
+                anew = Books(before.revision + 1, before.events)
+                self._commit(lambda conn: (Changes(), anew), before)
+
+    def _is_sound(self) -> bool:
+        return bool(self.handle.store.engine.findings()["valid"])
 
     def run(self, work: Callable[[Look], Changes]) -> Changes:
         """Write what a function makes of a look as one batch of the log, then let the view show it."""
@@ -89,6 +116,7 @@ class LogHome:
     ) -> Changes:
         """Write a batch and show it. Who comes here is the only writer of the folder."""
         followed = before is None or self.follows(before)
+        stale = before is not None and self.is_stale()
         last: list[Connection] = []
 
         def work(conn: Connection) -> tuple[Changes, Books | None]:
@@ -108,6 +136,8 @@ class LogHome:
             shown = Shown(books.revision, event.seq, event.hash)
         try:
             self.view.follow(changes, shown)
+            if stale and self._is_sound():
+                self._rewrite()
         except OSError as error:
             # It is written all the same: whoever took this for a refusal would do it again.
             warnings.warn(
@@ -139,11 +169,14 @@ class LogHome:
     def rebuild(self) -> tuple[int, int]:
         """Write the view anew where it is wrong; return how many files were written and removed."""
         with self._turn, self.view.folder.locked():
-            shown = self.shown()
-            if not shown.log_head and (said := self.view.shown()) is not None:
-                # The log has lost the line; what the view says of it is all that is left.
-                shown = replace(shown, log_head=said.log_head if said.log_seq == shown.log_seq else "")
-            return self.view.rebuild(self.look(), shown)
+            return self._rewrite()
+
+    def _rewrite(self) -> tuple[int, int]:
+        shown = self.shown()
+        if not shown.log_head and (said := self.view.shown()) is not None:
+            # The log has lost the line; what the view says of it is all that is left.
+            shown = replace(shown, log_head=said.log_head if said.log_seq == shown.log_seq else "")
+        return self.view.rebuild(self.look(), shown)
 
 
 def open_home(place: Path, scope: Scope, clock: Now | None, options: dict[str, Any]) -> LogHome:

@@ -189,11 +189,9 @@ impl Draft {
         if depth != 0 {
             payload.set("depth", Value::from(depth));
         }
-        let id_start = self.text.len();
-        self.text.extend_from_slice(id.as_bytes());
-        let (id, start) = (id_start..self.text.len(), self.text.len());
-        json::write_value(&payload, &mut self.text);
-        self.push(Op::Act, id, start, RecordSpans::default())
+        let mut record = Vec::new();
+        json::write_value(&payload, &mut record);
+        self.put(Op::Act, id.as_bytes(), &record, RecordSpans::default())
     }
 
     /// Takes over a change, as another draft holds it or with another record in its place, which is canonical.
@@ -201,15 +199,20 @@ impl Draft {
     /// # Errors
     /// `TooLarge` if its line would be too long.
     pub fn take_over(&mut self, change: &Change, id: &[u8], record: &[u8]) -> Result<()> {
-        let start = self.text.len();
-        self.text.extend_from_slice(id);
-        let (id, start) = (start..self.text.len(), self.text.len());
-        self.text.extend_from_slice(record);
         let fields = match change.op {
             Op::Upsert => json::scan_record(record).unwrap_or(change.fields),
             _ => change.fields,
         };
-        self.push(change.op, id, start, fields)
+        self.put(change.op, id, record, fields)
+    }
+
+    /// Takes over a change by its parts.
+    pub(crate) fn put(&mut self, op: Op, id: &[u8], record: &[u8], fields: RecordSpans) -> Result<()> {
+        let start = self.text.len();
+        self.text.extend_from_slice(id);
+        let (id, start) = (start..self.text.len(), self.text.len());
+        self.text.extend_from_slice(record);
+        self.push(op, id, start, fields)
     }
 
     /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.

@@ -12,6 +12,9 @@ use crate::json::{self, Value};
 /// More files are not replaced by one erasure.
 const MOST_REPLACED: usize = 50_000;
 
+/// The record id of an event that says nothing, and has a salt.
+pub const MARK_ID: &[u8] = b"__mark__";
+
 const BEFORE_SEQ: &[u8] = b"{\"erased\":";
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const BEHIND: &[u8] = b"\"}";

@@ -3,7 +3,7 @@
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
 //! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]
 //! finds events in a line that lost its newline, and [`retold`] spells a line again of which only that is lost which is told elsewhere;
-//! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed; [`stamp`] spells moments in
+//! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed, [`ties`] what goes with a record that is erased; [`stamp`] spells moments in
 //! time. The law is `docs/format.md`.
 
 pub mod act;
@@ -20,6 +20,7 @@ pub mod retold;
 pub mod salt;
 mod spelling;
 pub mod stamp;
+pub mod ties;
 mod trial;
 
 use crate::json::RecordSpans;
@@ -105,6 +106,8 @@ pub enum Op {
     Erase,
     /// Tells of archives that were removed, likewise.
     Prune,
+    /// Says nothing: what comes next is linked to a hash that nobody can guess.
+    Mark,
     /// Something this version does not know: part of the chain, without effect.
     Other,
 }
@@ -121,6 +124,7 @@ impl Op {
             b"compact" => Self::Compact,
             b"adopt" => Self::Adopt,
             b"migrate" => Self::Migrate,
+            b"mark" => Self::Mark,
             _ => Self::Other,
         }
     }
@@ -138,6 +142,7 @@ impl Op {
             Self::Migrate => "migrate",
             Self::Erase => "erase",
             Self::Prune => "prune",
+            Self::Mark => "mark",
             Self::Other => "",
         }
     }

@@ -53,6 +53,17 @@ pub fn of_base(source: &Randomness) -> io::Result<String> {
     Ok(String::from_utf8(text).unwrap_or_default())
 }
 
+/// The salt of one line, spelled.
+///
+/// # Errors
+/// What the source says.
+pub fn of_line(source: &Randomness) -> io::Result<String> {
+    let (mut bytes, mut text) = ([0; SALT_BYTES], Vec::new());
+    source.fill(&mut bytes)?;
+    write_sixty_four(&bytes, &mut text);
+    Ok(String::from_utf8(text).unwrap_or_default())
+}
+
 /// Which lines have one?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Salting {

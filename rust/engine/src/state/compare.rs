@@ -28,12 +28,19 @@ impl State {
         found.into_iter().collect()
     }
 
-    /// All records with a name, in their order.
-    pub fn in_order(&self) -> impl Iterator<Item = &[u8]> {
+    /// All records with a name, in their order, each behind its id as it stands between quotes.
+    pub fn named_in_order(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let numbers = 0..self.slots.len() as u32;
         let is_record =
             |number: &u32| self.slots[*number as usize].class != NO_CLASS && !self.id_of(*number).is_empty();
-        numbers.filter(is_record).map(|number| self.record_in(number))
+        numbers
+            .filter(is_record)
+            .map(|number| (self.id_of(number), self.record_in(number)))
+    }
+
+    /// All records with a name, in their order.
+    pub fn in_order(&self) -> impl Iterator<Item = &[u8]> {
+        self.named_in_order().map(|(_, record)| record)
     }
 
     /// The ids of all records whose data has a field.

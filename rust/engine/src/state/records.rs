@@ -181,7 +181,7 @@ impl State {
                 self.put_value(found, known.id, record, stamp)
             }
             Op::Act => return self.apply_act(known, stamp),
-            Op::Begin | Op::Compact | Op::Adopt | Op::Other => {
+            Op::Begin | Op::Compact | Op::Adopt | Op::Mark | Op::Other => {
                 self.timeline.push(known.offset, known.seq, None);
                 return;
             }

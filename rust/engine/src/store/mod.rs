@@ -63,7 +63,7 @@ pub use care::Turns;
 pub use engine::{BatchWriter, Engine, Verified};
 pub use erasure::check::holds_any;
 pub use erasure::erase::erase;
-pub use erasure::tell::{Erase, Erased};
+pub use erasure::order::{Erase, Erased};
 pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
 pub use load::home::{layout_of, source_of};

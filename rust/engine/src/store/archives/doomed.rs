@@ -20,11 +20,6 @@ impl Doomed {
         self.0.contains(id)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -33,7 +28,7 @@ impl Doomed {
     /// Whether the line of an event goes with them: it speaks of one of them. What a log says of itself never goes.
     pub fn takes(&self, known: &Known<'_>) -> bool {
         match known.op {
-            Op::Begin | Op::Compact | Op::Adopt | Op::Erase | Op::Prune => false,
+            Op::Begin | Op::Compact | Op::Adopt | Op::Erase | Op::Prune | Op::Mark => false,
             Op::Act => {
                 let mut is_named = false;
                 each_concerned(known.op, known.id, known.record, |id| is_named |= self.has(id));

@@ -78,6 +78,20 @@ impl Engine {
         self.read_past(|store| store.as_of(moment))
     }
 
+    /// How many erasures the log tells of; with `follows`, also what others wrote since.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn erasures(&self, follows: bool) -> Result<usize> {
+        match follows {
+            true => self.read(|store| Ok(store.erasures())),
+            false => {
+                self.check_caller()?;
+                Ok(self.store.read_guard().erasures())
+            }
+        }
+    }
+
     /// The lines of the live log from a seq on.
     ///
     /// # Errors

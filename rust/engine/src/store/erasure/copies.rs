@@ -1,5 +1,6 @@
 //! Which backups and quarantined files hold what is to be erased?
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::archive;
@@ -7,7 +8,10 @@ use crate::chain::Held;
 use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::Known;
-use crate::layout::{Layout, is_archive_file, is_backup_folder, is_base_file, is_kept_hint, is_quarantine_name};
+use crate::layout::{
+    Layout, ROWS_SUFFIX, is_archive_file, is_backup_folder, is_base_file, is_kept_hint, is_quarantine_name,
+    is_rows_file,
+};
 use crate::log::Site;
 use crate::log::files::{is_folder, is_ours};
 use crate::verify::{Sink, Walk};
@@ -35,12 +39,38 @@ impl Sink for Search<'_> {
     fn settle(&mut self, _: Held) {}
 }
 
+/// What a copy must be free of.
+pub(in crate::store) struct Unwanted<'a> {
+    /// The records whose lines go.
+    pub doomed: &'a Doomed,
+    /// The spaces that ever had rows of them; `None` if the history that is kept does not tell.
+    pub spaces: Option<&'a BTreeSet<String>>,
+    /// No history is kept: pieces of it are no better, since the hashes in them go on from those that were.
+    pub drops_history: bool,
+}
+
+impl Unwanted<'_> {
+    /// Whether a file of rows may hold some of them: nothing in it tells whose they are.
+    fn may_be_in_rows(&self, name: &str) -> bool {
+        let space = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
+        match (self.spaces, space) {
+            (Some(spaces), Some((space, _))) => spaces.contains(space),
+            _ => true,
+        }
+    }
+}
+
 /// Those that hold one of the records, or cannot be read to their end, named from the store's folder on: of `backup/`, and of
 /// `quarantine/`.
 ///
 /// # Errors
 /// `Io`.
-pub(in crate::store) fn holding(site: &Site, doomed: &Doomed, threads: usize) -> Result<(Vec<String>, Vec<String>)> {
+pub(in crate::store) fn holding(
+    site: &Site,
+    unwanted: &Unwanted<'_>,
+    threads: usize,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let doomed = unwanted.doomed;
     let (mut backups, mut aside) = (Vec::new(), Vec::new());
     for name in listed(site, &site.layout.backups(), is_backup_folder)? {
         if !is_copy_without(site, &site.layout.backups().join(&name), doomed, threads)? {
@@ -50,7 +80,13 @@ pub(in crate::store) fn holding(site: &Site, doomed: &Doomed, threads: usize) ->
     for name in listed(site, &site.layout.quarantine(), is_quarantine_name)? {
         let path = site.layout.quarantine().join(&name);
         let is_clean = match is_folder(&*site.disk, &path) {
-            true => is_copy_without(site, &path, doomed, threads)?,
+            _ if unwanted.drops_history => false,
+            // What was set aside need not have the log that tells whose its rows are.
+            true => {
+                let rows = listed(site, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
+                !rows.iter().any(|name| unwanted.may_be_in_rows(name)) && is_copy_without(site, &path, doomed, threads)?
+            }
+            false if is_rows_file(&name) => !unwanted.may_be_in_rows(&name),
             false if is_kept_hint(&name) => true,
             false if is_base_file(&name) => is_state_without(site, &path, doomed),
             false => is_log_without(site, &path, doomed, threads),

@@ -2,36 +2,34 @@
 //!
 //! Under both locks from the first look to the last file that goes: whoever writes waits meanwhile.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
-use crate::event::{Op, erasure, stamp};
-use crate::json::Value;
+use crate::event::faces::ERASURES;
+use crate::event::{Op, erasure, salt, stamp};
+use crate::json::{RecordSpans, Value};
+use crate::layout::base_name;
 use crate::log::Progress;
 use crate::remembered::Standing;
-use crate::scope::Scope;
-use crate::state::spelled;
 use crate::wal::writer::EventBody;
 
-use super::copies::holding;
+use super::chosen::Chosen;
+use super::copies::{Unwanted, holding};
+use super::order::{Erase, Erased};
 use super::redact::pack_without;
 use super::rewrite::{Rewriting, number};
-use super::survey::{Volumes, telling};
-use super::tell::{Erase, Erased, event_record, say_again, told_ids};
+use super::survey::Volumes;
+use super::tell::{event_record, say_again};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
-use crate::store::archives::doomed::Doomed;
 use crate::store::archives::segments::segments;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::verify_at;
-use crate::store::upkeep::compact::{compact, write_snapshot};
-use crate::store::upkeep::compact_rows::make_way;
+use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::retire::{Retirement, write_base};
-use crate::store::vectors::records::format::{file_name, write_gone};
 
 /// The longest reason, in characters: it stays for ever.
 const MOST_REASON: usize = 200;
@@ -49,6 +47,11 @@ impl Store {
         erase(&Alone::with(self), order, &|| now, progress)
     }
 
+    /// How many erasures the log tells of.
+    pub(in crate::store) fn erasures(&self) -> usize {
+        self.state.of_kinds(ERASURES, &[b"erasure"]).count()
+    }
+
     /// Under the lock: whether anything may be erased at all.
     fn check_erasable(&mut self) -> Result<()> {
         if let Some(damage) = self.log.report.damage.first() {
@@ -63,68 +66,57 @@ impl Store {
         check_no_tail_is_left(&self.site, &self.log)
     }
 
-    /// The records that are meant, with the groups of embeddings that name them, and the spaces of those.
-    fn doomed(&mut self, order: &Erase) -> Result<(Doomed, BTreeSet<String>)> {
+    /// The records that are meant, with what goes with them; and whether the history that is kept tells of all rows that ever were.
+    fn chosen(&self, order: &Erase) -> Result<(Chosen, bool)> {
+        let mut chosen = Chosen::by(order)?;
         let Some(open) = self.log.open() else {
-            return Ok(Default::default());
+            return Ok((chosen, true));
         };
         let live = (&*open.file, open.walk.end);
         let (segments, start) = segments(&*self.site.disk, &self.site.layout, &open.origin, live)?;
-        let bases = segments.iter().map(|segment| &segment.start).chain([&start]);
+        let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
+        let begins_with_nothing = starts().next().is_some_and(|start| start.base.is_none());
+        let is_told = begins_with_nothing
+            && starts().skip(1).all(|start| !start.is_word)
+            && segments.iter().all(|segment| segment.redacted == 0);
         let volumes = Volumes {
             site: &self.site,
             segments: &segments,
             live,
-            bases: bases.filter_map(|start| start.base).collect(),
+            bases: starts().filter_map(|start| start.base).collect(),
             threads: self.options.threads,
         };
-        let mut doomed = Doomed::default();
-        for id in &order.ids {
-            doomed.add(&spelled(id));
-        }
-        if let Some(scope) = &order.scope {
-            let no_scope = || Error::invalid("scope", "it is none: some of user, agent and session, each a name");
-            volumes.add_scope(&Scope::read(scope).ok_or_else(no_scope)?, &mut doomed)?;
-        }
-        let spaces = volumes.add_groups(&mut doomed)?;
-        Ok((doomed, spaces))
+        chosen.complete(&volumes, &self.state)?;
+        chosen.check(order, &self.state)?;
+        Ok((chosen, is_told))
     }
 
-    /// Under the lock: takes the embeddings of the records back; gives the files of rows that must be left behind.
-    fn leave_rows(&mut self, doomed: &Doomed, spaces: &BTreeSet<String>, now: i64) -> Result<Vec<String>> {
+    /// Under the lock: puts a line behind the log that says nothing and has a salt, so that its hash is no way to guess those
+    /// before it.
+    fn mark(&mut self, now: i64) -> Result<()> {
+        let Some(source) = &self.options.randomness else {
+            return Err(Error::invalid(
+                "history",
+                "it is dropped only where there is randomness at hand to salt its end with",
+            ));
+        };
         let mut draft = Draft::default();
-        let mut files = Vec::new();
-        {
-            let known = self.vectors.known(&self.state);
-            for index in known
-                .spaces
-                .spaces
-                .values()
-                .filter(|index| spaces.contains(&index.bound.name))
-            {
-                files.push(file_name(&index.bound));
-                let is_doomed = |row: &u32| {
-                    let owner = index.owner_of(*row).map(|owner| self.state.spelled_id(owner));
-                    index.is_living(*row) && owner.is_some_and(|id| doomed.has(id))
-                };
-                let rows: Vec<u32> = (0..index.rows).filter(is_doomed).collect();
-                let group_of = |row: &u32| index.group_of(*row);
-                for rows in rows.chunk_by(|a, b| group_of(a) == group_of(b)) {
-                    if let Some(group) = group_of(&rows[0]) {
-                        write_gone(&mut draft, &index.bound, group, rows)?;
-                    }
-                }
-            }
-        }
-        if !draft.is_empty() {
-            self.write(&[&draft], now)?;
-            self.sync_log()?;
-        }
-        Ok(files)
+        let record = format!("{{\"~\":\"{}\"}}", salt::of_line(source).map_err(Error::randomness)?);
+        draft.put(Op::Mark, erasure::MARK_ID, record.as_bytes(), RecordSpans::default())?;
+        self.write(&[&draft], now)?;
+        self.sync_log()?;
+        self.settle_hint()
     }
 
     /// Under the lock: does it, or only counts.
-    fn erase_now(&mut self, order: &Erase, doomed: &Arc<Doomed>, now: i64, progress: Progress<'_>) -> Result<Erased> {
+    fn erase_now(
+        &mut self,
+        order: &Erase,
+        (chosen, is_told): (Chosen, bool),
+        now: i64,
+        progress: Progress<'_>,
+    ) -> Result<Erased> {
+        let doomed = &Arc::new(chosen.doomed.clone());
         let site = Arc::clone(&self.site);
         let (threads, options) = (self.options.threads, self.options.clone());
         let Some(open) = self.log.open() else {
@@ -145,20 +137,38 @@ impl Store {
             progress(done as u64 + 1, total);
         }
         let hits = past.live(&start, &*file, end)?;
-        let (backups, quarantine) = holding(&site, doomed, threads)?;
+        let unwanted = Unwanted {
+            doomed,
+            spaces: Some(&chosen.spaces).filter(|_| is_told),
+            drops_history: order.drop_history,
+        };
+        let (backups, quarantine) = holding(&site, &unwanted, threads)?;
+        let (ids, belonging) = chosen.told();
+        let bases = segments.iter().map(|segment| &segment.start).chain([&start]);
+        let bases = bases.filter_map(|start| start.base).map(|base| base_name(base.text()));
+        let dropped: Vec<String> = segments
+            .iter()
+            .map(|segment| segment.name.clone())
+            .chain(bases)
+            .collect();
         let mut told = Erased {
-            ids: told_ids(&self.state, doomed, order),
+            ids,
+            belonging,
+            mentions: chosen.mentions(&self.state),
             lines: past.lines,
             unsalted: past.unsalted,
             by_log: std::mem::take(&mut past.by_log),
-            replaced: past.replaced.len() as u64,
+            replaced: match order.drop_history {
+                true if past.lines > 0 => dropped.len() as u64,
+                _ => past.files,
+            },
             backups,
             quarantine,
             ..Erased::default()
         };
-        if order.dry_run
-            || (told.lines == 0 && told.replaced == 0 && told.backups.is_empty() && told.quarantine.is_empty())
-        {
+        // What was set aside goes with a history that is dropped, and is no reason to drop one.
+        let is_aside = !told.backups.is_empty() || (!told.quarantine.is_empty() && !order.drop_history);
+        if order.dry_run || (told.lines == 0 && told.replaced == 0 && !is_aside) {
             return Ok(told);
         }
         if past.replaced.len() > MOST_REPLACED {
@@ -172,13 +182,8 @@ impl Store {
         let archive = match order.drop_history {
             true => {
                 replaced.clear();
-                remove.extend(segments.iter().map(|segment| segment.name.clone()));
-                let starts = segments.iter().map(|segment| &segment.start).chain([&start]);
-                remove.extend(
-                    starts
-                        .filter_map(|start| start.base)
-                        .map(|base| crate::layout::base_name(base.text())),
-                );
+                remove.extend(dropped);
+                self.mark(now)?;
                 None
             }
             false => {
@@ -191,10 +196,12 @@ impl Store {
         let base = write_base(&site, &self.log, &mut kept, options.salts(), progress)?;
         remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
         let unnamed = self.vectors.unnamed_rows(&self.state)?;
+        let moved = self.leave_rows(&chosen)?;
+        remove.extend(moved.files.iter().cloned());
         let in_vectors = |path: &std::path::PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
         remove.extend(unnamed.iter().filter_map(in_vectors));
         let retirement = Retirement {
-            label: format!("Erased at seq={}", mark.last_seq),
+            label: format!("Erased at seq={}", self.log.link().next_seq - 1),
             archive,
             more: vec![
                 ("erased".to_owned(), number(erased)),
@@ -202,12 +209,13 @@ impl Store {
                 ("repaired".to_owned(), Value::Array(Vec::new())),
             ],
             repair: None,
+            goes_on: !order.drop_history,
         };
         let depth = options.recursion_depth;
         let mut new = retirement.sentinel(&self.log, base.text(), depth, now)?;
         let ts = stamp::digits(now.max(self.log.latest()));
         let seq = new.link.next_seq;
-        let record = event_record(seq, order, doomed.len() as u64, lines, told.unsalted, span, &told);
+        let record = event_record(seq, order, lines, span, &told);
         debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
         new.push(EventBody {
             op: Op::Erase,
@@ -216,7 +224,7 @@ impl Store {
             ts: &ts,
             depth,
         });
-        told.again = say_again(&mut new, &self.state, &kept, doomed, order, &options, &ts)?;
+        told.again = say_again(&mut new, &self.state, &kept, &chosen, &moved, &options, &ts)?;
         told.seq = Some(seq);
         Erasing {
             base: Some(base),
@@ -247,10 +255,7 @@ fn check_order(order: &Erase) -> Result<()> {
             format!("{}", order.reason.chars().count()),
         ));
     }
-    match order.again.iter().find(|id| !order.ids.contains(id)) {
-        Some(id) => Err(Error::invalid("again", format!("{id:?} is not among the ids"))),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Erases records from a store and from all of its past; gives what was done.
@@ -261,49 +266,24 @@ fn check_order(order: &Erase) -> Result<()> {
 pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Erased> {
     check_order(order)?;
     turns.turn(|store| store.check_tail_at_the_end())?;
-    if order.drop_history && !order.dry_run {
-        // So that no kept hash is one of a line that goes: the log that is retired begins with a sentinel.
-        compact(turns, true, now, progress)?;
-    }
     let _care = take_care(turns, now())?;
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
     let found = verify_at(&*site.disk, &site.layout, threads, now(), progress)?;
     if let Some(damage) = found.damage.first() {
         return Err(Error::Corrupted(Box::new(damage.clone())));
     }
-    let (doomed, spaces) = turns.turn(|store| {
+    let told = turns.turn(|store| {
         let now = now();
         store.with_lock(now, |store| {
             store.check_erasable()?;
             store.anchor(now)?;
-            let (doomed, spaces) = store.doomed(order)?;
-            let told = telling(&store.state, &doomed, &told_ids(&store.state, &doomed, order));
-            match told.iter().any(|text| order.reason.contains(text.as_str())) {
-                true => Err(Error::invalid(
-                    "reason",
-                    "it stays for ever, and names what is to be erased",
-                )),
-                false => Ok((doomed, spaces)),
-            }
-        })
-    })?;
-    let doomed = Arc::new(doomed);
-    if doomed.is_empty() {
-        return Ok(Erased::default());
-    }
-    if !order.dry_run && !spaces.is_empty() {
-        let files = turns.turn(|store| {
-            let now = now();
-            store.with_lock(now, |store| store.leave_rows(&doomed, &spaces, now))
-        })?;
-        make_way(turns, now, &files)?;
-    }
-    let told = turns.turn(|store| {
-        let now = now();
-        store.with_lock(now, |store| {
             store.sync_log()?;
             store.settle_hint()?;
-            store.erase_now(order, &doomed, now, progress)
+            let chosen = store.chosen(order)?;
+            match chosen.0.doomed.is_empty() {
+                true => Ok(Erased::default()),
+                false => store.erase_now(order, chosen, now, progress),
+            }
         })
     })?;
     if told.seq.is_some() {

@@ -8,13 +8,19 @@
 
 pub(in crate::store) mod check;
 
+pub(in crate::store) mod order;
+
 pub(in crate::store) mod redact;
 
 pub(in crate::store) mod survey;
 
+pub(in crate::store) mod chosen;
+
 pub(in crate::store) mod copies;
 
 pub(in crate::store) mod rewrite;
+
+pub(in crate::store) mod rows;
 
 pub(in crate::store) mod tell;
 

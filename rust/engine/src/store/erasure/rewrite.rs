@@ -38,6 +38,8 @@ pub(in crate::store) struct Rewriting<'a> {
     is_dry: bool,
     /// What a sentinel says of it.
     pub replaced: Vec<Value>,
+    /// How many files of the past are made anew or dropped.
+    pub files: u64,
     /// The files that go.
     pub remove: Vec<String>,
     /// Lines that go, in all and of each log.
@@ -138,6 +140,7 @@ impl<'a> Rewriting<'a> {
             is_begun: false,
             is_dry,
             replaced: Vec::new(),
+            files: 0,
             remove: Vec::new(),
             lines: 0,
             unsalted: 0,
@@ -155,6 +158,7 @@ impl<'a> Rewriting<'a> {
         let path = self.site.layout.inside(&segment.name);
         let end = log.length().at(&path)?;
         let hits = self.take_in(&segment.start, &segment.name, log, end)?;
+        self.files += u64::from(!hits.is_empty());
         if !hits.is_empty() && !self.is_dry {
             let (_, digest) = pack_without(self.site, log, end, &hits, segment.span)?;
             let erased = segment.redacted + hits.len() as u64;
@@ -233,6 +237,7 @@ impl<'a> Rewriting<'a> {
         if self.replay.is_like(&*file, &sha256) == Some(true) {
             return Ok(());
         }
+        self.files += 1;
         self.replaced
             .push(Value::object([("old", text(&sha256)), ("new", Value::Null)]));
         self.remove.push(name);
@@ -252,6 +257,7 @@ impl<'a> Rewriting<'a> {
             self.replay.begin_with(&**file, sha256);
             return Ok(());
         }
+        self.files += 1;
         if self.is_dry {
             // Nothing is written: what would be is taken in from memory.
             let mut state = State::default();

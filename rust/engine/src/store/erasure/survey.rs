@@ -1,6 +1,4 @@
-//! What belongs to records that are to be erased, and where does the past speak of it?
-
-use std::collections::BTreeSet;
+//! What did the store ever say, and which of it has no salt?
 
 use crate::chain::Held;
 use crate::digest::Hex;
@@ -9,20 +7,17 @@ use crate::error::{At, Result};
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op, salt};
 use crate::hint::line_from;
-use crate::json::{self, RecordSpans, Value};
+use crate::json::RecordSpans;
 use crate::layout::base_name;
 use crate::log::Site;
 use crate::log::files::open_inside;
-use crate::scope::{Carried, Scope};
 use crate::snapshot::{self, Moments, Taker};
-use crate::state::{State, spelled, unspelled};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::redact::Hit;
 use crate::store::archives::doomed::Doomed;
 use crate::store::archives::segments::Segment;
-use crate::store::vectors::records::format::group_space;
 
 /// Shows every record that was ever said, wherever the past or the present says it.
 struct Everything<'a> {
@@ -68,7 +63,11 @@ pub(in crate::store) struct Volumes<'a> {
 }
 
 impl Volumes<'_> {
-    fn look_through(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+    /// Shows every record that the bases and the logs ever said, with its id.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn look_through(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let mut everything = Everything { look };
         for sha256 in &self.bases {
             let name = base_name(sha256.text());
@@ -85,55 +84,6 @@ impl Volumes<'_> {
         }
         walk(self.live.0, self.live.1, self.threads, &mut everything).at(self.site.log())
     }
-
-    /// Adds the records that carry a scope, or ever carried it; further names beside it do not matter.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn add_scope(&self, scope: &Scope, doomed: &mut Doomed) -> Result<()> {
-        self.look_through(&mut |id, record| {
-            if let Carried::Names(names) = Carried::of(record)
-                && is_within(&names, scope)
-            {
-                doomed.add(id);
-            }
-        })
-    }
-
-    /// Adds the groups of embeddings that ever named one of the records; gives the spaces that they are of.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn add_groups(&self, doomed: &mut Doomed) -> Result<BTreeSet<String>> {
-        let (mut groups, mut spaces) = (Vec::new(), BTreeSet::new());
-        let asked: &Doomed = doomed;
-        self.look_through(&mut |id, record| {
-            if let Some(space) = group_space(id).filter(|_| names_one(record, asked)) {
-                spaces.insert(space.to_owned());
-                groups.push(id.to_vec());
-            }
-        })?;
-        for group in groups {
-            doomed.add(&group);
-        }
-        Ok(spaces)
-    }
-}
-
-/// Whether all names of a scope are among these.
-fn is_within(names: &Scope, scope: &Scope) -> bool {
-    let both = names.names().into_iter().zip(scope.names());
-    both.into_iter().all(|(has, asked)| asked.is_none() || has == asked)
-}
-
-fn names_one(record: &[u8], doomed: &Doomed) -> bool {
-    let value = json::parse(record).ok();
-    let ids = value.as_ref().and_then(|value| value.get("data")?.get("ids"));
-    let listed = ids.and_then(Value::as_array).unwrap_or_default();
-    listed
-        .iter()
-        .filter_map(Value::as_str)
-        .any(|id| doomed.has(&spelled(id)))
 }
 
 /// Reads a log to its end.
@@ -169,21 +119,4 @@ pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, do
         .open(path, Access::Read)
         .and_then(|file| snapshot::read(&*file, &mut everything));
     read.is_ok_and(|contents| contents.header.is_ok()) && is_clean
-}
-
-/// The texts by which people know the records: their ids and labels.
-pub(in crate::store) fn telling(state: &State, doomed: &Doomed, ids: &[String]) -> Vec<String> {
-    let mut found = Vec::new();
-    for id in ids.iter().filter(|id| doomed.has(&spelled(id))) {
-        found.push(id.clone());
-        let label = state.get(id).and_then(|record| json::parse(record).ok());
-        found.extend(label.and_then(|record| Some(record.get("label")?.as_str()?.to_owned())));
-    }
-    found.retain(|text| !text.is_empty());
-    found
-}
-
-/// An id as people write it.
-pub(in crate::store) fn shown(id: &[u8]) -> String {
-    unspelled(id)
 }

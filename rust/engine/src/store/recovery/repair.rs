@@ -161,6 +161,7 @@ impl Store {
                 findings: damage.len() as u64,
                 open,
             }),
+            goes_on: false,
         };
         // The log that is retired is the one that the state was read from.
         walk.follower.mark.last_seq = cure.last_seq;

@@ -165,6 +165,7 @@ impl Compacting {
             archive,
             more: Vec::new(),
             repair: None,
+            goes_on: true,
         };
         Ok((base, retirement))
     }

@@ -118,6 +118,28 @@ impl Moving {
     }
 }
 
+/// Under the lock: copies those living rows of a space that are to be kept into the file of the next generation; gives the
+/// changes that say that the space has moved there.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn copy_some(
+    site: &Arc<Site>,
+    state: &State,
+    index: &RowIndex,
+    depth: i64,
+    is_kept: impl Fn(u32) -> bool,
+) -> Result<Draft> {
+    let mut moving = Moving::start(site, false, index, &[])?;
+    moving.rows.retain(|row| is_kept(*row));
+    moving.run()?;
+    let mut draft = Draft::default();
+    draft_move(state, depth, &mut draft, index, &moving.new, &moving.rows)?;
+    let Moving { scratch, new, .. } = moving;
+    scratch.name(&site.layout.rows(&new.name, new.generation))?;
+    Ok(draft)
+}
+
 /// Moves every space that has too many dead rows.
 pub(in crate::store) fn compact_rows(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
     move_spaces(turns, now, &[], |index| {

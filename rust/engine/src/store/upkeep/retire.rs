@@ -34,6 +34,9 @@ pub(in crate::store) struct Retirement {
     pub more: Vec<(String, Value)>,
     /// The repair that it comes from.
     pub repair: Option<Repair>,
+    /// The trail goes on. Behind a repair the state is its own word, and where a history was dropped a trail over it would be
+    /// a way to guess: there it begins anew.
+    pub goes_on: bool,
 }
 
 impl Retirement {
@@ -56,8 +59,7 @@ impl Retirement {
             ("last_seq".to_owned(), number(mark.last_seq)),
             ("previous_head".to_owned(), text(&header_of(log).last_hash)),
         ];
-        // The state behind a repair is its own word, so the trail begins anew there.
-        let trail = log.open().and_then(OpenLog::trail).filter(|_| self.repair.is_none());
+        let trail = log.open().and_then(OpenLog::trail).filter(|_| self.goes_on);
         if let Some(trail) = trail {
             data.push(("trail".to_owned(), text(trail.value.text())));
             data.push(("trail_from".to_owned(), number(trail.from)));

@@ -1,0 +1,291 @@
+//! Which records are to be erased, what goes with them, and what only speaks of them?
+//!
+//! What is asked for binds what belongs to it, whenever that was said; how, the table of ties tells. All of it goes from the past.
+//! Of what belongs, that is said again which the present does not bind any more: a link that leads elsewhere by now, an event
+//! that told of others too.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::error::{Error, Result};
+use crate::event::ties::{Bond, ties_of};
+use crate::json::{self, Value};
+use crate::scope::{Carried, Scope};
+use crate::state::{State, spelled, unspelled};
+
+use super::order::Erase;
+use super::survey::Volumes;
+use crate::store::archives::doomed::Doomed;
+use crate::store::vectors::records::format::group_space;
+
+/// The last letter of alphabets whose words stand apart from each other.
+const LAST_SPACED: char = '\u{2e7f}';
+
+/// What is to be erased.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Chosen {
+    /// Everything whose lines go, groups of embeddings too.
+    pub doomed: Doomed,
+    /// The spaces of those.
+    pub spaces: BTreeSet<String>,
+    scope: Option<Scope>,
+    is_derived_wanted: bool,
+    /// What was asked for.
+    asked: HashSet<Vec<u8>>,
+    /// What of it stays as it is.
+    again: HashSet<Vec<u8>>,
+    /// What of the rest stays, as far as it is not about what goes.
+    staying: HashSet<Vec<u8>>,
+    /// What was ever there.
+    seen: BTreeSet<Vec<u8>>,
+}
+
+impl Chosen {
+    /// What an order asks for, as far as it says so itself.
+    ///
+    /// # Errors
+    /// `Invalid` for what is no scope.
+    pub fn by(order: &Erase) -> Result<Self> {
+        let no_scope = || Error::invalid("scope", "it is none: some of user, agent and session, each a name");
+        let scope = order
+            .scope
+            .as_ref()
+            .map(|scope| Scope::read(scope).ok_or_else(no_scope));
+        let mut chosen = Self {
+            scope: scope.transpose()?,
+            is_derived_wanted: order.derived,
+            again: order.again.iter().map(|id| spelled(id)).collect(),
+            ..Self::default()
+        };
+        for id in &order.ids {
+            chosen.ask_for(&spelled(id));
+        }
+        Ok(chosen)
+    }
+
+    fn ask_for(&mut self, id: &[u8]) -> bool {
+        self.staying.remove(id);
+        self.asked.insert(id.to_vec());
+        self.doomed.add(id)
+    }
+
+    /// Adds what the scope means, and all that belongs to what goes, whatever log or base says it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn complete(&mut self, volumes: &Volumes<'_>, state: &State) -> Result<()> {
+        loop {
+            while self.look_at(state) {}
+            let mut grew = false;
+            volumes.look_through(&mut |id, record| grew |= self.look(id, record, state))?;
+            if !grew {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks at what is known now; whether anything came to it.
+    fn look_at(&mut self, state: &State) -> bool {
+        let mut grew = false;
+        for (id, record) in state.named_in_order() {
+            grew |= self.look(id, record, state);
+        }
+        let staying = std::mem::take(&mut self.staying);
+        let before = staying.len();
+        let stays = |id: &Vec<u8>| self.left_of(id, state).is_some();
+        self.staying = staying.iter().filter(|id| stays(id)).cloned().collect();
+        grew || self.staying.len() < before
+    }
+
+    /// Looks at a record as it was said some time; whether it came to what goes.
+    fn look(&mut self, id: &[u8], record: &[u8], state: &State) -> bool {
+        let carries = |scope: &Scope| matches!(Carried::of(record), Carried::Names(names) if is_within(&names, scope));
+        let is_meant = self.scope.as_ref().is_some_and(carries);
+        if self.doomed.has(id) {
+            if !self.seen.contains(id) {
+                self.seen.insert(id.to_vec());
+            }
+            return is_meant && !self.asked.contains(id) && {
+                self.ask_for(id);
+                true
+            };
+        }
+        if is_meant {
+            self.ask_for(id);
+        } else if let Some(space) = group_space(id) {
+            if !self.names_one(record) {
+                return false;
+            }
+            self.spaces.insert(space.to_owned());
+            self.doomed.add(id);
+        } else if self.binds(id, record) {
+            self.doomed.add(id);
+            if self.left_of(id, state).is_some() {
+                self.staying.insert(id.to_vec());
+            }
+        } else {
+            return false;
+        }
+        self.seen.insert(id.to_vec());
+        true
+    }
+
+    fn names_one(&self, group: &[u8]) -> bool {
+        let value = json::parse(group).ok();
+        let ids = value.as_ref().and_then(|value| value.get("data")?.get("ids"));
+        let listed = ids.and_then(Value::as_array).unwrap_or_default();
+        let mut named = listed.iter().filter_map(Value::as_str);
+        named.any(|id| self.doomed.has(&spelled(id)))
+    }
+
+    /// Whether a record is one that goes, and takes along what belongs to it.
+    fn goes(&self, id: &str) -> bool {
+        let id = spelled(id);
+        self.doomed.has(&id) && !self.again.contains(&id) && !self.staying.contains(&id)
+    }
+
+    /// Whether a record, as it was said some time, belongs to one that goes, or repeats what one says.
+    fn binds(&self, id: &[u8], record: &[u8]) -> bool {
+        let mut value = None;
+        ties_of(id, record).any(|tie| {
+            if tie.bond == Bond::Mentions || (tie.bond == Bond::Derived && !self.is_derived_wanted) {
+                return false;
+            }
+            let value = value.get_or_insert_with(|| json::parse(record).unwrap_or(Value::Null));
+            let names = tie.names(value);
+            match tie.bond {
+                Bond::BelongsToAll => !names.is_empty() && names.iter().all(|name| self.goes(name)),
+                _ => names.iter().any(|name| self.goes(name)),
+            }
+        })
+    }
+
+    /// What is to be said again of a record that was not asked for, as it is now; `None` if all of it goes.
+    pub fn left_of(&self, id: &[u8], state: &State) -> Option<Vec<u8>> {
+        let record = state.get(&unspelled(id))?;
+        if self.asked.contains(id) {
+            return None;
+        }
+        let repeats: Vec<_> = ties_of(id, record).filter(|tie| tie.bond == Bond::Repeats).collect();
+        if repeats.is_empty() || !self.binds(id, record) {
+            return (!self.binds(id, record)).then(|| record.to_vec());
+        }
+        let mut value = json::parse(record).ok()?;
+        for tie in &repeats {
+            tie.cut(&mut value, &|name| self.goes(name));
+        }
+        if repeats.iter().all(|tie| tie.names(&value).is_empty()) {
+            return None;
+        }
+        let mut left = Vec::new();
+        json::write_value(&value, &mut left);
+        (!self.binds(id, &left)).then_some(left)
+    }
+
+    /// Whether the present value of a record stays as it is.
+    pub fn is_again(&self, id: &[u8]) -> bool {
+        self.again.contains(id)
+    }
+
+    /// The records that were asked for and were ever there, and the others that go with them.
+    pub fn told(&self) -> (Vec<String>, Vec<String>) {
+        let of_records = self.seen.iter().filter(|id| group_space(id).is_none());
+        let (asked, others): (Vec<_>, Vec<_>) = of_records.partition(|id| self.asked.contains(*id));
+        let others = others.into_iter().filter(|id| !self.staying.contains(*id));
+        (
+            asked.into_iter().map(|id| unspelled(id)).collect(),
+            others.map(|id| unspelled(id)).collect(),
+        )
+    }
+
+    /// The records that stay, and speak of one that goes.
+    pub fn mentions(&self, state: &State) -> Vec<String> {
+        let is_named = |name: &String| {
+            let id = spelled(name);
+            self.doomed.has(&id) && !self.staying.contains(&id)
+        };
+        let speaks = |(id, record): &(&[u8], &[u8])| {
+            let mut ties = ties_of(id, record).peekable();
+            if self.doomed.has(id) || ties.peek().is_none() {
+                return false;
+            }
+            let value = json::parse(record).unwrap_or(Value::Null);
+            ties.any(|tie| tie.names(&value).iter().any(is_named))
+        };
+        let found = state.named_in_order().filter(speaks);
+        found.map(|(id, _)| unspelled(id)).collect()
+    }
+
+    /// Refuses an order that says of a record that it stays, and does not erase it; and a reason that names somebody.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub fn check(&self, order: &Erase, state: &State) -> Result<()> {
+        if let Some(id) = order.again.iter().find(|id| !self.asked.contains(&spelled(id))) {
+            return Err(Error::invalid("again", format!("{id:?} is not among what is erased")));
+        }
+        let names = self.scope.iter().flat_map(Scope::names).flatten().map(str::to_owned);
+        let mut texts: Vec<String> = names.collect();
+        for id in self.seen.iter().filter(|id| self.asked.contains(*id)) {
+            let id = unspelled(id);
+            let record = state.get(&id).and_then(|record| json::parse(record).ok());
+            texts.extend(record.and_then(|record| Some(record.get("label")?.as_str()?.to_owned())));
+            texts.push(id);
+        }
+        match texts.iter().find(|text| is_said_in(&order.reason, text)) {
+            Some(text) => Err(Error::invalid(
+                "reason",
+                format!("it stays for ever, and names what is to be erased: {text:?}"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether all names of a scope are among these.
+fn is_within(names: &Scope, scope: &Scope) -> bool {
+    let both = names.names().into_iter().zip(scope.names());
+    both.into_iter().all(|(has, asked)| asked.is_none() || has == asked)
+}
+
+/// Whether a text says another as words of its own, in whatever case.
+fn is_said_in(text: &str, words: &str) -> bool {
+    let (text, words) = (text.to_lowercase(), words.trim().to_lowercase());
+    let is_letter =
+        |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() && letter <= LAST_SPACED);
+    let mut places = text.match_indices(&words).filter(|_| !words.is_empty());
+    let (first, last) = (words.chars().next(), words.chars().next_back());
+    places.any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let behind = text[at + words.len()..].chars().next();
+        let is_inside = [(before, first), (last, behind)].map(|(one, next)| is_letter(one) && is_letter(next));
+        is_inside == [false, false]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_says_a_name_only_as_a_word() {
+        for (reason, name) in [
+            ("asked for", "a"),
+            ("ticket 17", "1"),
+            ("ticket 17", "tick"),
+            ("x", " "),
+            ("x", ""),
+        ] {
+            assert!(!is_said_in(reason, name), "{reason} {name}");
+        }
+        for (reason, name) in [
+            ("for mia", "Mia"),
+            ("a letter", "a"),
+            ("mia@example.org asked", "mia@example.org"),
+            ("MIA.", " mia "),
+            ("amia, mia", "mia"),
+            ("ミアさんの依頼", "ミア"),
+        ] {
+            assert!(is_said_in(reason, name), "{reason} {name}");
+        }
+    }
+}
