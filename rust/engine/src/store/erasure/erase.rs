@@ -17,7 +17,7 @@ use crate::wal::writer::EventBody;
 
 use super::copies::holding;
 use super::redact::pack_without;
-use super::rewrite::{Rewriting, number};
+use super::rewrite::{Rewriting, names_of_base, number};
 use super::survey::{Volumes, telling};
 use super::tell::{Erase, Erased, event_record, say_again, told_ids};
 use crate::store::Store;
@@ -177,7 +177,7 @@ impl Store {
                 remove.extend(
                     starts
                         .filter_map(|start| start.base)
-                        .map(|base| crate::layout::base_name(base.text())),
+                        .flat_map(|base| names_of_base(&base)),
                 );
                 None
             }

@@ -20,6 +20,7 @@ use crate::snapshot::BaseWriter;
 use crate::state::{Frozen, State};
 use crate::wal::synced::names_hash;
 
+use super::bases::thin_out;
 use super::history_files::{PastFiles, clear_out};
 use super::retire::{Retirement, base_salt};
 use crate::store::Progress;
@@ -248,6 +249,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         })? {
             write_snapshot(turns)?;
             clear_out(turns, &retired, now())?;
+            thin_out(turns, now())?;
             return Ok(events);
         }
     }

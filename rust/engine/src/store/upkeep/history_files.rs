@@ -12,10 +12,10 @@ use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
-use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name};
+use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name, packed_base_name};
 use crate::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use crate::log::{Log, OpenLog, Site};
-use crate::origin::{Origin, WayBack, beginning_of};
+use crate::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of};
 use crate::state::Timeline;
 use crate::wal::synced::names_hash;
 
@@ -71,11 +71,7 @@ impl<'a> PastFiles<'a> {
     fn is_left_over(&self, name: &str) -> bool {
         let path = self.site.layout.inside(name);
         let last = if name.starts_with("base/") {
-            let header = self
-                .site
-                .disk
-                .open(&path, Access::Read)
-                .and_then(|file| header_of(&*file));
+            let header = archive::open(&*self.site.disk, &path).and_then(|base| header_of(&*base.log));
             header.ok().flatten().map(|header| (header.seq, header.last_hash))
         } else {
             let head = archive::open(&*self.site.disk, &path).and_then(|archive| head_of(&*archive.log));
@@ -128,9 +124,10 @@ impl<'a> PastFiles<'a> {
     }
 
     /// All files that this log and its past name, as far as the past can be followed.
-    fn named_files(&self) -> Result<Named> {
+    pub(super) fn named_files(&self) -> Result<Named> {
         let mut named = Named {
             files: BTreeSet::new(),
+            logs: Vec::new(),
             is_complete: false,
         };
         let mut origin = self.log.map(|log| log.origin.clone());
@@ -144,13 +141,11 @@ impl<'a> PastFiles<'a> {
         }
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
-            named
-                .files
-                .extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
+            named.start(&sentinel);
             if sentinel.archive.is_none() {
                 break;
             }
-            let Some((name, _)) = sentinel.safe_archive() else {
+            let Some((name, digest)) = sentinel.safe_archive() else {
                 return Ok(named);
             };
             let path = self.site.layout.inside(name);
@@ -161,12 +156,19 @@ impl<'a> PastFiles<'a> {
             let beginning = archive
                 .log
                 .length()
-                .and_then(|length| beginning_of(&*archive.log, length));
-            let earlier = match beginning {
-                Ok(beginning) => beginning,
+                .and_then(|length| Ok((length, beginning_of(&*archive.log, length)?)));
+            let (length, earlier) = match beginning {
+                Ok(found) => found,
                 Err(fault) if archive::damage_in(&fault).is_some() => return Ok(named),
                 Err(fault) => return Err(fault).at(&path),
             };
+            named.logs.push(RetiredLog {
+                name: name.to_owned(),
+                digest: digest.to_owned(),
+                bytes: length,
+                base: None,
+                starts_from_nothing: earlier.offset == 0 && earlier.origin == Origin::Nothing,
+            });
             match &earlier.origin {
                 // Something else stands before the first event: who knows what that event was.
                 _ if earlier.offset > 0 => return Ok(named),
@@ -182,10 +184,41 @@ impl<'a> PastFiles<'a> {
 }
 
 /// Files that a log names.
-struct Named {
+pub(super) struct Named {
     files: BTreeSet<String>,
+    /// The logs before it, the newest first.
+    pub logs: Vec<RetiredLog>,
     /// The past could be followed to its end: what is not among the files is named by nobody.
     is_complete: bool,
+}
+
+/// A retired log that was kept.
+pub(super) struct RetiredLog {
+    /// The archive, from the store's folder on, and its digest.
+    pub name: String,
+    pub digest: String,
+    /// How long the log is, unpacked.
+    pub bytes: u64,
+    /// The base that it starts from, and whether that is somebody's word: what came before need not add up to it.
+    pub base: Option<(Hex, bool)>,
+    /// It has none, and needs none.
+    pub starts_from_nothing: bool,
+}
+
+impl Named {
+    /// Takes the base of a log, packed or not.
+    fn start(&mut self, sentinel: &Sentinel) {
+        let Some(sha256) = sentinel.base_sha256 else {
+            return;
+        };
+        self.files.insert(base_name(sha256.text()));
+        self.files.insert(packed_base_name(sha256.text()));
+        let told = &sentinel.told;
+        let is_word = told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none());
+        if let Some(log) = self.logs.last_mut() {
+            log.base = Some((sha256, is_word));
+        }
+    }
 }
 
 /// Removes what was retired and what is derived, and puts aside what else nobody names, one file at a time: nobody waits for
