@@ -303,11 +303,25 @@ class Past:
                 self.log.report("base-differs", reason, None, self._name(hop))
         what, path, reason = self.end or ("", "", "")
         if what == "note":
-            self.log.notes.append(f"history unavailable: before seq {self.hops[-1].event['seq']}")  # type: ignore[index]
+            first, pruned = self.hops[-1].event["seq"], self._pruned()  # type: ignore[index]
+            if not any(told["data"]["last_seq"] == first - 1 for told in pruned):
+                self.log.notes.append(f"history unavailable: before seq {first}")
+            self.log.notes += [f"pruned: {told['label']!r}, {told['data']}" for told in pruned]
         elif what == "unseen":
             self.folder.cannot_look(path, reason)
         elif what:
             self.log.report("archive-altered", reason, None, path)
+
+    def _pruned(self) -> list[Any]:
+        """The records that say which archives were removed on purpose."""
+        base: Any = self._state(self.hops[0]) or {"records": []}
+        found = [one for one in base["records"] if str(one.get("id")).startswith("pruned:")]
+        self.folder.log.seek(0)
+        for line in self.law.split(self.folder.log):
+            if line.complete and line.raw and b'"prune"' in line.raw:
+                event, wrong, _ = self.law.read_event(line.raw)
+                found += [event["record"]] if not wrong and erased_lines.is_pruning(event) else []
+        return [one for one in found if isinstance(one.get("data"), dict) and "last_seq" in one["data"]]
 
     def _tell_of_segment(self, hop: Hop, is_added_up: bool) -> None:
         """A base that the history before adds up to is not missed; a different one is damage."""

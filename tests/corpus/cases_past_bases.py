@@ -7,7 +7,7 @@ from typing import Any
 from cases_erased import again
 from cases_packed import frame
 from craft import Case, Chain, sha256
-from erased_store import ErasedStore
+from erased_store import ErasedStore, added_up
 
 Files = dict[str, bytes]
 
@@ -50,6 +50,29 @@ def returned() -> Case:
     return case
 
 
+def pruned(name: str, note: str, *found: str, forgets: bool = False, **changes: Any) -> Case:
+    """A store without its archives, whose base says that they were removed on purpose, or should."""
+    store = of_two()
+    last, seq = store.past[-1].last, store.chain.next_seq
+    data = {"archives": 2, "last_seq": last, **changes}
+    record = {"id": f"pruned:{seq}", "kind": "pruned", "label": "after 90 days", "data": data}
+    store.chain.add(op="prune", record_id=f"pruned:{seq}", record=record)
+    if not changes:
+        store.records = added_up(store.records, store.chain.lines)
+        store.records[f"pruned:{seq}"] = record
+    known = {path: one for path, one in store.records.items() if not (forgets and path.startswith("pruned:"))}
+    kept = {path for path in store.files if path.startswith("archive/")}
+    first = f"base/{store.base}.json"
+    store.compact(records=known)
+    live = f"base/{store.base}.json"
+    files = {
+        path: one
+        for path, one in store.files.items()
+        if path in (first, live) or (path.startswith("archive/") and path not in kept)
+    }
+    return store.case(name, note, *found, files=files)
+
+
 def cases() -> list[Case]:
     altered, differs = "base-altered", "base-differs"
     store = of_two()
@@ -77,4 +100,7 @@ def cases() -> list[Case]:
         ),
         live_packed(),
         returned(),
+        pruned("past_pruned", "archives removed on purpose, and the base says so"),
+        pruned("past_pruned_unsaid", "a later base says nothing of it", differs, forgets=True),
+        pruned("past_pruned_otherwise", "of another shape: any other op", last_seq="all"),
     ]

@@ -4,7 +4,7 @@ mod scenario;
 
 use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
-use chronomemory::{Disk, Draft, Durability, Erase, Moment, Query, Store};
+use chronomemory::{Disk, Draft, Durability, Erase, Error, Moment, Prune, Query, Store};
 use scenario::{Model, contents, fresh_disk, layout, model_of, open, record};
 
 const RECORDS: u64 = 12;
@@ -212,4 +212,179 @@ fn what_is_erased_goes_from_packed_bases_too() {
     store.close().expect("close");
     assert_eq!((packed_with(&disk, "\"R3\""), bases(&disk).0.len()), (0, 1));
     check_past(&disk, &after, "compacted after the erasure");
+}
+
+const LATER: i64 = scenario::START + 50_000_000;
+
+/// A store with five archives and two packed bases.
+fn with_archives() -> (CrashDisk, i64, Vec<(u64, Model)>) {
+    let (disk, mut clock, mut models) = prepared();
+    go_on(&disk, &mut clock, &mut models).expect("a life");
+    (disk, clock, models)
+}
+
+fn pruning(before: i64) -> Prune {
+    Prune {
+        before: Some(before),
+        reason: "after 90 days".to_owned(),
+        ..Prune::default()
+    }
+}
+
+fn archives(disk: &CrashDisk) -> Vec<String> {
+    disk.list(&layout().archives()).unwrap_or_default()
+}
+
+/// From which seq on the past is there: nothing behind it is missing.
+fn first_within_reach(disk: &CrashDisk, models: &[(u64, Model)], what: &str) -> Option<u64> {
+    let store = open(disk, Durability::Full).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    let report = Store::verify(disk, &layout(), 1, &mut |_, _| {}).expect("verify");
+    assert!(report.valid(), "{what}: {report:?}");
+    let everything = Query {
+        faces: true,
+        ..Query::default()
+    };
+    let mut first = None;
+    for (seq, model) in models {
+        match store.as_of(Moment::Seq(*seq)) {
+            Ok(view) => {
+                first.get_or_insert(*seq);
+                assert_eq!(
+                    model_of(view.query(&everything).expect("memory")),
+                    *model,
+                    "{what}, {seq}"
+                );
+            }
+            Err(Error::HistoryUnavailable { .. }) => assert_eq!(first, None, "{what}: a hole at {seq}"),
+            Err(fault) => panic!("{what}: {fault}"),
+        }
+    }
+    first
+}
+
+#[test]
+fn the_oldest_archives_go_up_to_a_base_that_is_there() {
+    let (disk, clock, models) = with_archives();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let all = archives(&disk).len();
+    let nothing = store
+        .prune(&pruning(scenario::START), LATER)
+        .expect("nothing is so old");
+    assert_eq!(
+        (nothing.seq, nothing.archives.len(), archives(&disk).len()),
+        (None, 0, all)
+    );
+    // So old are all but the newest archive; the base of that is packed, and there.
+    let before = scenario::START + (clock - 2) * 1000;
+    let dry = Prune {
+        dry_run: true,
+        ..pruning(before)
+    };
+    let would = store.prune(&dry, LATER).expect("a dry run");
+    assert_eq!((would.seq, archives(&disk).len()), (None, all));
+    let told = store.prune(&pruning(before), LATER).expect("a pruning");
+    assert_eq!(told.archives, would.archives);
+    assert_eq!(archives(&disk).len(), all - told.archives.len());
+    assert!(told.seq.is_some() && !told.archives.is_empty() && told.archives.len() < all);
+    let record = store
+        .get(&format!("pruned:{}", told.seq.unwrap_or(0)))
+        .map(<[u8]>::to_vec);
+    assert!(record.is_some_and(|record| String::from_utf8_lossy(&record).contains("after 90 days")));
+    assert!(store.history("R1").is_ok(), "what went on purpose is not missed");
+    store.close().expect("close");
+    let first = first_within_reach(&disk, &models, "pruned");
+    assert!(first.is_some_and(|first| first >= told.last_seq), "{first:?} {told:?}");
+    let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
+    let said = format!("pruned at event {}: \"after 90 days\"", told.seq.unwrap_or(0));
+    assert!(
+        report.notes.iter().any(|note| note.starts_with(&said)),
+        "{:?}",
+        report.notes
+    );
+    assert!(
+        !report.notes.iter().any(|note| note.contains("unavailable")),
+        "{:?}",
+        report.notes
+    );
+    // All goes on: erasing, compacting, pruning the rest.
+    let mut store = open(&disk, Durability::Full).expect("open");
+    let order = Erase {
+        ids: vec!["R3".to_owned()],
+        reason: "asked for".to_owned(),
+        ..Erase::default()
+    };
+    store.erase(&order, LATER + 1, &mut |_, _| {}).expect("an erasure");
+    store.prune(&pruning(i64::MAX), LATER + 2).expect("the rest");
+    assert_eq!(
+        (archives(&disk).len(), bases(&disk).0.len(), bases(&disk).1.len()),
+        (0, 1, 0)
+    );
+    live_on(&mut store, &mut (clock + 100_000), 1, &mut Vec::new()).expect("a life");
+    store.close().expect("close");
+    let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
+    assert!(report.valid() && report.returned.is_empty(), "{report:?}");
+    assert!(!disk.exists(&layout().quarantine()), "nothing was taken for somebody's");
+}
+
+#[test]
+fn at_every_operation_of_a_pruning_nothing_has_a_hole() {
+    let (whole, clock, models) = with_archives();
+    let before = scenario::START + (clock - 2) * 1000;
+    let first = whole.steps() + 1;
+    let mut store = open(&whole, Durability::Full).expect("open");
+    let last_seq = store.prune(&pruning(before), LATER).expect("a pruning").last_seq;
+    store.close().expect("close");
+    let left = archives(&whole).len();
+    for step in first..=whole.steps() {
+        let (disk, _, _) = with_archives();
+        disk.crash_at(step);
+        if let Ok(mut store) = open(&disk, Durability::Full) {
+            let _ = store.prune(&pruning(before), LATER);
+        }
+        assert!(disk.crashed());
+        for (after, what) in [
+            (disk.after_kill(), format!("killed at {step}")),
+            (disk.after_crash(step), format!("power lost at {step}")),
+        ] {
+            let reach = first_within_reach(&after, &models, &what);
+            let mut store = open(&after, Durability::Full).expect("open");
+            let is_told = contents(&store).keys().any(|id| id.starts_with("pruned:"));
+            assert!(
+                is_told || reach == models.first().map(|(seq, _)| *seq),
+                "{what}: gone unsaid"
+            );
+            live_on(&mut store, &mut (clock + 100_000), 1, &mut Vec::new()).expect("the next compaction");
+            store.close().expect("close");
+            let reach = first_within_reach(&after, &models, &what);
+            assert_eq!(is_told, reach.is_none_or(|first| first >= last_seq), "{what}");
+            assert_eq!(
+                is_told,
+                archives(&after).len() == left + 1,
+                "{what}: {:?}",
+                archives(&after)
+            );
+        }
+    }
+}
+
+#[test]
+fn of_the_backups_the_newest_stay() {
+    let (disk, _, _) = prepared();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    for n in 0..3 {
+        store.backup(LATER + n * 1_000_000, &mut |_, _| {}).expect("a backup");
+    }
+    disk.create_dir(&layout().backups().join("mine"))
+        .expect("somebody's folder");
+    let order = Prune {
+        keep_backups: Some(1),
+        ..Prune::default()
+    };
+    let newest = disk.list(&layout().backups()).expect("backups")[2].clone();
+    let told = store.prune(&order, LATER).expect("a pruning");
+    assert_eq!((told.seq, told.backups.len()), (None, 2));
+    assert_eq!(
+        disk.list(&layout().backups()).expect("backups"),
+        [newest, "mine".to_owned()]
+    );
 }

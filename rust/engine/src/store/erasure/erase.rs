@@ -23,6 +23,7 @@ use super::tell::{Erase, Erased, event_record, say_again, told_ids};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::doomed::Doomed;
+use crate::store::archives::pruned::pruned_until;
 use crate::store::archives::segments::segments;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
@@ -69,7 +70,13 @@ impl Store {
             return Ok(Default::default());
         };
         let live = (&*open.file, open.walk.end);
-        let (segments, start) = segments(&*self.site.disk, &self.site.layout, &open.origin, live)?;
+        let (segments, start) = segments(
+            &*self.site.disk,
+            &self.site.layout,
+            &open.origin,
+            live,
+            pruned_until(&self.state),
+        )?;
         let bases = segments.iter().map(|segment| &segment.start).chain([&start]);
         let volumes = Volumes {
             site: &self.site,
@@ -131,7 +138,13 @@ impl Store {
             return Ok(Erased::default());
         };
         let (file, end, mark) = (Arc::clone(&open.file), open.walk.end, *open.mark());
-        let (segments, start) = segments(&*site.disk, &site.layout, &open.origin, (&*file, end))?;
+        let (segments, start) = segments(
+            &*site.disk,
+            &site.layout,
+            &open.origin,
+            (&*file, end),
+            pruned_until(&self.state),
+        )?;
         let mut past = Rewriting::new(
             &site,
             doomed,

@@ -19,7 +19,7 @@ use crate::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_su
 use crate::origin::Origin;
 use crate::snapshot;
 
-use super::history_files::{PastFiles, RetiredLog};
+use super::history_files::{PastFiles, RetiredLog, remove};
 use crate::store::archives::packing::Packing;
 use crate::store::care::Turns;
 
@@ -31,7 +31,7 @@ use crate::store::care::Turns;
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
     let (logs, newest) = turns.turn(|store| {
-        let past = PastFiles::of(&store.site, &store.log, store.state.timeline());
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
         let newest = match store.log.open().map(|log| &log.origin) {
             Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
             _ => None,
@@ -176,15 +176,7 @@ impl PastBases {
 
     /// Whether what a base should hold is what its file holds.
     fn is_sound(&self, sha256: &Hex) -> Result<bool> {
-        let path = self.site.layout.base(sha256.text());
-        let Some((_, base)) = open_base(&*self.site.disk, &self.site.layout, sha256).at(&path)? else {
-            return Ok(false);
-        };
-        match snapshot::digest(&*base.log) {
-            Ok(found) => Ok(found == *sha256),
-            Err(fault) if damage_in(&fault).is_some() => Ok(false),
-            Err(fault) => Err(Error::io(&path, fault)),
-        }
+        is_sound(&self.site, sha256)
     }
 
     /// Whether the logs between a base and the one before it are there, each with the digest that the log names.
@@ -245,23 +237,21 @@ impl PastBases {
     }
 }
 
+/// Whether what a base should hold is what its file holds; false if there is none.
+pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
+    let path = site.layout.base(sha256.text());
+    let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? else {
+        return Ok(false);
+    };
+    match snapshot::digest(&*base.log) {
+        Ok(found) => Ok(found == *sha256),
+        Err(fault) if damage_in(&fault).is_some() => Ok(false),
+        Err(fault) => Err(Error::io(&path, fault)),
+    }
+}
+
 /// Whether a packed base is there and holds what it should.
 fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
     let found = archive::open(disk, packed).and_then(|base| snapshot::digest(&*base.log));
     found.is_ok_and(|found| found == *sha256)
-}
-
-/// Removes a base of ours, durably; nobody waits for more than one.
-fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
-    turns.turn(|store| {
-        store.with_lock(now, |store| {
-            let path = store.site.layout.inside(name);
-            if !is_ours(&*store.site.disk, &path) {
-                return Ok(());
-            }
-            store.site.disk.remove(&path).at(&path)?;
-            let bases = store.site.layout.bases();
-            store.site.disk.sync_dir(&bases).at(&bases)
-        })
-    })
 }

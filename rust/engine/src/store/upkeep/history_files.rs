@@ -16,9 +16,10 @@ use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name, 
 use crate::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of};
-use crate::state::Timeline;
+use crate::state::{State, Timeline};
 use crate::wal::synced::names_hash;
 
+use crate::store::archives::pruned::pruned_until;
 use crate::store::care::Turns;
 use crate::store::files::copies::past_files;
 use crate::store::files::proofs::shown;
@@ -30,16 +31,19 @@ pub(in crate::store) struct PastFiles<'a> {
     log: Option<&'a OpenLog>,
     is_log_damaged: bool,
     timeline: &'a Timeline,
+    /// Archives up to this event were removed on purpose.
+    pruned_until: u64,
 }
 
 impl<'a> PastFiles<'a> {
     /// Those of a log.
-    pub fn of(site: &'a Site, log: &'a Log, timeline: &'a Timeline) -> Self {
+    pub fn of(site: &'a Site, log: &'a Log, state: &'a State) -> Self {
         Self {
             site,
             log: log.open(),
             is_log_damaged: log.report.damage.iter().any(|damage| damage.path == LOG),
-            timeline,
+            timeline: state.timeline(),
+            pruned_until: pruned_until(state),
         }
     }
 
@@ -150,6 +154,7 @@ impl<'a> PastFiles<'a> {
             };
             let path = self.site.layout.inside(name);
             let Ok(archive) = archive::open(&*self.site.disk, &path) else {
+                named.is_complete = sentinel.last_seq <= self.pruned_until && !self.site.disk.exists(&path);
                 return Ok(named);
             };
             named.files.insert(name.to_owned());
@@ -166,6 +171,8 @@ impl<'a> PastFiles<'a> {
                 name: name.to_owned(),
                 digest: digest.to_owned(),
                 bytes: length,
+                last_seq: sentinel.last_seq,
+                began: earlier.ts,
                 base: None,
                 starts_from_nothing: earlier.offset == 0 && earlier.origin == Origin::Nothing,
             });
@@ -199,6 +206,10 @@ pub(super) struct RetiredLog {
     pub digest: String,
     /// How long the log is, unpacked.
     pub bytes: u64,
+    /// Its last event.
+    pub last_seq: u64,
+    /// The moment of its first.
+    pub began: i64,
     /// The base that it starts from, and whether that is somebody's word: what came before need not add up to it.
     pub base: Option<(Hex, bool)>,
     /// It has none, and needs none.
@@ -226,7 +237,7 @@ impl Named {
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
         let mut garbage = store.vectors.unnamed_rows(&store.state)?;
-        let past = PastFiles::of(&store.site, &store.log, store.state.timeline());
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
         garbage.extend(past.garbage()?);
         Ok(garbage)
     })?;
@@ -270,4 +281,63 @@ fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
     site.disk.sync_dir(&target).at(&target)?;
     site.disk.sync_dir(&folder).at(&folder)?;
     site.disk.sync_dir(&quarantine).at(&quarantine)
+}
+
+/// Removes a file of the past that is ours, durably; nobody waits for more than one.
+pub(super) fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
+    turns.turn(|store| {
+        store.with_lock(now, |store| {
+            let path = store.site.layout.inside(name);
+            if !is_ours(&*store.site.disk, &path) {
+                return Ok(());
+            }
+            store.site.disk.remove(&path).at(&path)?;
+            let folder = path.parent().unwrap_or(store.site.layout.folder());
+            store.site.disk.sync_dir(folder).at(folder)
+        })
+    })
+}
+
+/// The logs of the past, the oldest first, and the moment at which the live one began.
+pub(super) fn past_logs(turns: &impl Turns) -> Result<(Vec<RetiredLog>, i64)> {
+    turns.turn(|store| {
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
+        let mut logs = past.named_files()?.logs;
+        logs.reverse();
+        let began = match store.log.open() {
+            Some(log) => beginning_of(&*log.file, log.walk.end).at(store.site.log())?.ts,
+            None => i64::MIN,
+        };
+        Ok((logs, began))
+    })
+}
+
+/// Removes the archives that events say are pruned, the oldest first, each with the base that it started from.
+///
+/// # Errors
+/// `Io`, `Locked`.
+pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
+    let until = turns.turn(|store| Ok(pruned_until(&store.state)))?;
+    if until == 0 {
+        return Ok(());
+    }
+    let (logs, _) = past_logs(turns)?;
+    let going = logs.iter().take_while(|log| log.last_seq <= until).count();
+    let is_kept = |base: &str| {
+        let kept = logs.iter().skip(going).filter_map(|log| log.base);
+        kept.into_iter().any(|(sha256, _)| sha256.text() == base)
+    };
+    for log in logs.iter().take(going) {
+        remove(turns, &log.name, now)?;
+        let index = turns.turn(|store| {
+            let path = store.site.layout.history_index(&log.name);
+            Ok(shown(&store.site.layout, &path))
+        })?;
+        remove(turns, &index, now)?;
+        if let Some((sha256, _)) = log.base.filter(|(sha256, _)| !is_kept(sha256.text())) {
+            remove(turns, &base_name(sha256.text()), now)?;
+            remove(turns, &packed_base_name(sha256.text()), now)?;
+        }
+    }
+    Ok(())
 }

@@ -13,3 +13,5 @@ mod bases;
 pub(in crate::store) mod compact;
 
 pub(in crate::store) mod backup;
+
+pub(in crate::store) mod pruning;
