@@ -30,6 +30,7 @@ MOST_TRIES = 100
 MOST_ROWS = 200
 #: What a base and an archive of ours are called.
 BASE_NAME = re.compile(r"[0-9a-f]{64}\.json")
+PAST_BASE_NAME = re.compile(r"[0-9a-f]{64}\.json(\.zst)?")
 ARCHIVE_NAME = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{16}\.wal(\.zst(\.erased)?)?")
 #: What a hint is called that a log did not live up to.
 KEPT_HINT = re.compile(r"[0-9]{8}T[0-9]{6}-synced(-[0-9]+)?")
@@ -81,7 +82,7 @@ def traces(path: Path, law: Any) -> list[str]:
     except OSError:
         synced = b""
     found = ["synced"] if knows_a_log(synced) else []
-    for inner, shape in (("base", BASE_NAME), ("archive", ARCHIVE_NAME)):
+    for inner, shape in (("base", PAST_BASE_NAME), ("archive", ARCHIVE_NAME)):
         names = _names(path / inner, shape)
         found += [inner] if any((path / inner / name).is_file() for name in names) else []
     copies = (f"{inner}/{name}" for inner, shape in COPIES for name in _names(path / inner, shape))
@@ -250,7 +251,8 @@ class Folder:
 def _read_state(folder: Folder, name: str, reader: Any) -> dict[str, Any] | None:
     """The content of a base or snapshot file, or None. A record lies one deeper in it than in its event."""
     try:
-        state = reader.parse(folder.read(name), reader.MAX_DEPTH + 1)
+        raw = past_logs.read(folder, name, lambda stream: stream.read(), reader)
+        state = reader.parse(raw or b"", reader.MAX_DEPTH + 1)
         seq, last_hash, records = state["seq"], state["last_hash"], state["records"]
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
@@ -308,8 +310,8 @@ def _check_past(folder: Folder, log: Any, reader: Any) -> None:
     if _is_unfinished(folder, base):
         log.notes.append("erasure unfinished: whoever opens the store next with the right to write ends it")
         return
-    bases, archives = _names(folder.path / "base", BASE_NAME), _names(folder.path / "archive", ARCHIVE_NAME)
-    for path in past.returned(bases, archives):
+    bases = _names(folder.path / "base", PAST_BASE_NAME)
+    for path in past.returned(bases, _names(folder.path / "archive", ARCHIVE_NAME)):
         reason = "an erasure took it away, and it is back"
         where = {"path": path, "offset": 0, "line": 0, "seq": None}
         folder.returned.append({**where, "kind": "erased-returned", "reason": reason})

@@ -7,6 +7,7 @@ against the base that came behind it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, BinaryIO
 
@@ -21,6 +22,23 @@ def sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
     """What a compaction of ours says about base and history; nothing for any other event."""
     data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
     return data if isinstance(data, dict) and "base_sha256" in data else {}
+
+
+def read(folder: Any, path: str, reader: Any, law: Any) -> Any:
+    """What `reader` makes of a file, unpacked if it is packed; None if nothing here can unpack it."""
+    if path.removesuffix(ERASED).endswith(".zst"):
+        packed = law.PACKED_LOG
+        return packed.read(folder.path / path, reader) if packed else None
+    with folder.open(path) as stream:
+        return reader(stream)
+
+
+def digest(stream: BinaryIO) -> str:
+    """The SHA-256 of what a file holds."""
+    found = hashlib.sha256()
+    while chunk := stream.read(1 << 20):
+        found.update(chunk)
+    return found.hexdigest()
 
 
 class Hop:
@@ -125,11 +143,13 @@ class Past:
         return self._read(path, first) or (None, (0, 0))
 
     def _read(self, path: str, reader: Any) -> Any:
-        if path.removesuffix(ERASED).endswith(".zst"):
-            packed = self.law.PACKED_LOG
-            return packed.read(self.folder.path / path, reader) if packed else None
-        with self.folder.open(path) as stream:
-            return reader(stream)
+        return read(self.folder, path, reader, self.law)
+
+    def _name(self, hop: Hop) -> str:
+        """The file of the base that a retired log starts from: packed, if there is no other."""
+        name = f"base/{hop.base}.json"
+        is_packed = not self.folder.exists(name) and self.folder.exists(f"{name}.zst")
+        return f"{name}.zst" if is_packed else name
 
     def judge(self) -> None:
         """Read the archives from the oldest on, then say what is wrong from the newest back."""
@@ -204,25 +224,26 @@ class Past:
         return Records(base) if base else None
 
     def _state(self, hop: Hop) -> Any:
-        name = f"base/{hop.base}.json"
+        name = self._name(hop)
         try:
-            is_right = self.folder.exists(name) and self.folder.digest(name) == hop.base
+            is_right = self.folder.exists(name) and self._read(name, digest) == hop.base
             return self.read_state(self.folder, name, self.law) if is_right else None
-        except OSError:
+        except (OSError, ValueError):
             return None
 
-    def _held_against(self, hop: Hop, state: Records) -> str:
-        """Whether the base that a log starts from is what came before it adds up to: nothing if it is.
+    def _is_compared(self, hop: Hop) -> bool:
+        """Whether a base is nobody's word, as that of a repair, of another tool, or without a trail is."""
+        told = any(key in hop.data for key in ("trail", "trail_from", "erased", "replaced"))
+        return told and not hop.data.get("repaired")
 
-        Before there were trails nobody compared: what a store of then holds in a base is its word, and so is
-        what a repair made.
-        """
+    def _held_against(self, hop: Hop, state: Records) -> str:
+        """Whether the base that a log starts from is what came before it adds up to: nothing if it is."""
         if hop.data.get("repaired"):
             return "said"
         base = self._state(hop) if is_digest(hop.base) else None
         if base is None:
             return ""
-        if not any(key in hop.data for key in ("trail", "trail_from", "erased", "replaced")):
+        if not self._is_compared(hop):
             return "said"
         if state.acted:
             self.log.notes.append(f"acts not derived: blocks of base/{hop.base}.json not compared")
@@ -252,9 +273,10 @@ class Past:
     def returned(self, bases: list[str], archives: list[str]) -> list[str]:
         """Files that an erasure took away, and that are back, of those with names of ours."""
         short = {old[:16] for old in self.olds}
-        found = [f"base/{name}" for name in bases if name.removesuffix(".json") in self.olds]
+        found = [f"base/{name}" for name in bases if name[:64] in self.olds]
         found += [f"archive/{name}" for name in archives if name.split("-")[2][:16] in short]
-        on_the_way = {one for hop in self.hops for one in (hop.path, f"base/{hop.base}.json")}
+        on_the_way = {hop.path for hop in self.hops}
+        on_the_way |= {f"base/{hop.base}.json{end}" for hop in self.hops for end in ("", ".zst")}
         return [name for name in found if name not in on_the_way]
 
     def _tell(self, differing: set[int]) -> None:
@@ -272,35 +294,56 @@ class Past:
                 self.log.report("archive-altered", wrong[0], None, hop.path, wrong[1])
                 return
             if number:
-                self._tell_of_segment(hop)
+                is_added_up = number + 1 < len(self.hops) and not self._wrong_with(number + 1)
+                self._tell_of_segment(hop, is_added_up and self._is_compared(hop))
             self._tell_of_erasure(hop, before[number], is_all_known)
             self._tell_of_trail(number)
             if number in differing:
                 reason = "not what the history before it adds up to"
-                self.log.report("base-differs", reason, None, f"base/{hop.base}.json")
+                self.log.report("base-differs", reason, None, self._name(hop))
         what, path, reason = self.end or ("", "", "")
         if what == "note":
-            self.log.notes.append(f"history unavailable: before seq {self.hops[-1].event['seq']}")  # type: ignore[index]
+            first, pruned = self.hops[-1].event["seq"], self._pruned()  # type: ignore[index]
+            if not any(told["data"]["last_seq"] == first - 1 for told in pruned):
+                self.log.notes.append(f"history unavailable: before seq {first}")
+            self.log.notes += [f"pruned: {told['label']!r}, {told['data']}" for told in pruned]
         elif what == "unseen":
             self.folder.cannot_look(path, reason)
         elif what:
             self.log.report("archive-altered", reason, None, path)
 
-    def _tell_of_segment(self, hop: Hop) -> None:
-        """Without the base it started from an archived segment says less; a different base is damage."""
+    def _pruned(self) -> list[Any]:
+        """The records that say which archives were removed on purpose."""
+        base: Any = self._state(self.hops[0]) or {"records": []}
+        found = [one for one in base["records"] if str(one.get("id")).startswith("pruned:")]
+        self.folder.log.seek(0)
+        for line in self.law.split(self.folder.log):
+            if line.complete and line.raw and b'"prune"' in line.raw:
+                event, wrong, _ = self.law.read_event(line.raw)
+                found += [event["record"]] if not wrong and erased_lines.is_pruning(event) else []
+        return [one for one in found if isinstance(one.get("data"), dict) and "last_seq" in one["data"]]
+
+    def _tell_of_segment(self, hop: Hop, is_added_up: bool) -> None:
+        """A base that the history before adds up to is not missed; a different one is damage."""
         sha256 = hop.base
         if hop.segment.redacted:
             count = len(hop.segment.redacted)
             attested = "" if hop.segment.is_steady else "; their seqs are attested"
             self.log.notes.append(f"erased: {count} lines of {hop.path}{attested}")
-        name = f"base/{sha256}.json"
+        if not is_digest(sha256):
+            return
+        name = self._name(hop)
         try:
-            if is_digest(sha256) and not self.folder.exists(name):
-                self.log.notes.append(f"history unavailable: {name} is not there")
-            elif is_digest(sha256) and self.folder.digest(name) != sha256:
+            if not self.folder.exists(name):
+                self.log.notes += [f"history unavailable: {name} is not there"] * (not is_added_up)
+            elif (found := self._read(name, digest)) is None:
+                self.folder.cannot_look(name, "nothing here unpacks zstd")
+            elif found != sha256:
                 self.log.report("base-altered", "not the base an archived segment started from", None, name)
-            elif is_digest(sha256) and sha256 != hop.named_base:
+            elif sha256 != hop.named_base:
                 self.log.notes.append(f"attested: {name} was rewritten by an erasure")
+        except ValueError as error:
+            self.log.report("base-altered", str(error), None, name)
         except PermissionError as error:
             self.folder.cannot_look(name, str(error))
 

@@ -35,6 +35,7 @@ from chronomemory.layout import log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
+from chronomemory.retention import Upkeep
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
@@ -47,7 +48,7 @@ _DURABILITY = ("full", "normal", "off")
 _VERIFY = ("full", "quick")
 
 
-class ChronoStore(Records):
+class ChronoStore(Upkeep):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
     The first call that needs the store opens it, also after ``close``; reading never creates
@@ -293,19 +294,6 @@ class ChronoStore(Records):
 
     # Care.
 
-    def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> int:
-        """Start a new log from the present state; return how many events the old one had.
-
-        The new log commits to the state and to the old log by their hashes. Without
-        ``keep_history`` the old events are dropped and cannot be looked at again. It is refused while
-        a tail with whole events could still be taken back. What ``progress``
-        raises is raised when all is done: it cannot cancel the call.
-        """
-        progress = function_or_none("progress", progress)
-        keep_history = flag("keep_history", keep_history)
-        with watched("compact", self.project_root, large=True):
-            return self.engine.compact(keep_history=keep_history, progress=progress)
-
     def erase(
         self,
         *,
@@ -340,15 +328,6 @@ class ChronoStore(Records):
                 dry_run=dry_run,
                 progress=progress,
             )
-
-    def backup(self, *, progress: Progress | None = None) -> Path:
-        """Make a consistent copy inside the store's folder and return where it is.
-
-        What ``progress`` raises is raised when the copy is made: it cannot cancel the call.
-        """
-        progress = function_or_none("progress", progress)
-        with watched("backup", self.project_root, large=True):
-            return Path(self.engine.backup(progress))
 
     def restore(
         self,

@@ -12,6 +12,7 @@ def test_compact_says_how_short_the_log_became(run: Run, log: Path) -> None:
         run("put", "A", "--confidence", str(number / 10))
     before = log.stat().st_size
     told = run("compact", "--json").document
+    assert told.pop("folder_before") > 0 and told.pop("folder_after") > 0
     assert told == {
         "events": 5,
         "bytes_before": before,
@@ -71,3 +72,22 @@ def test_a_damaged_log_is_repaired_and_nothing_is_hidden(run: Run, log: Path, tm
     assert (tmp_path / ".chronomemory" / kept).exists()
     assert run("verify").code == 0
     assert len(run("query", "--json").listing) == 2
+
+
+def test_prune_says_what_goes_and_what_went(run: Run) -> None:
+    for number in range(3):
+        run("put", "A", "--confidence", str(number / 10))
+        run("compact")
+    assert run("prune").code == 2
+    assert run("prune", "--older-than-days", "0").code == 2
+    asked = ("prune", "--older-than-days", "0", "--reason", "after a day")
+    seen = run(*asked, "--dry-run", "--json").document
+    assert (seen["seq"], len(seen["archives"]), seen["dry_run"]) == (None, 3, True)
+    told = run(*asked, "--json").document
+    assert told["archives"] == seen["archives"] and told["folder_after"] < told["folder_before"]
+    assert "nothing to prune" in run(*asked).stdout
+    assert "after a day" in run("verify").stdout
+    run("backup")
+    run("backup")
+    assert "pruned" in run("prune", "--keep-backups", "1").stdout
+    assert run("verify").code == 0

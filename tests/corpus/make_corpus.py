@@ -18,6 +18,7 @@ import cases_foreign
 import cases_links
 import cases_moments
 import cases_packed
+import cases_past_bases
 import cases_replaced
 import cases_scopes
 import cases_spelling
@@ -32,7 +33,7 @@ def logs() -> list[Case]:
 
 def folders() -> list[Case]:
     parts = (cases_base, cases_moments, cases_foreign, cases_packed, cases_replaced)
-    parts += (cases_erased, cases_erased_badly)
+    parts += (cases_erased, cases_erased_badly, cases_past_bases)
     return [*(case for part in parts for case in part.cases()), *cases_scopes.folders()]
 
 

@@ -82,6 +82,7 @@ class _Root(LoadedGroup):
             "backup": "care:backup",
             "restore": "care:restore",
             "compact": "care:compact",
+            "prune": "care:prune",
             "erase": "erasing:erase",
             "repair": "care:repair",
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,11 @@ from chronomemory.cli.options import HERE, AsJson, Project
 from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import session
 from chronomemory.cli.tables import damage_table, pairs
-from chronomemory.layout import log_path
+from chronomemory.layout import log_folder, log_path
+from chronomemory.retention import Pruned, weight_of
 from chronomemory.types import Damage
 
-__all__ = ["backup", "compact", "repair", "restore"]
+__all__ = ["backup", "compact", "prune", "repair", "restore"]
 
 
 def compact(
@@ -38,7 +40,8 @@ def compact(
         before = _log_bytes(project)
         with here.out.progress("compacting") as progress:
             events = here.store.compact(keep_history=not drop_history, progress=progress)
-        told = {"events": events, "bytes_before": before, "bytes_after": _log_bytes(project)}
+        told = {"events": int(events), "bytes_before": before, "bytes_after": _log_bytes(project)}
+        told |= {"folder_before": events.bytes_before, "folder_after": events.bytes_after}
         if as_json:
             here.out.document({**told, "history_kept": not drop_history})
         elif not events:
@@ -46,19 +49,95 @@ def compact(
         else:
             kept = "dropped" if drop_history else "kept in the archive, its hash in the new log"
             here.out.done(f"compacted {counted(events, 'event')} into one line")
-            here.out.show(pairs({"log": f"{size(before)} → {size(told['bytes_after'])}", "old events": kept}))
+            rows = {"log": f"{size(before)} → {size(told['bytes_after'])}"}
+            rows["folder"] = f"{size(events.bytes_before)} → {size(events.bytes_after)}"
+            here.out.show(pairs({**rows, "old events": kept}))
 
 
 def backup(project: Project = HERE, as_json: AsJson = False) -> None:
     """Make a consistent copy beside the log."""
     with session(project, as_json) as here:
+        before = weight_of(log_folder(project))
         with here.out.progress("copying") as progress:
             folder = here.store.backup(progress=progress)
+        after = weight_of(log_folder(project))
         if as_json:
-            here.out.document({"path": spelled(folder)})
+            here.out.document({"path": spelled(folder), "folder_before": before, "folder_after": after})
         else:
+            here.out.show(pairs({"folder": f"{size(before)} → {size(after)}"}))
             here.out.done("backup made; bring it back with")
             here.out.console.print(f"  chronomemory restore {clean(folder)}", soft_wrap=True)
+
+
+def prune(
+    days: Annotated[
+        float | None,
+        typer.Option("--older-than-days", min=0.0, help="Archives of logs that ended so long ago."),
+    ] = None,
+    keep_backups: Annotated[
+        int | None, typer.Option(min=0, help="All backups but so many of the newest.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why; it stays in the log for ever.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the oldest archives and backups, and say so for ever.
+
+    Archives go oldest first, and only up to one that a base which is there stands behind: what is kept has no
+    hole. What went cannot be looked at again, by history, why or --as-of. At a terminal it asks first.
+    """
+    if days is None and keep_backups is None:
+        raise typer.BadParameter(
+            "say what: --older-than-days or --keep-backups", param_hint="--older-than-days"
+        )
+    if days is not None and not reason:
+        raise typer.BadParameter("say why: it stays in the log", param_hint="--reason")
+    older_than = None if days is None else timedelta(days=days)
+
+    with session(project, as_json) as here:
+
+        def pruned(dry: bool) -> Pruned:
+            return here.store.prune(
+                older_than=older_than, keep_backups=keep_backups, reason=reason, dry_run=dry
+            )
+
+        told = pruned(True)
+        if not dry_run and (told.archives or told.backups):
+            if not yes and sys.stdin.isatty():
+                here.out.show(pairs(_pruned(told)))
+                typer.confirm("Remove them for good?", abort=True, err=True)
+            told = pruned(False)
+        if as_json:
+            here.out.document(
+                {
+                    "seq": told.seq,
+                    "archives": list(told.archives),
+                    "last_seq": told.last_seq,
+                    "held": told.held,
+                    "backups": list(told.backups),
+                    "folder_before": told.bytes_before,
+                    "folder_after": told.bytes_after,
+                    "dry_run": told.dry_run,
+                }
+            )
+        elif not told.archives and not told.backups:
+            here.out.done("nothing to prune")
+        else:
+            here.out.done("this would go" if told.dry_run else "pruned")
+            here.out.show(pairs(_pruned(told)))
+
+
+def _pruned(told: Pruned) -> dict[str, str]:
+    """Say what goes, row by row."""
+    rows = {
+        "archives": f"{len(told.archives):,}, up to event {told.last_seq:,}" if told.archives else "",
+        "kept though old": f"{told.held:,}: no base behind them is there" if told.held else "",
+        "backups": f"{len(told.backups):,}" if told.backups else "",
+        "folder": f"{size(told.bytes_before)} → {size(told.bytes_after)}",
+    }
+    return {name: text for name, text in rows.items() if text}
 
 
 def restore(

@@ -9,7 +9,7 @@ pub use shape::{
     Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder, is_backup_draft, is_backup_folder,
     is_base_draft, is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_kept_hint,
     is_quarantine_draft, is_quarantine_name, is_rows_draft, is_rows_file, is_space_name, is_text_draft,
-    last_seq_in_archive_name, offset_of_tail, short_digest_in_archive_name, text_index_seq,
+    is_unpacked_base, last_seq_in_archive_name, offset_of_tail, short_digest_in_archive_name, text_index_seq,
 };
 
 /// The folder of a store inside a project.
@@ -33,6 +33,8 @@ pub const CODES_SUFFIX: &str = ".i8";
 /// What the name of an archive ends with in which lines were erased.
 pub const ERASED_SUFFIX: &str = ".erased";
 
+/// What the name of a packed file ends with.
+const PACKED_SUFFIX: &str = ".zst";
 /// What is not finished ends so.
 const DRAFT_SUFFIX: &str = ".tmp";
 /// The longest name of a space.
@@ -230,6 +232,11 @@ pub fn base_name(sha256: &str) -> String {
     format!("base/{sha256}.json")
 }
 
+/// The same, packed: how bases of the past are kept.
+pub fn packed_base_name(sha256: &str) -> String {
+    format!("base/{sha256}.json{PACKED_SUFFIX}")
+}
+
 /// The name of a file of rows relative to the folder.
 pub fn rows_name(space: &str, generation: u64) -> String {
     format!("vectors/{space}.{generation}{ROWS_SUFFIX}")
@@ -263,7 +270,9 @@ pub fn index_name(path: &Path) -> String {
 
 /// Whether an archive of this name is packed.
 pub fn is_packed_name(name: &str) -> bool {
-    name.strip_suffix(ERASED_SUFFIX).unwrap_or(name).ends_with(".zst")
+    name.strip_suffix(ERASED_SUFFIX)
+        .unwrap_or(name)
+        .ends_with(PACKED_SUFFIX)
 }
 
 /// Whether lines of an archive of this name were erased.

@@ -90,8 +90,9 @@ pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Erase, Erased, Hit, Ids, Ingested, Intake, Kept,
-    Matrix, Moment, Neighbour, Page, Progress, Question, Repaired, Restoring, RowRefusal, RowSource, Search,
-    SpaceReport, Standing, Store, TokenQuestion, Verified, View, WHY_NOT_RESTORABLE, Written, holds_any, layout_of,
+    Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Question, Repaired, Restoring, RowRefusal, RowSource,
+    Search, SpaceReport, Standing, Store, TokenQuestion, Verified, View, WHY_NOT_RESTORABLE, Written, holds_any,
+    layout_of,
 };
 pub use text::{Filter, Words, asked};
 pub use vector::tokens::token_rows;

@@ -35,6 +35,7 @@ mod one_handle_for_a_program;
 mod rows_are_durable_before_the_log;
 mod text_search_equals_brute_force;
 mod the_past_stays_within_reach;
+mod the_past_weighs_little;
 mod the_worker_keeps_the_second;
 mod vector_search_equals_brute_force;
 mod what_comes_back_says_so;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::{Erase, Restoring};
+use chronomemory::{Erase, Prune, Restoring};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -72,6 +72,31 @@ impl Engine {
         dict.set_item("again", told.again)?;
         dict.set_item("backups", told.backups)?;
         dict.set_item("quarantine", told.quarantine)?;
+        Ok(dict)
+    }
+
+    #[pyo3(signature = (before, backups, reason, dry))]
+    fn prune<'py>(
+        &self,
+        py: Python<'py>,
+        before: Option<i64>,
+        backups: Option<u64>,
+        reason: String,
+        dry: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let order = Prune {
+            before,
+            keep_backups: backups,
+            reason,
+            dry_run: dry,
+        };
+        let told = self.run(py, |engine| engine.prune(&order))?;
+        let dict = PyDict::new(py);
+        dict.set_item("seq", told.seq)?;
+        dict.set_item("archives", told.archives)?;
+        dict.set_item("last_seq", told.last_seq)?;
+        dict.set_item("held", told.held)?;
+        dict.set_item("backups", told.backups)?;
         Ok(dict)
     }
 

@@ -108,16 +108,36 @@ impl Erasure {
 pub fn op_of(word: &[u8], seq: u64, id: &[u8], record: &[u8]) -> Op {
     match word {
         b"erase" if Erasure::read(seq, id, record).is_some() => Op::Erase,
-        b"prune" if is_pruning(seq, id, record) => Op::Prune,
+        b"prune" if Pruning::read(seq, id, record).is_some() => Op::Prune,
         _ => Op::Other,
     }
 }
 
-fn is_pruning(seq: u64, id: &[u8], record: &[u8]) -> bool {
-    own_record("pruned", seq, id, record).is_some_and(|record| {
+/// What the oldest archives of a log became: removed, on purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruning {
+    /// The seq of the event.
+    pub seq: u64,
+    /// Why.
+    pub reason: String,
+    /// How many archives went.
+    pub archives: u64,
+    /// The last event in them.
+    pub last_seq: u64,
+}
+
+impl Pruning {
+    /// Reads it from an event with the op `prune`; `None` if that has another shape, and does nothing.
+    pub fn read(seq: u64, id: &[u8], record: &[u8]) -> Option<Self> {
+        let record = own_record("pruned", seq, id, record)?;
         let number = |name: &str| count(record.get("data").and_then(|data| data.get(name)));
-        number("archives").and(number("last_seq")).is_some()
-    })
+        Some(Self {
+            seq,
+            reason: record.get("label")?.as_str()?.to_owned(),
+            archives: number("archives")?,
+            last_seq: number("last_seq")?,
+        })
+    }
 }
 
 /// A file that an erasure put another in the place of.

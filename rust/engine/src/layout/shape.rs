@@ -5,7 +5,7 @@
 
 use super::{
     DIGEST_DIGITS, DRAFT_SUFFIX, ERASED_SUFFIX, HEALED_LOG, LOG, LONGEST_SPACE_BYTES, NEW_ARCHIVE, NEW_BASE,
-    NEW_SNAPSHOT, RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
+    NEW_SNAPSHOT, PACKED_SUFFIX, RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
 };
 
 /// How long the name of a moment is.
@@ -53,15 +53,20 @@ pub fn is_draft(name: &str) -> bool {
     })
 }
 
-/// Whether a file of this name in `base/` is a base.
+/// Whether a file of this name in `base/` is a base, packed or not.
 pub fn is_base_file(name: &str) -> bool {
-    name.strip_suffix(".json")
-        .is_some_and(|digest| is_digest(digest, DIGEST_DIGITS))
+    digest_in_base_name(name).is_some()
+}
+
+/// Whether it is one that is not packed, as that of a live log always is.
+pub fn is_unpacked_base(name: &str) -> bool {
+    is_base_file(name) && !name.ends_with(PACKED_SUFFIX)
 }
 
 /// The digest that a base of this name should have.
 pub fn digest_in_base_name(name: &str) -> Option<&str> {
-    name.strip_suffix(".json").filter(|_| is_base_file(name))
+    let digest = name.strip_suffix(PACKED_SUFFIX).unwrap_or(name).strip_suffix(".json");
+    digest.filter(|digest| is_digest(digest, DIGEST_DIGITS))
 }
 
 /// Whether one is a base, or a snapshot, that was not finished.
@@ -214,7 +219,20 @@ mod tests {
         let base = format!("{digest}.json");
         assert!(is_base_file(&base));
         assert!(is_base_draft(&format!("{base}.tmp")) && is_base_draft(NEW_BASE));
-        for other in ["notes.json", "x.json.tmp", &base[1..], &base.to_uppercase(), ".json"] {
+        let packed = format!("{base}.zst");
+        assert!(is_base_file(&packed) && is_base_draft(&format!("{packed}.tmp")));
+        assert!(is_unpacked_base(&base) && !is_unpacked_base(&packed));
+        assert_eq!(digest_in_base_name(&packed), Some(&digest[..]));
+        for other in [
+            "notes.json",
+            "x.json.tmp",
+            &base[1..],
+            &base.to_uppercase(),
+            ".json",
+            "x.json.zst",
+            &format!("{packed}.zst"),
+            &format!("{digest}.zst"),
+        ] {
             assert!(!is_base_file(other) && !is_base_draft(other), "{other}");
         }
         let name = archive_name(1, 20, &digest);

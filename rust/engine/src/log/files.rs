@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::archive::{self, Archive};
 use crate::digest::{Hasher, Hex};
 use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, read_over, read_upto};
 use crate::error::{At, Error, Result};
-use crate::layout::{Layout, Shape};
+use crate::layout::{Layout, Shape, base_name, packed_base_name};
 
 /// Shows how far a long task has come: done and total, in bytes or records.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -24,6 +25,20 @@ pub(crate) fn open_inside(disk: &dyn Disk, layout: &Layout, name: &str) -> io::R
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault).naming(&path),
     }
+}
+
+/// A base of the past, packed or not, with its name from the store's folder on; `None` if it is not there.
+pub(crate) fn open_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> io::Result<Option<(String, Archive)>> {
+    // In this order: it is packed before what is not packed goes.
+    for name in [base_name(sha256.text()), packed_base_name(sha256.text())] {
+        let path = layout.inside(&name);
+        match archive::open(disk, &path) {
+            Ok(base) => return Ok(Some((name, base))),
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+            Err(fault) => return Err(fault).naming(&path),
+        }
+    }
+    Ok(None)
 }
 
 /// Copies part of a file into a new synced file under its final name, by way of a temporary one; gives the digest.

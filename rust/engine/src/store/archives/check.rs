@@ -6,18 +6,19 @@
 
 use std::io;
 
+use crate::archive::damage_in;
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::{Disk, NamedFault, Naming, read_whole};
 use crate::json::{self, Value};
 use crate::layout::{ERASING, Layout, base_name};
-use crate::log::files::open_inside;
+use crate::log::files::open_base;
 use crate::origin::{Origin, TrailTold};
 use crate::snapshot;
 use crate::verify::{ErasureSeen, finding};
 
 use super::bound::{Named, unbound};
-use super::retired::RetiredLogs;
+use super::retired::{RetiredLogs, is_compared};
 use super::returned::FilesTold;
 use super::way::{End, Hop, Way};
 use crate::store::vectors::is_of_this_file;
@@ -82,7 +83,9 @@ impl Past {
                 self.altered.extend(beside.altered);
                 self.notes.extend(beside.note);
                 self.tell_redacted(hop);
-                self.earlier_base(disk, layout, hop)?;
+                let is_added_up =
+                    is_compared(hop) && way.hops.get(number + 1).is_some_and(|older| older.wrong.is_none());
+                self.earlier_base(disk, layout, hop, is_added_up)?;
             }
             self.tell_erasures(hop, &before[number], matches!(way.end, End::Beginning));
             self.tell_trail(way, number);
@@ -90,7 +93,8 @@ impl Past {
                 && let Some(sha256) = hop.base.1
             {
                 let reason = "it is not what the history before it adds up to";
-                let name = base_name(sha256.text());
+                let there = open_base(disk, layout, &sha256).ok().flatten();
+                let name = there.map_or_else(|| base_name(sha256.text()), |(name, _)| name);
                 self.damage.push(finding(&name, DamageKind::BaseDiffers, reason));
             }
         }
@@ -193,27 +197,39 @@ impl Past {
     }
 
     /// The base that an archived segment started from: without it the segment says less, a different one is damage.
-    fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, hop: &Hop) -> io::Result<()> {
+    /// One that is not there is not missed where the history before it adds up to it.
+    fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, hop: &Hop, is_added_up: bool) -> io::Result<()> {
         let (named, Some(sha256)) = hop.base else {
             return Ok(());
         };
-        let name = base_name(sha256.text());
-        match open_inside(disk, layout, &name).map_err(|fault| NamedFault::apart(fault).1) {
+        let plain = base_name(sha256.text());
+        let (name, base) = match open_base(disk, layout, &sha256).map_err(|fault| NamedFault::apart(fault).1) {
             Err(fault) if is_of_this_file(&fault) => {
-                let note = format!("history unavailable: {name} cannot be read: {fault}");
+                let note = format!("history unavailable: {plain} cannot be read: {fault}");
                 self.notes.push(note);
+                return Ok(());
             }
-            Err(fault) => return Err(fault).naming(&layout.inside(&name)),
-            Ok(None) => self.notes.push(format!("history unavailable: {name} is not there")),
-            Ok(Some(file)) if snapshot::digest(&*file).naming(&layout.inside(&name))? != sha256 => {
-                let reason = "it is not the base that an archived segment started from";
-                self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
+            Err(fault) => return Err(fault).naming(&layout.inside(&plain)),
+            Ok(None) if is_added_up => return Ok(()),
+            Ok(None) => {
+                self.notes.push(format!("history unavailable: {plain} is not there"));
+                return Ok(());
             }
-            Ok(Some(_)) if named != Some(sha256) => {
-                let note = format!("attested: {name} was rewritten by an erasure, and only its word says how");
-                self.notes.push(note);
-            }
-            Ok(Some(_)) => {}
+            Ok(Some(there)) => there,
+        };
+        let reason = match snapshot::digest(&*base.log) {
+            Ok(found) if found == sha256 => None,
+            Ok(_) => Some("it is not the base that an archived segment started from".to_owned()),
+            Err(fault) => match damage_in(&fault) {
+                Some(reason) => Some(reason),
+                None => return Err(fault).naming(&layout.inside(&name)),
+            },
+        };
+        if let Some(reason) = reason {
+            self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
+        } else if named != Some(sha256) {
+            let note = format!("attested: {name} was rewritten by an erasure, and only its word says how");
+            self.notes.push(note);
         }
         Ok(())
     }
@@ -228,9 +244,7 @@ impl Past {
         for hop in &way.hops {
             hop.sentinel.iter().for_each(|sentinel| told.take(sentinel));
             told.name(&hop.name);
-            if let Some(sha256) = hop.base.1 {
-                told.name(&base_name(sha256.text()));
-            }
+            told.name_base(hop.base.1);
         }
         self.returned.extend(told.returned(disk, layout));
     }

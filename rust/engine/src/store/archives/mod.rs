@@ -8,6 +8,8 @@ pub(in crate::store) mod archive_index;
 
 pub(in crate::store) mod doomed;
 
+pub(in crate::store) mod pruned;
+
 mod way;
 
 mod bound;

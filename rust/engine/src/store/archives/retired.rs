@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
 use crate::disk::Disk;
-use crate::layout::{Layout, base_name, index_name};
-use crate::log::files::open_inside;
+use crate::layout::{Layout, index_name};
+use crate::log::files::open_base;
 use crate::origin::{Sentinel, TrailTold};
 use crate::trail::Trail;
 use crate::verify::{Walk, finding};
@@ -95,7 +95,7 @@ enum Sum {
 
 /// Whether a log says in its sentinel that its base is what came before it. Before there were trails none did, and what a
 /// repair made is its word.
-fn is_compared(hop: &Hop) -> bool {
+pub(super) fn is_compared(hop: &Hop) -> bool {
     hop.sentinel.as_ref().is_some_and(|sentinel| {
         let told = &sentinel.told;
         !told.mended && (told.trail != TrailTold::Nothing || told.erasure.is_some())
@@ -103,8 +103,9 @@ fn is_compared(hop: &Hop) -> bool {
 }
 
 fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
-    let path = hop.base.1.map(|sha256| layout.inside(&base_name(sha256.text())));
-    path.is_some_and(|path| disk.exists(&path))
+    hop.base
+        .1
+        .is_some_and(|sha256| !matches!(open_base(disk, layout, &sha256), Ok(None)))
 }
 
 /// Which of the retired logs have to be added up: to take in events costs more than to judge their lines.
@@ -162,9 +163,10 @@ fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
     }
     if replay.state.is_none()
         && let Some(sha256) = hop.base.1
-        && let Ok(Some(file)) = open_inside(disk, layout, &base_name(sha256.text()))
+        && let Ok(Some((_, base))) = open_base(disk, layout, &sha256)
     {
-        replay.begin_with(&*file, &sha256);
+        replay.begin_with(&*base.log, &sha256);
+        base.rest();
     }
 }
 
@@ -224,8 +226,8 @@ fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay
             false => Sum::Like,
         };
     }
-    let file = open_inside(disk, layout, &base_name(sha256.text())).ok().flatten();
-    match file.and_then(|file| replay.is_like(&*file, &sha256)) {
+    let base = open_base(disk, layout, &sha256).ok().flatten();
+    match base.and_then(|(_, base)| replay.is_like(&*base.log, &sha256)) {
         Some(false) => Sum::Other,
         _ => Sum::Like,
     }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::archive;
 use crate::damage::{Damage, DamageKind};
+use crate::digest::Hex;
 use crate::disk::Disk;
 use crate::layout::{
-    ERASING, Layout, base_name, digest_in_base_name, is_archive_file, is_base_file, short_digest_in_archive_name,
+    ERASING, Layout, base_name, digest_in_base_name, is_archive_file, is_base_file, packed_base_name,
+    short_digest_in_archive_name,
 };
 use crate::log::files::{is_folder, is_ours};
 use crate::origin::{Origin, Sentinel, WayBack, origin_of};
@@ -29,8 +31,13 @@ impl FilesTold {
     pub fn take(&mut self, sentinel: &Sentinel) {
         let replaced = sentinel.told.erasure.iter().flat_map(|told| &told.replaced);
         self.olds.extend(replaced.map(|one| one.old.text().to_owned()));
-        self.named
-            .extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
+        self.name_base(sentinel.base_sha256);
+    }
+
+    /// A base lies on the way, packed or not.
+    pub fn name_base(&mut self, sha256: Option<Hex>) {
+        let names = sha256.map(|sha256| [base_name(sha256.text()), packed_base_name(sha256.text())]);
+        self.named.extend(names.into_iter().flatten());
     }
 
     /// A file lies on the way.

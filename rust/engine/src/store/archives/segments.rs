@@ -57,11 +57,12 @@ pub(in crate::store) fn segments(
     layout: &Layout,
     origin: &Origin,
     live: (&dyn crate::disk::DiskFile, u64),
+    pruned_until: u64,
 ) -> Result<(Vec<Segment>, Start)> {
     let way = Way::find(disk, layout, Hop::live(origin, 0, None, None));
     match &way.end {
         End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
-        End::Note(note) if way.hops.last().is_some_and(names_archive) => {
+        End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {
             return Err(Error::busy(format!(
                 "nothing is erased from a history with a hole in it: {note}"
             )));
@@ -100,6 +101,9 @@ pub(in crate::store) fn segments(
     Ok((found, live))
 }
 
-fn names_archive(hop: &Hop) -> bool {
-    hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.archive.is_some())
+/// Whether a log names an archive that nobody removed on purpose.
+fn names_archive(hop: &Hop, pruned_until: u64) -> bool {
+    hop.sentinel
+        .as_ref()
+        .is_some_and(|sentinel| sentinel.archive.is_some() && sentinel.last_seq > pruned_until)
 }

@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
-use crate::store::{self, Erase, Erased, Ingested, Intake, Kept, Repaired, Restoring, RowSource, Standing, Store};
+use crate::store::{
+    self, Erase, Erased, Ingested, Intake, Kept, Prune, Pruned, Repaired, Restoring, RowSource, Standing, Store,
+};
 use crate::verify::Report;
 
 /// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
@@ -175,6 +177,15 @@ impl Engine {
     pub fn erase(&self, order: &Erase, progress: Progress<'_>) -> Result<Erased> {
         self.check_caller()?;
         store::erase(self, order, &|| self.host.now(), progress)
+    }
+
+    /// Removes the oldest archives and backups, as far as asked; says what went.
+    ///
+    /// # Errors
+    /// `Busy`, `Corrupted`, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`, `Forked`, `InProgress`.
+    pub fn prune(&self, order: &Prune) -> Result<Pruned> {
+        self.check_caller()?;
+        store::prune(self, order, &|| self.host.now())
     }
 
     /// Makes a copy of the store; says where it is.

@@ -9,7 +9,6 @@ use crate::event::draft::Draft;
 use crate::event::faces::ERASURES;
 use crate::event::{Op, erasure, salt, stamp};
 use crate::json::{RecordSpans, Value};
-use crate::layout::base_name;
 use crate::log::Progress;
 use crate::remembered::Standing;
 use crate::wal::writer::EventBody;
@@ -18,11 +17,12 @@ use super::chosen::Chosen;
 use super::copies::{Unwanted, holding};
 use super::order::{Erase, Erased};
 use super::redact::pack_without;
-use super::rewrite::{Rewriting, number};
+use super::rewrite::{Rewriting, names_of_base, number};
 use super::survey::Volumes;
 use super::tell::{event_record, say_again};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
+use crate::store::archives::pruned::pruned_until;
 use crate::store::archives::segments::segments;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
@@ -73,7 +73,13 @@ impl Store {
             return Ok((chosen, true));
         };
         let live = (&*open.file, open.walk.end);
-        let (segments, start) = segments(&*self.site.disk, &self.site.layout, &open.origin, live)?;
+        let (segments, start) = segments(
+            &*self.site.disk,
+            &self.site.layout,
+            &open.origin,
+            live,
+            pruned_until(&self.state),
+        )?;
         let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
         let begins_with_nothing = starts().next().is_some_and(|start| start.base.is_none());
         let is_told = begins_with_nothing
@@ -123,7 +129,13 @@ impl Store {
             return Ok(Erased::default());
         };
         let (file, end, mark) = (Arc::clone(&open.file), open.walk.end, *open.mark());
-        let (segments, start) = segments(&*site.disk, &site.layout, &open.origin, (&*file, end))?;
+        let (segments, start) = segments(
+            &*site.disk,
+            &site.layout,
+            &open.origin,
+            (&*file, end),
+            pruned_until(&self.state),
+        )?;
         let mut past = Rewriting::new(
             &site,
             doomed,
@@ -145,11 +157,14 @@ impl Store {
         let (backups, quarantine) = holding(&site, &unwanted, threads)?;
         let (ids, belonging) = chosen.told();
         let bases = segments.iter().map(|segment| &segment.start).chain([&start]);
-        let bases = bases.filter_map(|start| start.base).map(|base| base_name(base.text()));
+        let bases = bases
+            .filter_map(|start| start.base)
+            .flat_map(|base| names_of_base(&base));
+        let is_there = |name: &String| site.disk.exists(&site.layout.inside(name));
         let dropped: Vec<String> = segments
             .iter()
             .map(|segment| segment.name.clone())
-            .chain(bases)
+            .chain(bases.filter(is_there))
             .collect();
         let mut told = Erased {
             ids,

@@ -10,9 +10,9 @@ use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
 use crate::event::{Coming, Known};
 use crate::json::{RecordSpans, Value};
-use crate::layout::{NEW_BASE, base_name};
+use crate::layout::{NEW_BASE, base_name, packed_base_name};
 use crate::log::Site;
-use crate::log::files::{Scratch, open_inside};
+use crate::log::files::{Scratch, open_base, open_inside};
 use crate::memory::Refused;
 use crate::snapshot::{self, BaseWriter, Moments, Taker};
 use crate::state::State;
@@ -226,13 +226,13 @@ impl<'a> Rewriting<'a> {
             }
             return Ok(());
         };
-        let name = base_name(sha256.text());
-        let path = self.site.layout.inside(&name);
-        let Some(file) = open_inside(&*self.site.disk, &self.site.layout, &name).at(&path)? else {
+        let path = self.site.layout.base(sha256.text());
+        let Some((_, base)) = open_base(&*self.site.disk, &self.site.layout, &sha256).at(&path)? else {
             return Ok(());
         };
+        let file = base.log;
         if is_first || start.is_word {
-            return self.begin_with(&file, &sha256, &name);
+            return self.begin_with(&file, &sha256);
         }
         if self.replay.is_like(&*file, &sha256) == Some(true) {
             return Ok(());
@@ -240,12 +240,12 @@ impl<'a> Rewriting<'a> {
         self.files += 1;
         self.replaced
             .push(Value::object([("old", text(&sha256)), ("new", Value::Null)]));
-        self.remove.push(name);
+        self.remove.extend(names_of_base(&sha256));
         Ok(())
     }
 
-    fn begin_with(&mut self, file: &Arc<dyn DiskFile>, sha256: &Hex, name: &str) -> Result<()> {
-        let path = self.site.layout.inside(name);
+    fn begin_with(&mut self, file: &Arc<dyn DiskFile>, sha256: &Hex) -> Result<()> {
+        let path = self.site.layout.base(sha256.text());
         let mut kept = Kept {
             doomed: Arc::clone(&self.doomed),
             ..Kept::default()
@@ -282,9 +282,14 @@ impl<'a> Rewriting<'a> {
         }
         self.replaced
             .push(Value::object([("old", text(sha256)), ("new", text(&new))]));
-        self.remove.push(name.to_owned());
+        self.remove.extend(names_of_base(sha256));
         Ok(())
     }
+}
+
+/// What a base may be called: it may lie there packed, and both ways if somebody could not finish.
+pub(super) fn names_of_base(sha256: &Hex) -> [String; 2] {
+    [base_name(sha256.text()), packed_base_name(sha256.text())]
 }
 
 pub(super) fn text(digest: &Hex) -> Value {

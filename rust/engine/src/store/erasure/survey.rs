@@ -1,16 +1,16 @@
 //! What did the store ever say, and which of it has no salt?
 
+use crate::archive;
 use crate::chain::Held;
 use crate::digest::Hex;
-use crate::disk::{Access, DiskFile};
+use crate::disk::DiskFile;
 use crate::error::{At, Result};
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op, salt};
 use crate::hint::line_from;
 use crate::json::RecordSpans;
-use crate::layout::base_name;
 use crate::log::Site;
-use crate::log::files::open_inside;
+use crate::log::files::open_base;
 use crate::snapshot::{self, Moments, Taker};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
@@ -70,10 +70,9 @@ impl Volumes<'_> {
     pub fn look_through(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let mut everything = Everything { look };
         for sha256 in &self.bases {
-            let name = base_name(sha256.text());
-            let path = self.site.layout.inside(&name);
-            if let Some(file) = open_inside(&*self.site.disk, &self.site.layout, &name).at(&path)? {
-                snapshot::read(&*file, &mut everything).at(&path)?;
+            let path = self.site.layout.base(sha256.text());
+            if let Some((_, base)) = open_base(&*self.site.disk, &self.site.layout, sha256).at(&path)? {
+                snapshot::read(&*base.log, &mut everything).at(&path)?;
             }
         }
         for segment in self.segments {
@@ -114,9 +113,6 @@ pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, do
     let mut is_clean = true;
     let mut look = |id: &[u8], _: &[u8]| is_clean &= !doomed.has(id);
     let mut everything = Everything { look: &mut look };
-    let read = site
-        .disk
-        .open(path, Access::Read)
-        .and_then(|file| snapshot::read(&*file, &mut everything));
+    let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut everything));
     read.is_ok_and(|contents| contents.header.is_ok()) && is_clean
 }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use crate::archive::{self, Archive};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
-use crate::layout::{Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder};
-use crate::log::files::is_folder;
+use crate::layout::{
+    Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder, packed_base_name,
+};
+use crate::log::files::{is_folder, open_base};
 use crate::origin::ALONE;
 use crate::snapshot;
 use crate::wal::reader::read_pieces;
@@ -126,20 +128,42 @@ pub(in crate::store) fn copy_of_base(
     layout: &Layout,
     sha256: &Hex,
 ) -> Option<(String, Arc<dyn DiskFile>)> {
-    places(disk, layout, &base_name(sha256.text()))
-        .into_iter()
-        .chain(misplaced(disk, layout))
-        .find_map(|path| {
+    called_copy_of_base(disk, layout, sha256).or_else(|| {
+        misplaced(disk, layout).into_iter().find_map(|path| {
             let file = disk.open(&path, Access::Read).ok().filter(|file| is_json(&**file))?;
             (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
         })
+    })
 }
 
-/// A base at its own place or elsewhere, proved by its digest.
+/// One that is called as it should be, in a copy of the store, or packed at its own place: the live log has none that is.
+pub(in crate::store) fn called_copy_of_base(
+    disk: &dyn Disk,
+    layout: &Layout,
+    sha256: &Hex,
+) -> Option<(String, Arc<dyn DiskFile>)> {
+    let packed = packed_base_name(sha256.text());
+    let elsewhere = [base_name(sha256.text()), packed.clone()].map(|name| (places(disk, layout, &name), name));
+    let own = (vec![layout.inside(&packed)], packed);
+    [own].into_iter().chain(elsewhere).find_map(|(paths, name)| {
+        paths.into_iter().find_map(|path| {
+            let file = archive::open_as(disk, &path, &name).ok()?.log;
+            (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+        })
+    })
+}
+
+/// A base at its own place, packed or not, proved by its digest.
+pub(in crate::store) fn own_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
+    let (_, base) = open_base(disk, layout, sha256).ok().flatten()?;
+    snapshot::digest(&*base.log)
+        .is_ok_and(|found| found == *sha256)
+        .then_some(base.log)
+}
+
+/// The same, there or elsewhere.
 pub(in crate::store) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
-    let own = disk.open(&layout.base(sha256.text()), Access::Read).ok();
-    own.filter(|file| snapshot::digest(&**file).is_ok_and(|found| found == *sha256))
-        .or_else(|| copy_of_base(disk, layout, sha256).map(|(_, file)| file))
+    own_base(disk, layout, sha256).or_else(|| copy_of_base(disk, layout, sha256).map(|(_, file)| file))
 }
 
 /// The digests that the files of `base/` are called by.

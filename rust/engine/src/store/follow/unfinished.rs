@@ -1,13 +1,18 @@
 //! Who ends an erasure that somebody could not finish?
 
 use crate::error::Result;
-use crate::layout::{ERASING, base_name, is_text_draft, short_digest_in_archive_name};
+use crate::layout::{ERASING, digest_in_base_name, is_text_draft, short_digest_in_archive_name};
 use crate::log::files::{remove_if_there, remove_ours};
 use crate::origin::{Origin, Sentinel};
 
 use crate::store::Store;
 use crate::store::files::erasing::Erasing;
 use crate::store::files::snapshots::remove_indexes;
+
+/// Whether a file is called as a base with this digest is, packed or not.
+fn is_of(file: &str, sha256: &str) -> bool {
+    digest_in_base_name(file) == Some(sha256)
+}
 
 impl Store {
     /// Under the lock: if the log tells of the erasure that `erasing` speaks of, what that names is removed, and all that is
@@ -43,14 +48,14 @@ impl Store {
         match name.split_once('/') {
             Some(("vectors", _)) => !self.vectors.names_rows(&self.state, &path),
             Some(("backup" | "quarantine", _)) => true,
-            _ if sentinel.told.base.is_some_and(|base| base_name(base.text()) == name) => false,
+            Some(("base", file)) if sentinel.told.base.is_some_and(|base| is_of(file, base.text())) => false,
             // Nothing of the past is named where none was kept.
             _ if sentinel.archive.is_none() => true,
             Some((folder, file)) => {
                 let told = sentinel.told.erasure.iter().flat_map(|told| &told.replaced);
                 let mut olds = told.map(|one| one.old.text());
                 match folder {
-                    "base" => olds.any(|old| base_name(old) == name),
+                    "base" => olds.any(|old| is_of(file, old)),
                     _ => short_digest_in_archive_name(file).is_some_and(|short| olds.any(|old| old.starts_with(short))),
                 }
             }

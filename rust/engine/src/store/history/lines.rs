@@ -12,6 +12,7 @@ use crate::state::{State, spelled};
 
 use crate::store::archives::archive_index::{ArchiveCache, IndexedArchive};
 use crate::store::archives::faults::{OrDamage, archive_altered, not_kept};
+use crate::store::archives::pruned::pruned_until;
 use crate::store::live_log::LiveLog;
 
 fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
@@ -103,6 +104,7 @@ impl<'a> History<'a> {
                 match sentinel.archive {
                     // What nobody wanted to keep is not missed.
                     None => break,
+                    Some(_) if sentinel.last_seq <= pruned_until(self.state) => break,
                     Some(_) => return Err(not_kept(&sentinel)),
                 }
             };

@@ -6,12 +6,13 @@
 
 use std::io;
 
+use crate::archive::damage_in;
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{DiskFile, Naming};
 use crate::hint::Hint;
 use crate::layout::{SNAPSHOT, base_name};
-use crate::log::files::open_inside;
+use crate::log::files::{open_base, open_inside};
 use crate::origin::{Adoption, Sentinel, WayBack, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
@@ -82,6 +83,13 @@ impl Base {
     /// What the disk says.
     pub fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
         self.tell_repairs(sentinel);
+        if place.way.is_some() && loader.keeps() && self.is_left_out(place, sentinel)? {
+            // Most bases of the past are not kept, because the history before them adds up to them.
+            if rebuild(place, sentinel, loader)?.is_some() {
+                self.state = BaseState::Anchored;
+                return Ok(());
+            }
+        }
         self.anchored(place, sentinel.base_sha256, BaseState::Anchored, loader)?;
         if self.proof == Proof::Nothing
             && loader.keeps()
@@ -97,6 +105,13 @@ impl Base {
             self.load_unproved(place, sentinel.base_sha256, loader)?;
         }
         Ok(())
+    }
+
+    fn is_left_out(&self, place: BasePlace<'_>, sentinel: &Sentinel) -> io::Result<bool> {
+        match &sentinel.base_sha256 {
+            Some(sha256) => Ok(open_base(place.disk, place.layout, sha256)?.is_none()),
+            None => Ok(sentinel.told.base.is_some()),
+        }
     }
 
     /// The base as its snapshot helps to make it again; false if that does not give the bytes that the log names.
@@ -168,20 +183,32 @@ impl Base {
             );
             return Ok(());
         };
-        let name = base_name(sha256.text());
-        if let Some(file) = open_inside(place.disk, place.layout, &name)? {
-            let contents = loader.take_base(&*file).naming(&place.layout.inside(&name))?;
-            let reason = match contents.header {
-                _ if contents.sha256 != sha256 => format!("its SHA-256 is {}", contents.sha256.text()),
-                Err(reason) => reason,
-                Ok(_) => {
-                    self.state = good;
-                    return Ok(());
-                }
+        let there = match place.way {
+            // Only a base of the past may be packed.
+            Some(_) => open_base(place.disk, place.layout, &sha256)?.map(|(name, base)| (name, base.log)),
+            None => {
+                let name = base_name(sha256.text());
+                open_inside(place.disk, place.layout, &name)?.map(|file| (name, file))
+            }
+        };
+        if let Some((name, file)) = there {
+            let reason = match loader.take_base(&*file) {
+                Ok(contents) if contents.sha256 != sha256 => format!("its SHA-256 is {}", contents.sha256.text()),
+                Ok(contents) => match contents.header {
+                    Err(reason) => reason,
+                    Ok(_) => {
+                        self.state = good;
+                        return Ok(());
+                    }
+                },
+                Err(fault) => match damage_in(&fault) {
+                    Some(reason) => reason,
+                    None => return Err(fault).naming(&place.layout.inside(&name)),
+                },
             };
             self.hurt(BaseState::Damaged, &name, DamageKind::BaseAltered, reason);
         } else {
-            let reason = "the base that the log names is not there";
+            let (name, reason) = (base_name(sha256.text()), "the base that the log names is not there");
             self.hurt(BaseState::Missing, &name, DamageKind::BaseMissing, reason);
         }
         if !loader.keeps() {

@@ -4,10 +4,11 @@
 //! started from itself, are the base again, exactly: and proved, for every step of the way is named by a hash.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::archive::{Archive, damage_in};
 use crate::digest::Hex;
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskFile};
 use crate::hint::Hint;
 use crate::layout::Layout;
 use crate::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
@@ -15,7 +16,7 @@ use crate::verify::Walk;
 use crate::wal::reader::Reading;
 
 use super::loader::Loader;
-use crate::store::files::proofs::{proved_archive, proved_base};
+use crate::store::files::proofs::{own_base, proved_archive, proved_base};
 
 /// Where the files are, and how they are read.
 #[derive(Clone, Copy)]
@@ -64,24 +65,24 @@ pub(in crate::store) fn rebuild(
 }
 
 fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<Option<String>> {
-    let BasePlace {
-        disk, layout, threads, ..
-    } = place;
+    let threads = place.threads;
     let Some((name, _)) = sentinel.safe_archive() else {
         return Ok(None);
     };
     let name = name.to_owned();
-    let Some((segments, base)) = segments_before(place, sentinel.clone())? else {
+    // Copies elsewhere are looked for only if what lies at its own place does not reach back far enough: it takes long.
+    let found = match segments_before(place, sentinel.clone(), own_base)? {
+        Some(found) => Some(found),
+        None => segments_before(place, sentinel.clone(), proved_base)?,
+    };
+    let Some((segments, base)) = found else {
         return Ok(None);
     };
     loader.start_over();
-    if let Some(sha256) = base {
-        let Some(file) = proved_base(disk, layout, &sha256) else {
-            return Ok(None);
-        };
-        if loader.take_base(&*file)?.header.is_err() {
-            return Ok(None);
-        }
+    if let Some(file) = base
+        && loader.take_base(&*file)?.header.is_err()
+    {
+        return Ok(None);
     }
     let reading = Reading {
         trusted_until: 0,
@@ -102,11 +103,18 @@ fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -
     Ok(Some(name))
 }
 
-/// The retired logs back to one whose own base is there, newest first, and that base; `None` if there is none.
+/// How a base is looked for: only at its own place, or elsewhere too.
+type FindBase = fn(&dyn Disk, &Layout, &Hex) -> Option<Arc<dyn DiskFile>>;
+
+/// Retired logs, newest first, and the base that the last of them starts from, if it needs one.
+type Beginnings = (Vec<Segment>, Option<Arc<dyn DiskFile>>);
+
+/// The retired logs back to one whose own base is there, and that base; `None` if there is none.
 fn segments_before(
     BasePlace { disk, layout, way, .. }: BasePlace<'_>,
     mut sentinel: Sentinel,
-) -> io::Result<Option<(Vec<Segment>, Option<Hex>)>> {
+    find: FindBase,
+) -> io::Result<Option<Beginnings>> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut way = way.cloned().unwrap_or_default();
     loop {
@@ -137,7 +145,8 @@ fn segments_before(
                 segment.settled_until = Some(adoption.seq);
                 segments.push(segment);
                 let base = way.base(adoption.base_sha256);
-                return Ok(base.map(|sha256| (segments, Some(sha256))));
+                let base = base.and_then(|sha256| find(disk, layout, &sha256));
+                return Ok(base.map(|base| (segments, Some(base))));
             }
             Origin::Ours(earlier) => {
                 // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
@@ -146,10 +155,9 @@ fn segments_before(
                 }
                 let earlier = way.back(&sentinel, earlier);
                 segments.push(segment);
-                if let Some(sha256) = earlier.base_sha256
-                    && proved_base(disk, layout, &sha256).is_some()
-                {
-                    return Ok(Some((segments, Some(sha256))));
+                let base = earlier.base_sha256.and_then(|sha256| find(disk, layout, &sha256));
+                if base.is_some() {
+                    return Ok(Some((segments, base)));
                 }
                 sentinel = earlier;
             }

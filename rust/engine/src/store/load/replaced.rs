@@ -9,7 +9,7 @@ use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_over};
 use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, first_line, read_hint};
-use crate::layout::{Layout, digest_in_base_name, is_base_file};
+use crate::layout::{Layout, digest_in_base_name, is_unpacked_base};
 use crate::log::files::is_folder;
 use crate::origin::{ALONE, Beginning, Origin};
 use crate::snapshot;
@@ -132,7 +132,7 @@ impl Unfit<'_> {
             return Ok(None);
         }
         let mut names = self.disk.list(&bases).unwrap_or_default();
-        names.retain(|name| is_base_file(name));
+        names.retain(|name| is_unpacked_base(name));
         Ok(names.into_iter().find_map(|name| {
             let file = self.disk.open(&bases.join(&name), Access::Read).ok()?;
             let found = snapshot::read(&*file, &mut snapshot::Nobody).ok()?;

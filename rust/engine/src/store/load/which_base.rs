@@ -14,7 +14,7 @@ use memchr::memmem;
 use crate::archive;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
-use crate::layout::{Layout, SNAPSHOT, digest_in_base_name, is_base_file, last_seq_in_archive_name};
+use crate::layout::{Layout, SNAPSHOT, digest_in_base_name, is_unpacked_base, last_seq_in_archive_name};
 use crate::log::files::{is_folder, open_inside};
 use crate::origin::{ALONE, Beginning, Sentinel};
 use crate::snapshot::{self, Header};
@@ -228,7 +228,7 @@ fn candidates(disk: &dyn Disk, layout: &Layout, left: &Left) -> io::Result<(Vec<
             .list(&folder)
             .naming(&folder)?
             .into_iter()
-            .filter(|name| is_base_file(name))
+            .filter(|name| is_unpacked_base(name))
         {
             let path = folder.join(&name);
             let digest = digest_in_base_name(&name).and_then(|digits| Hex::read(digits.as_bytes()));

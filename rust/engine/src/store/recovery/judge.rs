@@ -17,6 +17,7 @@ use crate::options::Checking;
 use crate::origin::ALONE;
 use crate::store::Progress;
 use crate::store::Store;
+use crate::store::archives::pruned::tell_pruned;
 use crate::store::files::held::{HeldFiles, Need, Prefix};
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
@@ -159,6 +160,7 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
     if let Some(state) = &taker.state {
         let notes = notes_of(state, &report.notes);
         report.notes.extend(notes);
+        tell_pruned(state, &mut report.notes);
         let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use crate::archive;
 use crate::digest::Hex;
-use crate::disk::{Access, Bytes, Disk, DiskFile, read_whole};
+use crate::disk::{Bytes, Disk, DiskFile, read_whole};
 use crate::error::{At, Result};
 use crate::event::mend::{Budget, mend_bytes};
 use crate::layout::{Layout, base_name};
 use crate::log::Site;
-use crate::log::files::{copy_range, is_ours};
+use crate::log::files::{copy_range, is_ours, open_base};
 use crate::origin::{Origin, Sentinel, WayBack, origin_of};
 use crate::snapshot;
 
 use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::overlay::Overlay;
-use crate::store::files::proofs::{copy_of_archive, copy_of_base};
+use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base};
 
 /// So much may be hashed in search of the byte that an archive has lost.
 const MENDING_BLOCKS: u64 = 20_000_000;
@@ -74,21 +74,30 @@ impl Plan<'_> {
         });
     }
 
-    fn has_base(&self, sha256: &Hex) -> Option<bool> {
-        let own = self.after.open(&self.layout.base(sha256.text()), Access::Read).ok();
-        own.map(|file| snapshot::digest(&*file).is_ok_and(|found| found == *sha256))
+    /// What the file of a base is called, and whether it is the right one; `None` if it is not there.
+    fn base_there(&self, sha256: &Hex) -> Option<(String, bool)> {
+        let (name, base) = open_base(&self.after, self.layout, sha256).ok().flatten()?;
+        let is_right = snapshot::digest(&*base.log).is_ok_and(|found| found == *sha256);
+        Some((name, is_right))
     }
 
     /// Copies in the place of what is altered or gone, as far back as archives lead.
     fn put_copies(&mut self, mut sentinel: Sentinel) {
-        let mut way = WayBack::default();
+        let (mut way, mut is_past) = (WayBack::default(), false);
         loop {
-            if let Some(sha256) = &sentinel.base_sha256
-                && self.has_base(sha256) != Some(true)
-                && let Some((_, copy)) = copy_of_base(self.disk, self.layout, sha256)
-            {
-                self.put(&base_name(sha256.text()), copy);
+            if let Some(sha256) = &sentinel.base_sha256 {
+                let copy = match self.base_there(sha256) {
+                    Some((_, true)) => None,
+                    Some((_, false)) => copy_of_base(self.disk, self.layout, sha256),
+                    // Most bases of the past are not kept: nobody looks for those everywhere.
+                    None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
+                    None => copy_of_base(self.disk, self.layout, sha256),
+                };
+                if let Some((_, copy)) = copy {
+                    self.put(&base_name(sha256.text()), copy);
+                }
             }
+            is_past = true;
             let Some((name, digest)) = sentinel.safe_archive() else {
                 return;
             };
@@ -141,9 +150,9 @@ impl Mending {
         plan.put_copies(sentinel.clone());
         // The base of the log itself: from now on that of an archived one.
         if let Some(sha256) = &sentinel.base_sha256
-            && plan.has_base(sha256) == Some(false)
+            && let Some((name, false)) = plan.base_there(sha256)
         {
-            plan.take_away(&base_name(sha256.text()));
+            plan.take_away(&name);
         }
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();

@@ -20,7 +20,8 @@ use crate::snapshot::BaseWriter;
 use crate::state::{Frozen, State};
 use crate::wal::synced::names_hash;
 
-use super::history_files::{PastFiles, clear_out};
+use super::bases::thin_out;
+use super::history_files::{PastFiles, clear_out, end_pruning};
 use super::retire::{Retirement, base_salt};
 use crate::store::Progress;
 use crate::store::archives::packing::Packing;
@@ -172,7 +173,7 @@ impl Compacting {
 }
 
 /// A damaged log must be repaired before it is retired.
-fn check_undamaged(log: &Log) -> Result<()> {
+pub(super) fn check_undamaged(log: &Log) -> Result<()> {
     match log.report.damage.first() {
         Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
         None => Ok(()),
@@ -196,7 +197,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         })
     })?;
     let retired = turns.turn(|store| {
-        let past = PastFiles::of(&store.site, &store.log, store.state.timeline());
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
         past.retired(keep_history, store.vectors.named_rows(&store.state))
     })?;
     compact_rows(turns, now)?;
@@ -249,6 +250,8 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         })? {
             write_snapshot(turns)?;
             clear_out(turns, &retired, now())?;
+            end_pruning(turns, now())?;
+            thin_out(turns, now())?;
             return Ok(events);
         }
     }

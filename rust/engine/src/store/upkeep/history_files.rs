@@ -12,13 +12,14 @@ use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::line_from;
-use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name};
+use crate::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name, packed_base_name};
 use crate::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use crate::log::{Log, OpenLog, Site};
-use crate::origin::{Origin, WayBack, beginning_of};
-use crate::state::Timeline;
+use crate::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of};
+use crate::state::{State, Timeline};
 use crate::wal::synced::names_hash;
 
+use crate::store::archives::pruned::pruned_until;
 use crate::store::care::Turns;
 use crate::store::files::copies::past_files;
 use crate::store::files::proofs::shown;
@@ -30,16 +31,19 @@ pub(in crate::store) struct PastFiles<'a> {
     log: Option<&'a OpenLog>,
     is_log_damaged: bool,
     timeline: &'a Timeline,
+    /// Archives up to this event were removed on purpose.
+    pruned_until: u64,
 }
 
 impl<'a> PastFiles<'a> {
     /// Those of a log.
-    pub fn of(site: &'a Site, log: &'a Log, timeline: &'a Timeline) -> Self {
+    pub fn of(site: &'a Site, log: &'a Log, state: &'a State) -> Self {
         Self {
             site,
             log: log.open(),
             is_log_damaged: log.report.damage.iter().any(|damage| damage.path == LOG),
-            timeline,
+            timeline: state.timeline(),
+            pruned_until: pruned_until(state),
         }
     }
 
@@ -71,11 +75,7 @@ impl<'a> PastFiles<'a> {
     fn is_left_over(&self, name: &str) -> bool {
         let path = self.site.layout.inside(name);
         let last = if name.starts_with("base/") {
-            let header = self
-                .site
-                .disk
-                .open(&path, Access::Read)
-                .and_then(|file| header_of(&*file));
+            let header = archive::open(&*self.site.disk, &path).and_then(|base| header_of(&*base.log));
             header.ok().flatten().map(|header| (header.seq, header.last_hash))
         } else {
             let head = archive::open(&*self.site.disk, &path).and_then(|archive| head_of(&*archive.log));
@@ -128,9 +128,10 @@ impl<'a> PastFiles<'a> {
     }
 
     /// All files that this log and its past name, as far as the past can be followed.
-    fn named_files(&self) -> Result<Named> {
+    pub(super) fn named_files(&self) -> Result<Named> {
         let mut named = Named {
             files: BTreeSet::new(),
+            logs: Vec::new(),
             is_complete: false,
         };
         let mut origin = self.log.map(|log| log.origin.clone());
@@ -144,29 +145,37 @@ impl<'a> PastFiles<'a> {
         }
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
-            named
-                .files
-                .extend(sentinel.base_sha256.map(|sha256| base_name(sha256.text())));
+            named.start(&sentinel);
             if sentinel.archive.is_none() {
                 break;
             }
-            let Some((name, _)) = sentinel.safe_archive() else {
+            let Some((name, digest)) = sentinel.safe_archive() else {
                 return Ok(named);
             };
             let path = self.site.layout.inside(name);
             let Ok(archive) = archive::open(&*self.site.disk, &path) else {
+                named.is_complete = sentinel.last_seq <= self.pruned_until && !self.site.disk.exists(&path);
                 return Ok(named);
             };
             named.files.insert(name.to_owned());
             let beginning = archive
                 .log
                 .length()
-                .and_then(|length| beginning_of(&*archive.log, length));
-            let earlier = match beginning {
-                Ok(beginning) => beginning,
+                .and_then(|length| Ok((length, beginning_of(&*archive.log, length)?)));
+            let (length, earlier) = match beginning {
+                Ok(found) => found,
                 Err(fault) if archive::damage_in(&fault).is_some() => return Ok(named),
                 Err(fault) => return Err(fault).at(&path),
             };
+            named.logs.push(RetiredLog {
+                name: name.to_owned(),
+                digest: digest.to_owned(),
+                bytes: length,
+                last_seq: sentinel.last_seq,
+                began: earlier.ts,
+                base: None,
+                starts_from_nothing: earlier.offset == 0 && earlier.origin == Origin::Nothing,
+            });
             match &earlier.origin {
                 // Something else stands before the first event: who knows what that event was.
                 _ if earlier.offset > 0 => return Ok(named),
@@ -182,10 +191,45 @@ impl<'a> PastFiles<'a> {
 }
 
 /// Files that a log names.
-struct Named {
+pub(super) struct Named {
     files: BTreeSet<String>,
+    /// The logs before it, the newest first.
+    pub logs: Vec<RetiredLog>,
     /// The past could be followed to its end: what is not among the files is named by nobody.
     is_complete: bool,
+}
+
+/// A retired log that was kept.
+pub(super) struct RetiredLog {
+    /// The archive, from the store's folder on, and its digest.
+    pub name: String,
+    pub digest: String,
+    /// How long the log is, unpacked.
+    pub bytes: u64,
+    /// Its last event.
+    pub last_seq: u64,
+    /// The moment of its first.
+    pub began: i64,
+    /// The base that it starts from, and whether that is somebody's word: what came before need not add up to it.
+    pub base: Option<(Hex, bool)>,
+    /// It has none, and needs none.
+    pub starts_from_nothing: bool,
+}
+
+impl Named {
+    /// Takes the base of a log, packed or not.
+    fn start(&mut self, sentinel: &Sentinel) {
+        let Some(sha256) = sentinel.base_sha256 else {
+            return;
+        };
+        self.files.insert(base_name(sha256.text()));
+        self.files.insert(packed_base_name(sha256.text()));
+        let told = &sentinel.told;
+        let is_word = told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none());
+        if let Some(log) = self.logs.last_mut() {
+            log.base = Some((sha256, is_word));
+        }
+    }
 }
 
 /// Removes what was retired and what is derived, and puts aside what else nobody names, one file at a time: nobody waits for
@@ -193,7 +237,7 @@ struct Named {
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
         let mut garbage = store.vectors.unnamed_rows(&store.state)?;
-        let past = PastFiles::of(&store.site, &store.log, store.state.timeline());
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
         garbage.extend(past.garbage()?);
         Ok(garbage)
     })?;
@@ -237,4 +281,63 @@ fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
     site.disk.sync_dir(&target).at(&target)?;
     site.disk.sync_dir(&folder).at(&folder)?;
     site.disk.sync_dir(&quarantine).at(&quarantine)
+}
+
+/// Removes a file of the past that is ours, durably; nobody waits for more than one.
+pub(super) fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
+    turns.turn(|store| {
+        store.with_lock(now, |store| {
+            let path = store.site.layout.inside(name);
+            if !is_ours(&*store.site.disk, &path) {
+                return Ok(());
+            }
+            store.site.disk.remove(&path).at(&path)?;
+            let folder = path.parent().unwrap_or(store.site.layout.folder());
+            store.site.disk.sync_dir(folder).at(folder)
+        })
+    })
+}
+
+/// The logs of the past, the oldest first, and the moment at which the live one began.
+pub(super) fn past_logs(turns: &impl Turns) -> Result<(Vec<RetiredLog>, i64)> {
+    turns.turn(|store| {
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
+        let mut logs = past.named_files()?.logs;
+        logs.reverse();
+        let began = match store.log.open() {
+            Some(log) => beginning_of(&*log.file, log.walk.end).at(store.site.log())?.ts,
+            None => i64::MIN,
+        };
+        Ok((logs, began))
+    })
+}
+
+/// Removes the archives that events say are pruned, the oldest first, each with the base that it started from.
+///
+/// # Errors
+/// `Io`, `Locked`.
+pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
+    let until = turns.turn(|store| Ok(pruned_until(&store.state)))?;
+    if until == 0 {
+        return Ok(());
+    }
+    let (logs, _) = past_logs(turns)?;
+    let going = logs.iter().take_while(|log| log.last_seq <= until).count();
+    let is_kept = |base: &str| {
+        let kept = logs.iter().skip(going).filter_map(|log| log.base);
+        kept.into_iter().any(|(sha256, _)| sha256.text() == base)
+    };
+    for log in logs.iter().take(going) {
+        remove(turns, &log.name, now)?;
+        let index = turns.turn(|store| {
+            let path = store.site.layout.history_index(&log.name);
+            Ok(shown(&store.site.layout, &path))
+        })?;
+        remove(turns, &index, now)?;
+        if let Some((sha256, _)) = log.base.filter(|(sha256, _)| !is_kept(sha256.text())) {
+            remove(turns, &base_name(sha256.text()), now)?;
+            remove(turns, &packed_base_name(sha256.text()), now)?;
+        }
+    }
+    Ok(())
 }

@@ -8,6 +8,10 @@ pub(in crate::store) mod retire;
 
 pub(in crate::store) mod compact_rows;
 
+mod bases;
+
 pub(in crate::store) mod compact;
 
 pub(in crate::store) mod backup;
+
+pub(in crate::store) mod pruning;

@@ -203,6 +203,49 @@ impl Store {
         Ok(put_away(&mut self.log, lines, count(parts)))
     }
 
+    /// Under the lock: puts a line behind the log that the store says of itself; `record` is made of its seq.
+    pub(in crate::store) fn write_own(
+        &mut self,
+        op: Op,
+        word: &str,
+        record: impl FnOnce(&str) -> Vec<u8>,
+        now: i64,
+    ) -> Result<u64> {
+        self.log.check_end_is_known()?;
+        self.anchor(now)?;
+        let micros = now.max(self.log.latest());
+        let (ts, depth) = (self.log.stamp(micros), self.options.recursion_depth);
+        let mut lines = self.log.fresh_lines(None);
+        let seq = lines.link.next_seq;
+        let id = format!("{word}:{seq}");
+        let record = record(&id);
+        lines.push(EventBody {
+            op,
+            id: id.as_bytes(),
+            record: &record,
+            ts: &ts,
+            depth,
+        });
+        self.settle();
+        self.state.make_room(Coming {
+            events: 1,
+            ..Coming::default()
+        })?;
+        let offset = self.append(&lines, now)?;
+        let known = Known {
+            op,
+            id: id.as_bytes(),
+            record: &record,
+            fields: crate::json::scan_record(&record).unwrap_or_default(),
+            hash: b"",
+            offset,
+            seq,
+        };
+        self.state.apply(known, micros);
+        self.log.keep_memory(lines);
+        Ok(seq)
+    }
+
     /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
     pub(in crate::store) fn write_ahead(
         &mut self,

@@ -1,0 +1,257 @@
+//! Which bases of the past are kept, and which does the history before them stand in for?
+//!
+//! The newest stays as it is. Of the others the first stays, and one behind more events than it is long itself: so whoever
+//! looks back reads one base and about as many bytes of events. They are packed, and together weigh at most as much as the
+//! newest: beyond that every second goes. A base that is somebody's word (a repair's, another tool's, of version 1) stays,
+//! because nothing adds up to it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::archive::{self, damage_in};
+use crate::digest::Hex;
+use crate::disk::{Access, Disk};
+use crate::error::{At, Error, Result};
+use crate::layout::{base_name, packed_base_name};
+use crate::log::Site;
+use crate::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
+use crate::origin::Origin;
+use crate::snapshot;
+
+use super::history_files::{PastFiles, RetiredLog, remove};
+use crate::store::archives::packing::Packing;
+use crate::store::care::Turns;
+
+/// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is touched:
+/// whoever verifies must find it.
+///
+/// # Errors
+/// `Io`, `Locked`. What is left is done by the next compaction.
+pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
+    let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
+    let (logs, newest) = turns.turn(|store| {
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
+        let newest = match store.log.open().map(|log| &log.origin) {
+            Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
+            _ => None,
+        };
+        Ok((past.named_files()?.logs, newest))
+    })?;
+    let Some(newest) = newest else {
+        return Ok(());
+    };
+    let most = site
+        .disk
+        .status(&site.layout.base(newest.text()))
+        .map_or(0, |file| file.length);
+    let mut bases = PastBases::of(site, logs, newest)?;
+    let unneeded = bases.unneeded();
+    bases.drop_all(turns, &unneeded, now)?;
+    bases.pack_all(turns, threads, now)?;
+    while bases.weight() > most {
+        let spare = bases.every_second();
+        if bases.drop_all(turns, &spare, now)? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One base that is there.
+struct PastBase {
+    /// Which of the logs it is of.
+    log: usize,
+    sha256: Hex,
+    is_word: bool,
+    /// How long it is, unpacked.
+    bytes: u64,
+}
+
+/// The bases of retired logs, the oldest first.
+struct PastBases {
+    site: Arc<Site>,
+    /// The logs, the oldest first.
+    logs: Vec<RetiredLog>,
+    there: Vec<PastBase>,
+    /// Archives that have the digest that they are named with.
+    proved: HashSet<String>,
+}
+
+impl PastBases {
+    fn of(site: Arc<Site>, mut logs: Vec<RetiredLog>, newest: Hex) -> Result<Self> {
+        logs.reverse();
+        let mut there = Vec::new();
+        for (number, log) in logs.iter().enumerate() {
+            let Some((sha256, is_word)) = log.base.filter(|(sha256, _)| *sha256 != newest) else {
+                continue;
+            };
+            // What cannot be read is for whoever verifies.
+            let Ok(Some((_, base))) = open_base(&*site.disk, &site.layout, &sha256) else {
+                continue;
+            };
+            if let Ok(bytes) = base.log.length() {
+                there.push(PastBase {
+                    log: number,
+                    sha256,
+                    is_word,
+                    bytes,
+                });
+            }
+        }
+        Ok(Self {
+            site,
+            logs,
+            there,
+            proved: HashSet::new(),
+        })
+    }
+
+    /// The bases that less events lead to than they are long themselves.
+    fn unneeded(&self) -> Vec<Hex> {
+        let (mut since, mut is_begun, mut found) = (0, false, Vec::new());
+        for (number, log) in self.logs.iter().enumerate() {
+            let base = self.there.iter().find(|base| base.log == number);
+            if let Some(base) = base {
+                if !is_begun || base.is_word || since > base.bytes {
+                    since = 0;
+                } else {
+                    found.push(base.sha256);
+                }
+            }
+            is_begun |= base.is_some() || log.starts_from_nothing;
+            since += log.bytes;
+        }
+        found
+    }
+
+    /// Every second of those that may go.
+    fn every_second(&self) -> Vec<Hex> {
+        let first = self
+            .there
+            .first()
+            .filter(|base| !self.reaches_back(base.log))
+            .map(|base| base.sha256);
+        let spare = self
+            .there
+            .iter()
+            .filter(|base| !base.is_word && Some(base.sha256) != first);
+        spare.step_by(2).map(|base| base.sha256).collect()
+    }
+
+    /// Whether a log before this one, without another base between, begins with nothing.
+    fn reaches_back(&self, log: usize) -> bool {
+        self.logs.iter().take(log).any(|log| log.starts_from_nothing)
+    }
+
+    /// What the packed ones weigh.
+    fn weight(&self) -> u64 {
+        let packed = self
+            .there
+            .iter()
+            .map(|base| self.site.layout.inside(&packed_base_name(base.sha256.text())));
+        packed
+            .filter_map(|path| self.site.disk.status(&path).ok())
+            .map(|file| file.length)
+            .sum()
+    }
+
+    /// Removes bases that the history before them stands in for; gives how many went.
+    fn drop_all(&mut self, turns: &impl Turns, bases: &[Hex], now: i64) -> Result<u64> {
+        let mut gone = 0;
+        for sha256 in bases {
+            let Some(at) = self.there.iter().position(|base| base.sha256 == *sha256) else {
+                continue;
+            };
+            if !self.is_sound(sha256)? || !self.adds_up_to(at)? {
+                continue;
+            }
+            remove(turns, &base_name(sha256.text()), now)?;
+            remove(turns, &packed_base_name(sha256.text()), now)?;
+            self.there.remove(at);
+            gone += 1;
+        }
+        Ok(gone)
+    }
+
+    /// Whether what a base should hold is what its file holds.
+    fn is_sound(&self, sha256: &Hex) -> Result<bool> {
+        is_sound(&self.site, sha256)
+    }
+
+    /// Whether the logs between a base and the one before it are there, each with the digest that the log names.
+    fn adds_up_to(&mut self, at: usize) -> Result<bool> {
+        let end = self.there[at].log;
+        let start = match at.checked_sub(1).and_then(|before| self.there.get(before)) {
+            Some(before) => before.log,
+            None => match self.logs.iter().position(|log| log.starts_from_nothing) {
+                Some(start) => start,
+                None => return Ok(false),
+            },
+        };
+        let between = self.logs.get(start..end).unwrap_or_default();
+        if between
+            .iter()
+            .skip(1)
+            .any(|log| log.base.is_some_and(|(_, is_word)| is_word))
+        {
+            // What came before does not lead across it.
+            return Ok(false);
+        }
+        for log in between {
+            if self.proved.contains(&log.name) {
+                continue;
+            }
+            let path = self.site.layout.inside(&log.name);
+            let archive = archive::open(&*self.site.disk, &path).at(&path)?;
+            if snapshot::digest(&*archive.packed).at(&path)?.text() != log.digest {
+                return Ok(false);
+            }
+            self.proved.insert(log.name.clone());
+        }
+        Ok(start < end)
+    }
+
+    /// Packs each that is not packed.
+    fn pack_all(&self, turns: &impl Turns, threads: usize, now: i64) -> Result<()> {
+        let (disk, layout) = (&self.site.disk, &self.site.layout);
+        for base in &self.there {
+            let plain = layout.base(base.sha256.text());
+            let packed = layout.inside(&packed_base_name(base.sha256.text()));
+            if !is_ours(&**disk, &plain) || is_taken_by_others(&**disk, &packed) || !self.is_sound(&base.sha256)? {
+                continue;
+            }
+            if !holds(&**disk, &packed, &base.sha256) {
+                let file = disk.open(&plain, Access::Read).at(&plain)?;
+                let scratch = Scratch::at(disk, with_suffix(&packed, ".tmp"));
+                let packing = Packing::start(&**disk, file, scratch.path(), threads).at(scratch.path())?;
+                packing.finish(base.bytes).at(scratch.path())?;
+                scratch.name(&packed)?;
+            }
+            // Read again before the other goes: there may be no second one.
+            if holds(&**disk, &packed, &base.sha256) {
+                remove(turns, &base_name(base.sha256.text()), now)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether what a base should hold is what its file holds; false if there is none.
+pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
+    let path = site.layout.base(sha256.text());
+    let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? else {
+        return Ok(false);
+    };
+    match snapshot::digest(&*base.log) {
+        Ok(found) => Ok(found == *sha256),
+        Err(fault) if damage_in(&fault).is_some() => Ok(false),
+        Err(fault) => Err(Error::io(&path, fault)),
+    }
+}
+
+/// Whether a packed base is there and holds what it should.
+fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
+    let found = archive::open(disk, packed).and_then(|base| snapshot::digest(&*base.log));
+    found.is_ok_and(|found| found == *sha256)
+}

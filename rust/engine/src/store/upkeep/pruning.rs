@@ -1,0 +1,211 @@
+//! How do the oldest archives go, so that everybody knows it was on purpose?
+//!
+//! An event says it first, durably: up to which seq, how many, and why. Then they go, the oldest first, so that what is left
+//! never has a hole; whoever compacts or prunes next goes on where somebody could not finish. What is kept begins with a base
+//! that is there, or with the live log.
+
+use std::sync::Arc;
+
+use crate::error::{At, Error, Result};
+use crate::event::Op;
+use crate::json::{self, Value};
+use crate::layout::is_backup_folder;
+use crate::log::files::{is_folder, with_suffix};
+use crate::origin::Origin;
+
+use super::bases::is_sound;
+use super::compact::{check_undamaged, sync};
+use super::history_files::{end_pruning, past_logs};
+use crate::store::Store;
+use crate::store::care::{Alone, Turns, remove_backup, take_care};
+
+/// The longest reason, in characters: it stays for ever.
+const MOST_REASON: usize = 200;
+
+/// What is to go.
+#[derive(Clone, Debug, Default)]
+pub struct Prune {
+    /// Archives of logs that ended before this moment, in microseconds since 1970.
+    pub before: Option<i64>,
+    /// All backups but so many of the newest.
+    pub keep_backups: Option<u64>,
+    /// Why; it stays in the log.
+    pub reason: String,
+    /// Nothing is written: only what would be done is told.
+    pub dry_run: bool,
+}
+
+/// What went, or would go.
+#[derive(Clone, Debug, Default)]
+pub struct Pruned {
+    /// The seq of the event that tells of it; `None` if no archive went.
+    pub seq: Option<u64>,
+    /// The archives, from the store's folder on, the oldest first.
+    pub archives: Vec<String>,
+    /// The last event in them.
+    pub last_seq: u64,
+    /// Archives that are old enough, and stay because no base behind them is there.
+    pub held: u64,
+    /// The copies, from the store's folder on, the oldest first.
+    pub backups: Vec<String>,
+}
+
+impl Store {
+    /// Removes the oldest archives and backups, as far as asked; gives what went.
+    ///
+    /// # Errors
+    /// As [`prune`].
+    pub fn prune(&mut self, order: &Prune, now: i64) -> Result<Pruned> {
+        prune(&Alone::with(self), order, &|| now)
+    }
+}
+
+/// Removes the oldest archives and backups of a store that others go on using; gives what went.
+///
+/// # Errors
+/// `Busy` while an erasure is unfinished, `Corrupted` if the log is damaged, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`.
+pub fn prune(turns: &impl Turns, order: &Prune, now: &dyn Fn() -> i64) -> Result<Pruned> {
+    if order.reason.chars().count() > MOST_REASON {
+        let length = order.reason.chars().count();
+        return Err(Error::must(
+            "reason",
+            "have at most 200 characters",
+            format!("{length}"),
+        ));
+    }
+    turns.turn(|store| store.check_tail_at_the_end())?;
+    let _care = take_care(turns, now())?;
+    turns.turn(|store| {
+        store.with_lock(now(), |store| {
+            check_undamaged(&store.log)?;
+            store.log.check_head_is_kept()?;
+            match store.is_erasing() {
+                true => Err(Error::busy(
+                    "nothing is pruned while an erasure is unfinished".to_owned(),
+                )),
+                false => Ok(()),
+            }
+        })
+    })?;
+    if !order.dry_run {
+        end_pruning(turns, now())?;
+    }
+    let mut told = Pruned::default();
+    if let Some(before) = order.before {
+        prune_archives(turns, order, before, now, &mut told)?;
+    }
+    if let Some(keep) = order.keep_backups {
+        prune_backups(turns, keep, order.dry_run, now, &mut told)?;
+    }
+    Ok(told)
+}
+
+fn prune_archives(
+    turns: &impl Turns,
+    order: &Prune,
+    before: i64,
+    now: &dyn Fn() -> i64,
+    told: &mut Pruned,
+) -> Result<()> {
+    let (logs, began) = past_logs(turns)?;
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    // A log ended when the one behind it began.
+    let ends = logs.iter().skip(1).map(|log| log.began).chain([began]);
+    let old = ends.take_while(|end| *end <= before).count();
+    let mut going = old;
+    while going > 0 {
+        let base = match logs.get(going) {
+            Some(first) => first.base.map(|(sha256, _)| sha256),
+            None => turns.turn(|store| {
+                Ok(match store.log.open().map(|log| &log.origin) {
+                    Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
+                    _ => None,
+                })
+            })?,
+        };
+        if let Some(sha256) = base
+            && is_sound(&site, &sha256)?
+        {
+            break;
+        }
+        going -= 1;
+    }
+    told.held = (old - going) as u64;
+    let Some(last) = going.checked_sub(1).and_then(|last| logs.get(last)) else {
+        return Ok(());
+    };
+    told.last_seq = last.last_seq;
+    told.archives = logs.iter().take(going).map(|log| log.name.clone()).collect();
+    if order.dry_run {
+        return Ok(());
+    }
+    let seq = turns.turn(|store| {
+        let now = now();
+        store.with_lock(now, |store| {
+            let seq = store.write_own(
+                Op::Prune,
+                "pruned",
+                |id| record(id, &order.reason, going as u64, last.last_seq),
+                now,
+            )?;
+            store.sync_log()?;
+            Ok(seq)
+        })
+    })?;
+    sync(turns)?;
+    told.seq = Some(seq);
+    end_pruning(turns, now())
+}
+
+fn record(id: &str, reason: &str, archives: u64, last_seq: u64) -> Vec<u8> {
+    let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
+    let text = |text: &str| Value::Str(text.to_owned());
+    let record = Value::object([
+        ("id", text(id)),
+        ("kind", text("pruned")),
+        ("label", text(reason)),
+        (
+            "data",
+            Value::object([("archives", number(archives)), ("last_seq", number(last_seq))]),
+        ),
+    ]);
+    let mut bytes = Vec::new();
+    json::write_value(&record, &mut bytes);
+    bytes
+}
+
+/// Removes all backups but the newest. One that is going has the name of an unfinished one first: nobody takes half of it for a
+/// copy.
+fn prune_backups(turns: &impl Turns, keep: u64, is_dry: bool, now: &dyn Fn() -> i64, told: &mut Pruned) -> Result<()> {
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    let (disk, backups) = (&*site.disk, site.layout.backups());
+    if !is_folder(disk, &backups) {
+        return Ok(());
+    }
+    let mut names = disk.list(&backups).at(&backups)?;
+    names.retain(|name| is_backup_folder(name) && is_folder(disk, &backups.join(name)));
+    names.sort_by_key(|name| order_of(name));
+    let going = names.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+    for name in names.iter().take(going) {
+        told.backups.push(format!("backup/{name}"));
+        if is_dry {
+            continue;
+        }
+        let (path, draft) = (backups.join(name), with_suffix(&backups.join(name), ".tmp"));
+        turns.turn(|store| {
+            store.with_lock(now(), |_| {
+                disk.rename(&path, &draft).at(&path)?;
+                disk.sync_dir(&backups).at(&backups)
+            })
+        })?;
+        remove_backup(disk, &draft)?;
+        disk.sync_dir(&backups).at(&backups)?;
+    }
+    Ok(())
+}
+
+/// The moment in the name of a backup, and which of that moment it is.
+fn order_of(name: &str) -> (String, u64) {
+    let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
+    (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))
+}

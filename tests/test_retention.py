@@ -1,0 +1,96 @@
+"""Does a store stay small however often it is compacted, and does what is pruned say so?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.errors import ChronoError, HistoryUnavailable
+from chronomemory.retention import weight_of
+from verdicts import verify_log
+
+LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
+
+
+def nights(root: Path, number: int, records: int = 200) -> ChronoStore:
+    """A store that was compacted again and again, with one change between."""
+    store = ChronoStore(root)
+    for n in range(records):
+        store.upsert({"id": f"R-{n}", "label": f"{n * 7919} and {n**5} of {n**3}"})
+    for night in range(number):
+        store.upsert({"id": "R-1", "label": f"night {night}"})
+        store.compact()
+    return store
+
+
+def test_nightly_compactions_keep_the_folder_small(tmp_path: Path) -> None:
+    with nights(tmp_path, 40) as store:
+        folder = tmp_path / ".chronomemory"
+        state = (folder / "snapshot.json").stat().st_size
+        bases = sum(path.stat().st_size for path in (folder / "base").iterdir())
+        assert bases + state < 3 * state
+        assert len(list((folder / "base").glob("*.json"))) == 1
+        assert [store.as_of(200 + 2 * night).get("R-1").label for night in (1, 17, 38)] == [
+            f"night {night}" for night in (0, 16, 37)
+        ]
+        assert len(store.history("R-1")) == 41
+        assert store.verify().valid
+    second = verify_log.verify_folder(tmp_path)
+    assert second["valid"] and not [note for note in second["notes"] if "unavailable" in note]
+
+
+def test_a_compaction_says_what_the_folder_weighs(tmp_path: Path) -> None:
+    with nights(tmp_path, 1) as store:
+        store.upsert({"id": "A"})
+        before = weight_of(tmp_path / ".chronomemory")
+        told = store.compact()
+        assert told == 2 and isinstance(told, int)
+        assert before == told.bytes_before > 0
+        assert told.bytes_after == weight_of(tmp_path / ".chronomemory")
+
+
+def test_what_is_pruned_is_gone_and_said_so(tmp_path: Path) -> None:
+    with nights(tmp_path, 5) as store:
+        store.scoped(user="ann").upsert({"id": "ann's"})
+        seen = store.prune(before=LATER, reason="after 90 days", dry_run=True)
+        assert (seen.seq, len(seen.archives)) == (None, 5)
+        told = store.prune(older_than=timedelta(days=90), reason="after 90 days", now=lambda: LATER)
+        assert told.archives == seen.archives and told.bytes_after < told.bytes_before
+        assert list((tmp_path / ".chronomemory" / "archive").iterdir()) == []
+        with pytest.raises(HistoryUnavailable):
+            store.as_of(50)
+        assert store.get("R-1").label == "night 4" and store.history("R-1") == []
+        notes = store.verify().notes
+        said = f'pruned at event {told.seq}: "after 90 days": 5 archives, up to event {told.last_seq}'
+        assert said in notes and not [note for note in notes if "unavailable" in note]
+        for handle in (store.scoped(user="ann"), store.public()):
+            assert handle.get(f"pruned:{told.seq}") is None and not handle.query(kind="pruned", status="")
+            assert not handle.search("after 90 days")
+        assert store.everyone().get(f"pruned:{told.seq}").data == {"archives": 5, "last_seq": told.last_seq}
+        # It stays said, whatever becomes of the log.
+        store.upsert({"id": "A"})
+        store.compact(keep_history=False)
+        assert said in store.verify().notes
+        assert store.prune(before=LATER, reason="again").seq is None
+    second = verify_log.verify_folder(tmp_path)
+    assert second["valid"]
+
+
+def test_backups_are_kept_by_their_number(tmp_path: Path) -> None:
+    with nights(tmp_path, 1) as store:
+        copies = [store.backup() for _ in range(3)]
+        told = store.prune(keep_backups=1, reason="")
+        assert [copy.exists() for copy in copies] == [False, False, True]
+        assert told.backups == tuple(f"backup/{copy.name}" for copy in copies[:2])
+        assert told.seq is None
+
+
+def test_what_is_meant_has_to_be_said(tmp_path: Path) -> None:
+    with nights(tmp_path, 1) as store:
+        for given in ({}, {"before": LATER, "older_than": timedelta(1)}, {"keep_backups": -1}):
+            with pytest.raises(ChronoError):
+                store.prune(reason="none", **given)  # type: ignore[arg-type]
+        with pytest.raises(ChronoError):
+            store.prune(before=LATER, reason="x" * 201)
