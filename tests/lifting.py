@@ -10,7 +10,9 @@ from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-LINK, SECOND, GROUP, TIME, SPEAKER = 0.3, 0.2, 0.6, 0.5, 0.15
+LINK, SECOND, GROUP, TIME, SPEAKER = 0.3, 0.2, 0.6, 0.7, 0.15
+#: What counts of a group where tokens are asked: its best, and its words.
+GROUP_BEST, GROUP_WORDS = 0.4, 0.2
 BEST_OTHERS = 3
 FADES_AFTER, FADES_BEFORE, MARGIN = 10.0, 3.0, 1
 YEAR = 0.3
@@ -29,6 +31,8 @@ class Surroundings:
     groups: dict[str, Hashable] = field(default_factory=dict)
     closeness: dict[str, float] = field(default_factory=dict)
     speakers: set[str] = field(default_factory=set)
+    #: Where tokens are asked: the words of the question, the rarest first, what each is worth, who has it.
+    words: list[tuple[float, set[str]]] | None = None
 
 
 def closeness(day: date, stretches: Collection[Stretch]) -> float:
@@ -64,6 +68,21 @@ def _grouped(name: str, alone: Mapping[str, float], groups: Mapping[str, Hashabl
     return weight * total / BEST_OTHERS if weight > 0 else 0.0
 
 
+def _grouped_by_words(name: str, alone: Mapping[str, float], around: Surroundings) -> float:
+    groups = around.groups
+    members = {other for other, group in groups.items() if name in groups and group == groups[name]}
+    share = 1.0 - len(members) / len(alone)
+    if len(members) < 2 or share <= 0:
+        return 0.0
+    said = total = 0.0
+    for weight, had in around.words or []:
+        total += weight
+        said += weight if had & members else 0.0
+    part = said / total if total else 0.0
+    best = max(0.0, _best(alone, alone))
+    return share * (GROUP_BEST * max(_best(members, alone), 0.0) + GROUP_WORDS * best * part)
+
+
 def lifts(alone: Mapping[str, float], around: Surroundings) -> dict[str, dict[str, float]]:
     """Return for each candidate, given with the score that it has alone, what is added to it and why."""
     near: dict[str, set[str]] = {name: set() for name in alone}
@@ -77,7 +96,9 @@ def lifts(alone: Mapping[str, float], around: Surroundings) -> dict[str, dict[st
         made[name] = {
             "linked": LINK * max(_best(near[name], alone), 0.0),
             "second": SECOND * max(_best(beyond, alone), 0.0),
-            "grouped": _grouped(name, alone, around.groups),
+            "grouped": _grouped(name, alone, around.groups)
+            if around.words is None
+            else _grouped_by_words(name, alone, around),
             "timed": TIME * around.closeness.get(name, 0.0) * best,
             "spoken": SPEAKER * best if name in around.speakers else 0.0,
         }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,8 @@ from chronomemory import (
     InvalidRecord,
     UnknownSpace,
 )
+from chronomemory.embedders import CallableEmbedder, CallableTokenEmbedder
+from lifting import Surroundings, lifted
 from token_codes import TEXT, TOKENS, VECTOR, fused, row_of, scores, shares, signs_of
 from verdicts import verify_log
 
@@ -111,6 +115,82 @@ class TestRows:
             assert next(iter(found(other))) == "R0"
             assert other.detach("R0", space="tokens")
         assert "R0" not in found(store)
+
+
+class TestRoom:
+    """Where a record has few tokens, more of their signs are kept."""
+
+    FEW: ClassVar[dict[str, Floats]] = {
+        f"R{number}": chance.standard_normal((1 + number, 300), dtype=np.float32) for number in range(12)
+    }
+    ASKED: ClassVar[Floats] = chance.standard_normal((4, 300), dtype=np.float32)
+
+    def test_rows_and_scores_are_those_of_plain_python(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path) as store:
+            store.upsert_many(RECORDS)
+            store.attach_tokens_many(list(self.FEW), self.FEW.values(), model="m", most=11)
+            kept = {name: signs_of(tokens, 11) for name, tokens in self.FEW.items()}
+            assert {len(signs[0]) // 124 for signs in kept.values()} == {1, 2, 3, 4}
+            for name, tokens in self.FEW.items():
+                assert store.engine.embedding(name, space="tokens") == row_of(tokens, 11)
+            hits = store.search(query_tokens=self.ASKED, limit=COUNT, context=False, explain=True)
+            assert {hit.id: (hit.why or {})["tokens"] for hit in hits} == scores(self.ASKED, kept)
+
+    def test_rows_from_before_are_read_as_they_were(self, tmp_path: Path) -> None:
+        """Until 2026-11-17 every token had one code, however much room there was."""
+        one = self.FEW["R3"]
+        with ChronoStore(tmp_path) as store:
+            store.upsert_many(RECORDS)
+            plain = np.frombuffer(row_of(one, len(one)), np.float32)
+            filled = np.concatenate([plain, np.tile(plain[-4:], 11 - len(one))])[None]
+            store.engine.attach(["R3"], filled, space="tokens", model="m", tokens=300)
+            (hit,) = store.search(query_tokens=self.ASKED, context=False, explain=True)
+            assert (hit.why or {})["tokens"] == scores(self.ASKED, {"R3": signs_of(one, len(one))})["R3"]
+
+
+class TestEmbedder:
+    """An embedder that is handed to a search reads its text for whatever was embedded."""
+
+    def test_it_gives_what_a_space_can_be_asked_for(self, store: ChronoStore) -> None:
+        tokens = CallableTokenEmbedder("m", lambda texts: [QUESTION for _ in texts])
+        plain = CallableEmbedder("v", lambda texts: [VECTORS[3] for _ in texts])
+        wanted = store.search("bark", query_tokens=QUESTION)
+        assert [(hit.id, hit.score) for hit in store.search("bark", embedder=tokens)] == [
+            (hit.id, hit.score) for hit in wanted
+        ]
+        with pytest.raises(InvalidArgument, match="embedded by 'v'") as refused:
+            store.search("bark", embedder=plain)
+        assert refused.value.field == "embedder"
+        store.attach_many([one.id for one in RECORDS], VECTORS, model="v")
+        hits = store.search("bark", embedder=plain)
+        assert [hit.score for hit in hits] == [hit.score for hit in store.search("bark", VECTORS[3])]
+        with pytest.raises(InvalidArgument, match="text"):
+            store.search(embedder=tokens)
+
+
+class TestContext:
+    def test_a_group_counts_by_its_best_and_its_words(self, tmp_path: Path) -> None:
+        with ChronoStore(tmp_path) as store:
+            records = [
+                ChronoRecord(id=one.id, label=one.label, data={"session": number % 4})
+                for number, one in enumerate(RECORDS)
+            ]
+            store.upsert_many(records)
+            store.attach_tokens_many(list(GIVEN), GIVEN.values(), model="m", most=MOST)
+            hits = store.search("bark malt fisp", query_tokens=QUESTION, limit=COUNT, explain=True)
+            alone = {hit.id: hit.why["alone"] for hit in hits if hit.why}
+            words = []
+            for word in ("bark", "malt", "fisp"):
+                had = {one.id for one in RECORDS if word in one.label}
+                weight = math.log(1.0 + (COUNT - len(had) + 0.5) / (len(had) + 0.5))
+                words.append((weight, word, had & set(alone)))
+            words.sort(key=lambda one: (-one[0], one[1]))
+            around = Surroundings(
+                groups={one.id: one.data["session"] for one in records if one.id in alone},
+                words=[(weight, had) for weight, _, had in words],
+            )
+            assert len(alone) > 20 and any((hit.why or {})["grouped"] > 0 for hit in hits)
+            assert {hit.id: hit.score for hit in hits} == lifted(alone, around)
 
 
 class TestSearch:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 SIGNS, WORD_SIGNS, LARGEST = 124, 31, 31
-TEXT, VECTOR, TOKENS = 1.5, 0.5, 3.0
+MOST_PARTS, STEPS = 4, 1 << 20
+TEXT, VECTOR, TOKENS = 1.0, 0.5, 3.0
 POOL = 100
 Wide = npt.NDArray[np.float64]
 Signs = list[list[int]]
@@ -43,72 +44,84 @@ def turned(vector: npt.NDArray[np.float32] | Wide) -> list[float]:
                     one, other = values[at], values[at + half]
                     values[at], values[at + half] = one + other, one - other
             half *= 2
-    return values[:SIGNS]
+    return values
+
+
+def parts_of(count: int, dim: int, most: int) -> int:
+    """Return how many codes each token of a record has."""
+    size = len(turned(np.zeros(dim)))
+    return max(1, min((most - 1) // min(count, most), size // SIGNS, MOST_PARTS))
 
 
 def signs_of(tokens: npt.NDArray[np.float32], most: int) -> Signs:
-    """Return 1 or -1 for each sign of each code of a record."""
+    """Return 1 or -1 for each sign of each token of a record that is kept."""
     count = len(tokens)
     kept = min(count, most)
-    codes = []
+    signs = SIGNS * parts_of(count, tokens.shape[1], most)
+    made = []
     for at in range(kept):
         total = np.zeros(tokens.shape[1])
         for vector in tokens[at * count // kept : (at + 1) * count // kept]:
             total += vector.astype(np.float64)
-        codes.append([1 if value > 0 else -1 for value in turned(total)])
-    return codes
+        made.append([1 if value > 0 else -1 for value in turned(total)[:signs]])
+    return made
 
 
 def row_of(tokens: npt.NDArray[np.float32], most: int) -> bytes:
-    """Return the row of a record: a bit for each sign, but bit 30 of each word; the last code fills it up."""
-    row = []
-    for code in signs_of(tokens, most):
-        bits = 0
-        for at, sign in enumerate(code):
-            word, bit = divmod(at, WORD_SIGNS)
-            bits |= (sign > 0) << 32 * word + bit + (bit >= 30)
-        row.append(bits.to_bytes(16, "little"))
-    return b"".join(row + row[-1:] * (most - len(row)))
+    """Return the row of a record: a bit for each sign, but bit 30 of each word, which a heading has set."""
+    kept = signs_of(tokens, most)
+    parts = len(kept[0]) // SIGNS
+    row = [(1 << 30 | len(kept) | parts << 32).to_bytes(16, "little")] if parts > 1 else []
+    for token in kept:
+        for part in range(parts):
+            bits = 0
+            for at, sign in enumerate(token[part * SIGNS : (part + 1) * SIGNS]):
+                word, bit = divmod(at, WORD_SIGNS)
+                bits |= (sign > 0) << 32 * word + bit + (bit >= 30)
+            row.append(bits.to_bytes(16, "little"))
+    filling = bytes(16) if parts > 1 else row[-1]
+    return b"".join(row + [filling] * (most - len(row)))
 
 
-def products(question: npt.NDArray[np.float32], codes: Signs) -> list[int]:
-    """Return the best product of each token of a question with a code of a record."""
+def likenesses(question: npt.NDArray[np.float32], kept: Signs) -> list[int]:
+    """Return the best estimate of a cosine of each token of a question with a token of a record, in steps."""
     best = []
-    for numbers in rounded(question):
-        best.append(max(sum(n * sign for n, sign in zip(numbers, code, strict=True)) for code in codes))
+    signs = len(kept[0])
+    for vector in question:
+        numbers = rounded(vector, signs)
+        square = float(sum(number * number for number in numbers))
+        factor = math.sqrt(math.pi / 2 / signs) / math.sqrt(square)
+        product = max(sum(n * sign for n, sign in zip(numbers, token, strict=False)) for token in kept)
+        best.append(round(product * factor * STEPS))
     return best
 
 
-def rounded(question: npt.NDArray[np.float32]) -> list[list[int]]:
-    """Return the whole numbers of each token of a question."""
-    made = []
-    for vector in question:
-        values = turned(vector)
-        top = max(abs(value) for value in values)
-        made.append([round(value / top * LARGEST) for value in values])
-    return made
+def rounded(vector: npt.NDArray[np.float32], signs: int) -> list[int]:
+    """Return the whole numbers of a token of a question: of all its codes alike, where there are several."""
+    values = turned(vector)
+    shared = SIGNS if signs == SIGNS else SIGNS * min(len(values) // SIGNS, MOST_PARTS)
+    top = max(abs(value) for value in values[:shared])
+    return [round(value / top * LARGEST) for value in values[:signs]]
 
 
 def scores(question: npt.NDArray[np.float32], records: Mapping[str, Signs]) -> dict[str, float]:
     """Return how much of a question the records say that are looked at."""
-    said = {name: products(question, codes) for name, codes in records.items()}
-    weights, factors = [], []
-    for token, numbers in enumerate(rounded(question)):
+    said = {name: likenesses(question, kept) for name, kept in records.items()}
+    weights = []
+    for token in range(len(question)):
         all_said = [one[token] for one in said.values()]
         bar = max(all_said) * len(said) + sum(all_said)
         well = sum(2 * one * len(said) >= bar for one in all_said)
         weights.append(math.log(1.0 + (len(said) - well + 0.5) / (well + 0.5)))
-        square = float(sum(number * number for number in numbers))
-        factors.append(math.sqrt(math.pi / 2 / SIGNS) / math.sqrt(square))
     total = 0.0
     for weight in weights:
         total += weight
-    worth = [weight / total * factor for weight, factor in zip(weights, factors, strict=True)]
+    worth = [weight / total / STEPS for weight in weights]
     made = {}
     for name, one in said.items():
         made[name] = 0.0
-        for product, each in zip(one, worth, strict=True):
-            made[name] += product * each
+        for likeness, each in zip(one, worth, strict=True):
+            made[name] += likeness * each
     return made
 
 

@@ -31,7 +31,8 @@ from chronomemory.face.arguments import (
 from chronomemory.face.moments import micros
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.scope import Scope
-from chronomemory.vectors import float_rows
+from chronomemory.tokens import TOKEN_SPACE
+from chronomemory.vectors import Space, float_rows
 from chronomemory.view import view_of, warn_of_stamps
 from chronomemory.watching import timed
 from chronomemory.where import Where, where_json
@@ -108,6 +109,14 @@ class Searchable(Protocol):
         """The open engine."""
 
 
+class QuestionReader(Protocol):
+    """What reads a question: it has ``embed``, ``embed_query_tokens`` or both, as embedders do."""
+
+    @property
+    def model_name(self) -> str:
+        """The model that embedded the records too."""
+
+
 def search(
     store: Searchable,
     text: str | None = None,
@@ -130,6 +139,7 @@ def search(
     now: datetime | None = None,
     query_tokens: npt.ArrayLike | None = None,
     token_space: str | None = None,
+    embedder: QuestionReader | None = None,
 ) -> Hits:
     """Return the best records of all faces for a text, a vector, tokens or several of these, best first.
 
@@ -149,8 +159,13 @@ def search(
     records pass all filters. ``query_tokens`` has a vector for each token of the question, and is compared
     with those of a ``token_space`` (``"tokens"`` unless named): of all records that may be found where these
     are few, or else of those that words and vectors put forward. Embeddings are those of now: ``as_of`` with
-    a vector or tokens is refused.
+    a vector or tokens is refused. An ``embedder`` reads the text: it gives the vector if the space holds
+    vectors of its model, and the tokens if the token space does, so that neither has to be given.
     """
+    if embedder is not None:
+        vector, query_tokens = _read(
+            store, embedder, string("text", text), vector, query_tokens, space, token_space or TOKEN_SPACE
+        )
     if text is None and vector is None and query_tokens is None:
         raise refuse("a search needs a text or a vector, or tokens", "text")
     limit = count("limit", limit)
@@ -201,6 +216,31 @@ def search(
     names = asked.scope_names()
     scope = None if names is None else Scope(*names)
     return Hits(hits, cursor, scope=scope, known=asked.is_known())
+
+
+def _read(
+    store: Searchable,
+    embedder: QuestionReader,
+    text: str,
+    vector: npt.ArrayLike | None,
+    tokens: npt.ArrayLike | None,
+    space: str | None,
+    token_space: str,
+) -> tuple[npt.ArrayLike | None, npt.ArrayLike | None]:
+    """Return the vector and the tokens of a question, as far as a space can be asked for them."""
+    known_spaces = [Space(**known) for known in store.engine.spaces()]
+    own = [known for known in known_spaces if known.model == embedder.model_name]
+    embed, embed_tokens = (getattr(embedder, name, None) for name in ("embed", "embed_query_tokens"))
+    if vector is None and embed is not None:
+        plain = [known for known in own if not known.tokens]
+        if any(known.is_default if space is None else known.name == space for known in plain):
+            vector = embed(text)
+    has_tokens = any(known.name == token_space for known in own if known.tokens)
+    if tokens is None and embed_tokens is not None and has_tokens:
+        tokens = embed_tokens(text)
+    if vector is None and tokens is None:
+        raise refuse(f"nothing that is asked was embedded by {embedder.model_name!r}", "embedder")
+    return vector, tokens
 
 
 def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Attachment, Bookmark, Ids, Query, Question};
+use chronomemory::{Attachment, Bookmark, Ids, Machine, Query, Question};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -30,7 +30,7 @@ pub fn token_rows<'py>(
     most: usize,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let (given, dim) = floats(py, &vectors)?;
-    let rows = py.detach(|| chronomemory::token_rows(given, dim, &counts, most));
+    let rows = py.detach(|| chronomemory::token_rows(given, dim, &counts, most, Machine::threads()));
     let rows = rows.map_err(|fault| invalid(py, "tokens", &fault.to_string()))?;
     let codes = rows.len() / counts.len().max(1);
     rows.into_pyarray(py).reshape([counts.len(), codes])

@@ -111,6 +111,7 @@ fn lift(columns: &Columns, ask: &Ask, filter: &Filter<'_>, rows: &[u32], put_for
         groups: known.groups(rows),
         times: known.times(rows, &NamedDays::of(text, ask.now)),
         speakers: known.spoken(rows, &asked(text)),
+        words: None,
     };
     let best = |scores: &[f64]| scores.iter().copied().fold(0.0, f64::max);
     let alone = best(similarities);

@@ -10,7 +10,7 @@ pub const POOL_RECORDS: usize = 100;
 const TEXT_WEIGHT: f64 = 2.0;
 const VECTOR_WEIGHT: f64 = 1.5;
 /// What the three weigh where tokens are asked too: they tell more apart than both others.
-const TEXT_BESIDE: f64 = 1.5;
+const TEXT_BESIDE: f64 = 1.0;
 const VECTOR_BESIDE: f64 = 0.5;
 const TOKEN_WEIGHT: f64 = 3.0;
 
@@ -120,9 +120,9 @@ mod tests {
             vector: Some(1.0),
             tokens: Some(SCALE.token_share(Some(0.7))),
         };
-        assert!((all.fused() - 0.7).abs() < 1e-12);
+        assert!((all.fused() - 3.0 / 4.5).abs() < 1e-12);
         let no_vector = Shares { vector: None, ..all };
-        assert!((no_vector.fused() - 3.0 / 4.5).abs() < 1e-12);
+        assert!((no_vector.fused() - 2.5 / 4.0).abs() < 1e-12);
         assert_eq!(SCALE.token_share(None), 0.0);
     }
 

@@ -2,8 +2,9 @@
 //!
 //! An answer often stands beside the words of its question: the line before asked, the line after laughs, and the day that
 //! is asked about stands on neither. A candidate is lifted by the best score one and two steps away, by the best others of
-//! its group, and if it happened when the question says, or was said by whom it names. Nothing lifts itself, so a record
-//! that nothing surrounds keeps the score that it has alone. Why these numbers: docs/decisions/2026-11-16-what-surrounds-a-hit.md.
+//! its group, and if it happened when the question says, or was said by whom it names. A record that nothing surrounds keeps the
+//! score that it has alone. Why these numbers: docs/decisions/2026-11-16-what-surrounds-a-hit.md, and where tokens are asked
+//! docs/decisions/2026-11-17-room-for-more-signs.md.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -14,8 +15,12 @@ const SECOND_LIFT: f64 = 0.2;
 /// How much is added of what the best others of a group have on average, and how many of them count.
 const GROUP_LIFT: f64 = 0.6;
 const BEST_OTHERS: usize = 3;
+/// Where tokens are asked: how much is added of the best score of a group, and of the best score of all, by how much of the question
+/// the words of the group say.
+const GROUP_BEST_LIFT: f64 = 0.4;
+const GROUP_WORDS_LIFT: f64 = 0.2;
 /// How much is added of the best score of all to what happened when the question says, and to what is said by whom it names.
-const TIME_LIFT: f64 = 0.5;
+const TIME_LIFT: f64 = 0.7;
 const SPEAKER_LIFT: f64 = 0.15;
 
 /// What surrounds candidates, which go by their places.
@@ -29,6 +34,17 @@ pub struct Ties {
     pub times: Vec<(usize, f64)>,
     /// Those that are said by the one whom the question names.
     pub speakers: Vec<usize>,
+    /// The words of the question, if its tokens are asked too: then a group counts by its best and by these.
+    pub words: Option<GroupWords>,
+}
+
+/// Which words of a question candidates have.
+#[derive(Debug, Default)]
+pub struct GroupWords {
+    /// What each word is worth.
+    pub weights: Vec<f64>,
+    /// Candidates with the places of their words.
+    pub had: Vec<(usize, usize)>,
 }
 
 /// What a candidate owes to what surrounds it.
@@ -63,8 +79,8 @@ impl Lift {
 pub fn lifted(scores: &[f64], ties: &Ties) -> Vec<Lift> {
     let mut lifts = vec![Lift::default(); scores.len()];
     by_links(scores, &ties.links, &mut lifts);
-    by_groups(scores, &ties.groups, &mut lifts);
     let best = scores.iter().copied().fold(0.0, f64::max);
+    by_groups(scores, ties, best, &mut lifts);
     for &(at, closeness) in &ties.times {
         lifts[at].timed = TIME_LIFT * closeness * best;
     }
@@ -105,23 +121,50 @@ fn by_links(scores: &[f64], links: &[(usize, usize)], lifts: &mut [Lift]) {
     }
 }
 
-fn by_groups(scores: &[f64], groups: &[(usize, u32)], lifts: &mut [Lift]) {
-    let mut members: HashMap<u32, Vec<usize>> = HashMap::new();
-    for &(at, group) in groups {
-        members.entry(group).or_default().push(at);
+fn by_groups(scores: &[f64], ties: &Ties, best: f64, lifts: &mut [Lift]) {
+    let mut groups: HashMap<u32, Vec<usize>> = HashMap::new();
+    for &(at, group) in &ties.groups {
+        groups.entry(group).or_default().push(at);
     }
-    for mut members in members.into_values() {
+    for mut members in groups.into_values() {
         // A group that is all there is tells nothing apart.
-        let weight = GROUP_LIFT * (1.0 - members.len() as f64 / scores.len() as f64);
+        let share = 1.0 - members.len() as f64 / scores.len() as f64;
+        if share <= 0.0 || members.len() < 2 {
+            continue;
+        }
         members.sort_unstable_by(|&one, &other| better(scores, one, other));
+        if let Some(words) = &ties.words {
+            let lift = GROUP_BEST_LIFT * scores[members[0]].max(0.0) + GROUP_WORDS_LIFT * best * words.part(&members);
+            for &at in members.iter().filter(|_| lift > 0.0) {
+                lifts[at].grouped = share * lift;
+                lifts[at].by_group = members.iter().copied().find(|&other| other != at);
+            }
+            continue;
+        }
         for &at in &members {
             let others = members.iter().copied().filter(|&other| other != at).take(BEST_OTHERS);
             let sum: f64 = others.clone().map(|other| scores[other].max(0.0)).sum();
-            if sum > 0.0 && weight > 0.0 {
-                lifts[at].grouped = weight * sum / BEST_OTHERS as f64;
+            if sum > 0.0 {
+                lifts[at].grouped = GROUP_LIFT * share * sum / BEST_OTHERS as f64;
                 lifts[at].by_group = others.take(1).next();
             }
         }
+    }
+}
+
+impl GroupWords {
+    /// How much of the question stands in one of these, 0 to 1, by what its words are worth.
+    fn part(&self, members: &[usize]) -> f64 {
+        let mut found = vec![false; self.weights.len()];
+        for (at, word) in &self.had {
+            found[*word] = found[*word] || members.contains(at);
+        }
+        let (mut said, mut all) = (0.0, 0.0);
+        for (weight, found) in self.weights.iter().zip(found) {
+            all += weight;
+            said += if found { *weight } else { 0.0 };
+        }
+        if all > 0.0 { said / all } else { 0.0 }
     }
 }
 
@@ -178,6 +221,23 @@ mod tests {
             ..Ties::default()
         };
         assert_eq!(lifted(&scores[..2], &all), [Lift::default(); 2]);
+    }
+
+    #[test]
+    fn with_tokens_a_group_counts_by_its_best_and_its_words() {
+        let ties = Ties {
+            groups: vec![(0, 7), (1, 7), (2, 8)],
+            words: Some(GroupWords {
+                weights: vec![3.0, 1.0],
+                had: vec![(1, 0), (2, 1), (0, 0)],
+            }),
+            ..Ties::default()
+        };
+        let lifts = lifted(&[0.5, 0.25, 1.0, 0.0], &ties);
+        let lift = (GROUP_BEST_LIFT * 0.5 + GROUP_WORDS_LIFT * 0.75) / 2.0;
+        assert!(is(lifts[0].grouped, lift) && is(lifts[1].grouped, lift));
+        assert_eq!((lifts[0].by_group, lifts[1].by_group), (Some(1), Some(0)));
+        assert_eq!((lifts[2], lifts[3]), (Lift::default(), Lift::default()));
     }
 
     #[test]

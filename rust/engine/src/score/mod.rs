@@ -4,4 +4,4 @@ mod fusion;
 mod lift;
 
 pub use fusion::{POOL_RECORDS, Scale, Shares, fused};
-pub use lift::{Lift, Ties, lifted};
+pub use lift::{GroupWords, Lift, Ties, lifted};

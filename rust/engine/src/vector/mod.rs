@@ -44,6 +44,7 @@ mod query;
 mod shortlist;
 mod sweep;
 mod top;
+mod turn;
 
 pub use companion::Companion;
 pub use cpu::Cpu;

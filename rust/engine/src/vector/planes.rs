@@ -27,20 +27,25 @@ impl Planes {
     }
 }
 
-/// The greatest product of a token of a question with the signs of a code.
+/// The greatest product of a token of a question with the signs of a record's token, which lie in as many codes as the numbers in
+/// planes; 0 if there is none.
 #[inline(always)]
-pub(super) fn best_product(token: &Planes, codes: &[[u8; CODE_BYTES]]) -> i32 {
-    let mut best = i32::MIN;
-    for code in codes {
-        let code = u128::from_le_bytes(*code);
-        let mut sum = -(ones(code) * RAISED);
-        for (plane, bits) in token.planes.iter().enumerate() {
-            sum += ones(code & bits) << plane;
+pub(super) fn best_product(parts: &[Planes], codes: &[[u8; CODE_BYTES]]) -> i32 {
+    let mut best = None;
+    for token in codes.chunks_exact(parts.len()) {
+        let mut sum = 0;
+        for (part, code) in parts.iter().zip(token) {
+            let code = u128::from_le_bytes(*code);
+            sum -= ones(code) * RAISED;
+            for (plane, bits) in part.planes.iter().enumerate() {
+                sum += ones(code & bits) << plane;
+            }
         }
-        best = best.max(sum);
+        best = best.max(Some(sum));
     }
     // What is positive counts once in that sum: what is not counts against it.
-    2 * best - token.sum
+    let all: i32 = parts.iter().map(|part| part.sum).sum();
+    best.map_or(0, |best| 2 * best - all)
 }
 
 #[inline(always)]

@@ -3,18 +3,24 @@
 //! A model can give a vector for each token of a text instead of one for all of it. What a record says of one token of a
 //! question is the best likeness among its own tokens; a question asks for all of its tokens.
 //!
-//! Of a token of a record only signs are kept: its vector is turned by a fixed rotation, and of [`SIGNS`] components of the
-//! result it is known which are positive. They lie in four words of 32 bits, of which bit 30 is always zero: so each word is
+//! Of a token of a record only signs are kept: its vector is turned by a fixed rotation, and it is known which components of the
+//! result are positive. A code holds [`SIGNS`] of them, in four words of 32 bits, of which bit 30 is always zero: so each word is
 //! a finite float32, and a row of codes is a row like any other to whoever writes, checks, moves and mends rows. A row has room
-//! for a fixed number of codes. Fewer are filled up with the last one, which changes no best; more are brought down to that
-//! number by adding up neighbours.
+//! for a fixed number of codes. Where a record has so few tokens that each can have several codes, it has, and so more of its
+//! signs are known: the first code of such a row is a heading, the only one with a bit 30 that is set, and says how many tokens
+//! there are and how many codes each has. Other rows are filled up with their last code, which changes no best; and where there
+//! are more tokens than room, they are brought down to that number by adding up neighbours.
 //!
 //! A token of a question keeps more: it is turned likewise and rounded to whole numbers, so that its product with signs is
 //! an integer, the same on every processor. That product estimates the cosine of the two vectors.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::cpu::Cpu;
 use super::planes::{CODE_BYTES, Planes};
 use super::rows::{LARGEST_DIM, Misfit};
+use super::team::together;
+use super::turn::Turn;
 
 /// How many float32 that is.
 pub const CODE_FLOATS: usize = 4;
@@ -22,20 +28,87 @@ pub const CODE_FLOATS: usize = 4;
 pub const SIGNS: usize = 124;
 /// The bit of a word that is zero: with it no exponent is all ones.
 const SPARED_BIT: usize = 30;
+/// What the first word of a heading has beside the number of tokens.
+const HEADING: u32 = 1 << SPARED_BIT;
+const COUNT_BITS: u32 = 0xFFFF;
+/// A token has at most so many codes.
+const MOST_PARTS: usize = 4;
 /// The rounded components of a question's token lie within this.
 const LARGEST: f64 = 31.0;
-/// A rotation is this often a flip of signs and a Hadamard transform.
-const ROUNDS: u64 = 2;
-/// The fewest components that are turned.
-const SMALLEST_TURN: usize = 128;
+/// So many steps of an estimated cosine make 1.
+pub const STEPS: f64 = 1_048_576.0;
+/// So many records are coded by one thread before it asks for more.
+const RECORDS_AT_ONCE: usize = 32;
 
 /// The tokens of a question, ready to be held against rows of codes.
 #[derive(Clone, Debug)]
 pub struct TokenQuery {
-    tokens: Vec<Planes>,
-    /// What makes an estimate of a cosine of each product.
-    factors: Vec<f64>,
+    tokens: Vec<AskedToken>,
     cpu: Cpu,
+}
+
+/// A token of a question.
+#[derive(Clone, Debug)]
+struct AskedToken {
+    /// For tokens with one code, and for such with several.
+    plain: [Planes; 1],
+    parts: Vec<Planes>,
+    /// What makes an estimate of a cosine of a product with a token of one code, of two, and so on.
+    factors: Vec<f64>,
+}
+
+impl AskedToken {
+    fn of(turned: &[f64]) -> Self {
+        let (first, square) = rounded(&turned[..SIGNS]);
+        let several = &turned[..parts_of(turned.len()) * SIGNS];
+        let (parts, _) = rounded(several);
+        let mut factors = vec![factor(square, SIGNS)];
+        for codes in 2..=parts.len() {
+            let square = parts[..codes].iter().map(|part| part.1).sum();
+            factors.push(factor(square, codes * SIGNS));
+        }
+        Self {
+            plain: [first[0].0],
+            parts: parts.into_iter().map(|part| part.0).collect(),
+            factors,
+        }
+    }
+}
+
+/// How many codes a token of vectors that have so many components when they are turned may have.
+fn parts_of(size: usize) -> usize {
+    (size / SIGNS).min(MOST_PARTS)
+}
+
+/// The whole numbers of components, by code, with the sum of their squares; and that of all.
+fn rounded(turned: &[f64]) -> (Vec<(Planes, i32)>, i32) {
+    let top = turned.iter().fold(0.0, |top: f64, value| top.max(value.abs()));
+    let mut all = 0;
+    let part = |values: &[f64]| {
+        let (mut planes, mut square) = (Planes::default(), 0);
+        for (at, value) in values.iter().enumerate() {
+            let number = if top > 0.0 {
+                (value / top * LARGEST).round_ties_even() as i32
+            } else {
+                0
+            };
+            square += number * number;
+            planes.put(number, place(at));
+        }
+        all += square;
+        (planes, square)
+    };
+    let parts = turned.chunks_exact(SIGNS).map(part).collect();
+    (parts, all)
+}
+
+/// Signs of a vector at an angle to this one add up to sqrt(2/pi) of its cosine, on average.
+fn factor(square: i32, signs: usize) -> f64 {
+    if square > 0 {
+        (std::f64::consts::FRAC_PI_2 / signs as f64).sqrt() / f64::from(square).sqrt()
+    } else {
+        0.0
+    }
 }
 
 impl TokenQuery {
@@ -43,37 +116,19 @@ impl TokenQuery {
     #[must_use]
     pub fn new(vectors: &[f32], dim: usize, cpu: Cpu) -> Self {
         let turn = Turn::of(dim);
-        let mut query = Self {
-            tokens: Vec::new(),
-            factors: Vec::new(),
-            cpu,
-        };
-        for vector in vectors.chunks_exact(dim) {
-            let wide: Vec<f64> = vector.iter().map(|&value| f64::from(value)).collect();
-            let turned = turn.turned(&wide);
-            let top = turned.iter().fold(0.0, |top: f64, value| top.max(value.abs()));
-            let mut planes = Planes::default();
-            let mut square = 0;
-            for (at, value) in turned.iter().enumerate() {
-                let number = if top > 0.0 {
-                    (value / top * LARGEST).round_ties_even() as i32
-                } else {
-                    0
-                };
-                square += number * number;
-                planes.put(number, place(at));
+        let (mut values, mut spare) = (vec![0.0; turn.size()], Vec::new());
+        let token = |vector: &[f32]| {
+            values.fill(0.0);
+            for (value, given) in values.iter_mut().zip(vector) {
+                *value = f64::from(*given);
             }
-            // Signs of a vector at an angle to this one add up to sqrt(2/pi) of its cosine, on average.
-            let scale = (std::f64::consts::FRAC_PI_2 / SIGNS as f64).sqrt();
-            let factor = if square > 0 {
-                scale / f64::from(square).sqrt()
-            } else {
-                0.0
-            };
-            query.tokens.push(planes);
-            query.factors.push(factor);
+            turn.turn(&mut values, &mut spare);
+            AskedToken::of(&values)
+        };
+        Self {
+            tokens: vectors.chunks_exact(dim).map(token).collect(),
+            cpu,
         }
-        query
     }
 
     /// How many tokens there are.
@@ -88,31 +143,53 @@ impl TokenQuery {
         self.tokens.is_empty()
     }
 
-    /// Adds the best product of each token with the codes of a row.
-    pub fn best(&self, row: &[u8], products: &mut Vec<i32>) {
-        let mut codes = row.as_chunks::<CODE_BYTES>().0;
-        // What a row is filled up with is there already.
-        while let [others @ .., before, last] = codes
-            && before == last
-        {
-            codes = &codes[..=others.len()];
-        }
-        products.extend(self.tokens.iter().map(|token| self.cpu.best_product(token, codes)));
-    }
-
-    /// What makes an estimate of a cosine of the product with each token.
-    #[must_use]
-    pub fn factors(&self) -> &[f64] {
-        &self.factors
+    /// Adds what a row says of each token: the best estimate of a cosine, in whole [`STEPS`].
+    pub fn best(&self, row: &[u8], said: &mut Vec<i32>) {
+        let codes = row.as_chunks::<CODE_BYTES>().0;
+        let (codes, parts) = headed(codes).unwrap_or_else(|| (unfilled(codes), 1));
+        said.extend(self.tokens.iter().map(|token| {
+            let planes = if parts == 1 { &token.plain[..] } else { &token.parts };
+            let planes = &planes[..parts.min(planes.len())];
+            let product = self.cpu.best_product(planes, codes);
+            (f64::from(product) * token.factors[planes.len() - 1] * STEPS).round_ties_even() as i32
+        }));
     }
 }
 
+/// The codes behind a heading, and how many of them a token has.
+fn headed(codes: &[[u8; CODE_BYTES]]) -> Option<(&[[u8; CODE_BYTES]], usize)> {
+    let (heading, codes) = codes.split_first()?;
+    let [first, second, ..] = heading.as_chunks::<4>().0 else {
+        return None;
+    };
+    let (first, parts) = (u32::from_le_bytes(*first), u32::from_le_bytes(*second) as usize);
+    let count = (first & COUNT_BITS) as usize;
+    let is_heading = first & HEADING != 0 && (1..=MOST_PARTS).contains(&parts);
+    is_heading.then(|| (codes.get(..count * parts).unwrap_or(codes), parts))
+}
+
+/// The codes of a row without what it is filled up with, which is there already.
+fn unfilled(mut codes: &[[u8; CODE_BYTES]]) -> &[[u8; CODE_BYTES]] {
+    while let [others @ .., before, last] = codes
+        && before == last
+    {
+        codes = &codes[..=others.len()];
+    }
+    codes
+}
+
 /// Makes a row of codes for each record, end to end, with room for so many; the token vectors of all records lie end to end,
-/// and it is given how many each has.
+/// and it is given how many each has. So many threads share the work.
 ///
 /// # Errors
 /// `Misfit` if a record has none, the numbers do not go together, or a row would be too long.
-pub fn token_rows(vectors: &[f32], dim: usize, counts: &[usize], most: usize) -> Result<Vec<f32>, Misfit> {
+pub fn token_rows(
+    vectors: &[f32],
+    dim: usize,
+    counts: &[usize],
+    most: usize,
+    threads: usize,
+) -> Result<Vec<f32>, Misfit> {
     let is_dim = |dim: usize| (1..=LARGEST_DIM).contains(&dim);
     if !is_dim(dim) || !is_dim(most.saturating_mul(CODE_FLOATS)) {
         return Err(Misfit::Dimension(if is_dim(dim) { most } else { dim }));
@@ -124,33 +201,72 @@ pub fn token_rows(vectors: &[f32], dim: usize, counts: &[usize], most: usize) ->
         return Err(Misfit::Length { expected, found });
     }
     let turn = Turn::of(dim);
-    let mut rows = Vec::with_capacity(counts.len() * most * CODE_FLOATS);
-    let mut rest = vectors;
-    for count in counts {
-        let (own, others) = rest.split_at(count * dim);
-        encode_row(own, &turn, most, &mut rows);
-        rest = others;
-    }
-    Ok(rows)
+    let pieces: Vec<&[usize]> = counts.chunks(RECORDS_AT_ONCE).collect();
+    let starts: Vec<usize> = pieces
+        .iter()
+        .scan(0, |start, piece| {
+            let own = *start;
+            *start += piece.iter().sum::<usize>() * dim;
+            Some(own)
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let code = || {
+        let mut made = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(piece), Some(start)) = (pieces.get(at), starts.get(at)) else {
+                return made;
+            };
+            let mut rows = Vec::with_capacity(piece.len() * most * CODE_FLOATS);
+            let mut rest = &vectors[*start..];
+            for count in *piece {
+                let (own, others) = rest.split_at(count * dim);
+                encode_row(own, &turn, most, &mut rows);
+                rest = others;
+            }
+            made.push((at, rows));
+        }
+    };
+    let mut made: Vec<(usize, Vec<f32>)> = together(threads.min(pieces.len()), code)
+        .into_iter()
+        .flatten()
+        .collect();
+    made.sort_unstable_by_key(|(at, _)| *at);
+    Ok(made.into_iter().flat_map(|(_, rows)| rows).collect())
 }
 
 /// Makes a row of so many codes of the token vectors of a record, end to end; there must be one.
 fn encode_row(vectors: &[f32], turn: &Turn, most: usize, row: &mut Vec<f32>) {
     let count = vectors.len() / turn.dim;
     let kept = count.min(most);
-    let mut sum = vec![0.0; turn.dim];
-    let mut code = [0.0; CODE_FLOATS];
-    for at in 0..most {
-        if at < kept {
-            sum.fill(0.0);
-            for vector in vectors[at * count / kept * turn.dim..(at + 1) * count / kept * turn.dim].chunks(turn.dim) {
-                for (sum, value) in sum.iter_mut().zip(vector) {
-                    *sum += f64::from(*value);
-                }
+    let parts = ((most - 1) / kept).min(parts_of(turn.size()));
+    let end = row.len() + most * CODE_FLOATS;
+    let parts = if parts > 1 && kept <= COUNT_BITS as usize {
+        row.extend([HEADING | kept as u32, parts as u32, 0, 0].map(f32::from_bits));
+        parts
+    } else {
+        1
+    };
+    let (mut sum, mut spare) = (vec![0.0; turn.size()], Vec::new());
+    for at in 0..kept {
+        sum.fill(0.0);
+        for vector in vectors[at * count / kept * turn.dim..(at + 1) * count / kept * turn.dim].chunks(turn.dim) {
+            for (sum, value) in sum.iter_mut().zip(vector) {
+                *sum += f64::from(*value);
             }
-            code = code_of(&turn.turned(&sum));
         }
-        row.extend_from_slice(&code);
+        turn.turn(&mut sum, &mut spare);
+        for signs in sum.chunks_exact(SIGNS).take(parts) {
+            row.extend(code_of(signs));
+        }
+    }
+    let last: [f32; CODE_FLOATS] = match parts {
+        1 => std::array::from_fn(|word| row[row.len() - CODE_FLOATS + word]),
+        _ => [0.0; CODE_FLOATS],
+    };
+    while row.len() < end {
+        row.extend(last);
     }
 }
 
@@ -169,69 +285,10 @@ fn place(sign: usize) -> usize {
     32 * word + bit + usize::from(bit >= SPARED_BIT)
 }
 
-/// The rotation of vectors of one length. It is part of what bytes mean, and never changes.
-struct Turn {
-    dim: usize,
-    /// The signs of each round.
-    flips: Vec<Vec<f64>>,
-}
-
-impl Turn {
-    /// Of vectors of this length.
-    fn of(dim: usize) -> Self {
-        let size = dim.next_power_of_two().max(SMALLEST_TURN);
-        let flip = |round: u64, at: usize| {
-            let bits = mixed(round * 4096 + at as u64 / 64 + 1);
-            if bits >> (at % 64) & 1 == 1 { 1.0 } else { -1.0 }
-        };
-        Self {
-            dim,
-            flips: (0..ROUNDS)
-                .map(|round| (0..size).map(|at| flip(round, at)).collect())
-                .collect(),
-        }
-    }
-
-    /// The first components of a vector that is turned, stretched by a constant.
-    fn turned(&self, vector: &[f64]) -> Vec<f64> {
-        let mut turned = vector.to_vec();
-        for flips in &self.flips {
-            turned.resize(flips.len(), 0.0);
-            for (value, flip) in turned.iter_mut().zip(flips) {
-                *value *= flip;
-            }
-            transform(&mut turned);
-        }
-        turned.truncate(SIGNS);
-        turned
-    }
-}
-
-/// The Hadamard transform: only sums and differences of pairs, in a fixed order.
-fn transform(values: &mut [f64]) {
-    let mut half = 1;
-    while half < values.len() {
-        for pair in values.chunks_exact_mut(2 * half) {
-            let (one, other) = pair.split_at_mut(half);
-            for (one, other) in one.iter_mut().zip(other) {
-                (*one, *other) = (*one + *other, *one - *other);
-            }
-        }
-        half *= 2;
-    }
-}
-
-/// 64 bits that look like any others (SplitMix64 at this place of its sequence).
-fn mixed(place: u64) -> u64 {
-    let mut bits = place.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ bits >> 31
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vector::turn::mixed;
 
     /// Vectors that look like any others.
     fn vectors(count: usize, dim: usize, seed: u64) -> Vec<f32> {
@@ -242,40 +299,27 @@ mod tests {
     fn row(vectors: &[f32], dim: usize, most: usize) -> Vec<u8> {
         let mut row = Vec::new();
         encode_row(vectors, &Turn::of(dim), most, &mut row);
+        assert_eq!(row.len(), most * CODE_FLOATS);
         row.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn said(query: &TokenQuery, row: &[u8]) -> Vec<i32> {
+        let mut found = Vec::new();
+        query.best(row, &mut found);
+        found
     }
 
     #[test]
     fn every_way_finds_the_same_products_as_adding_up() {
         let dim = 384;
         let asked = vectors(5, dim, 1);
-        let codes = row(&vectors(9, dim, 7000), dim, 16);
-        let turn = Turn::of(dim);
-        for cpu in Cpu::every() {
-            let query = TokenQuery::new(&asked, dim, cpu);
-            let mut found = Vec::new();
-            query.best(&codes, &mut found);
-            let plain: Vec<i32> = asked
-                .chunks(dim)
-                .map(|vector| plain_best(vector, &turn, &codes))
-                .collect();
-            assert_eq!(found, plain, "{cpu:?}");
+        for most in [9, 16, 20, 48] {
+            let codes = row(&vectors(9, dim, 7000), dim, most);
+            let plain = said(&TokenQuery::new(&asked, dim, Cpu::every()[0]), &codes);
+            for cpu in Cpu::every() {
+                assert_eq!(said(&TokenQuery::new(&asked, dim, cpu), &codes), plain, "{cpu:?}");
+            }
         }
-    }
-
-    fn plain_best(vector: &[f32], turn: &Turn, codes: &[u8]) -> i32 {
-        let wide: Vec<f64> = vector.iter().map(|&value| f64::from(value)).collect();
-        let turned = turn.turned(&wide);
-        let top = turned.iter().fold(0.0, |top: f64, value| top.max(value.abs()));
-        let product = |code: &[u8]| {
-            let signs = turned.iter().enumerate().map(|(at, value)| {
-                let number = (value / top * LARGEST).round_ties_even() as i32;
-                let is_set = code[place(at) / 8] >> (place(at) % 8) & 1 == 1;
-                if is_set { number } else { -number }
-            });
-            signs.sum::<i32>()
-        };
-        codes.chunks(CODE_BYTES).map(product).max().expect("a code")
     }
 
     #[test]
@@ -290,15 +334,31 @@ mod tests {
                 continue;
             }
             let query = TokenQuery::new(&many[..dim], dim, Cpu::best());
-            let products = codes.chunks(CODE_BYTES).map(|code| {
-                let mut found = Vec::new();
-                query.best(code, &mut found);
-                f64::from(found[0]) * query.factors()[0]
-            });
-            let products: Vec<f64> = products.collect();
+            let likeness = |code: &[u8]| f64::from(said(&query, code)[0]) / STEPS;
+            let products: Vec<f64> = codes.chunks(CODE_BYTES).map(likeness).collect();
             assert!(products[0] > 0.9, "{}", products[0]);
             assert!(products[1..].iter().all(|other| *other < 0.6), "{products:?}");
         }
+    }
+
+    #[test]
+    fn few_tokens_have_more_signs_and_are_known_better() {
+        let dim = 384;
+        let (asked, others) = (vectors(1, dim, 90), vectors(40, dim, 3));
+        let query = TokenQuery::new(&asked, dim, Cpu::best());
+        let length = |vector: &[f32]| vector.iter().map(|value| f64::from(value * value)).sum::<f64>().sqrt();
+        let off = |most: usize| -> f64 {
+            let misses = others.chunks(dim).map(|other| {
+                let product: f64 = asked.iter().zip(other).map(|(one, other)| f64::from(one * other)).sum();
+                let cosine = product / length(&asked) / length(other);
+                (f64::from(said(&query, &row(other, dim, most))[0]) / STEPS - cosine).powi(2)
+            });
+            misses.sum()
+        };
+        assert!(off(5) < off(3) && off(3) < off(1), "{} {} {}", off(5), off(3), off(1));
+        let few = row(&others[..3 * dim], dim, 14);
+        assert_eq!(few[..8], [3, 0, 0, 0x40, 4, 0, 0, 0]);
+        assert!(few[13 * CODE_BYTES..].iter().all(|byte| *byte == 0));
     }
 
     #[test]
@@ -313,10 +373,7 @@ mod tests {
                 .all(|code| code == &few[5 * CODE_BYTES..])
         );
         let query = TokenQuery::new(&vectors(3, dim, 90), dim, Cpu::best());
-        let (mut one, mut other) = (Vec::new(), Vec::new());
-        query.best(&few, &mut one);
-        query.best(&room, &mut other);
-        assert_eq!(one, other);
+        assert_eq!(said(&query, &few), said(&query, &room));
         let pairs: Vec<f32> = some
             .chunks(2 * dim)
             .flat_map(|pair| (0..dim).map(|at| pair[at] + pair[dim + at]))
@@ -332,11 +389,19 @@ mod tests {
     }
 
     #[test]
+    fn any_number_of_threads_makes_the_same_rows() {
+        let (dim, counts) = (96, Vec::from_iter((0..200).map(|at| 1 + at % 7)));
+        let given = vectors(counts.iter().sum(), dim, 5);
+        let one = token_rows(&given, dim, &counts, 8, 1).expect("rows");
+        assert_eq!(one.len(), counts.len() * 8 * CODE_FLOATS);
+        assert!(token_rows(&given, dim, &counts, 8, 3).expect("rows") == one);
+    }
+
+    #[test]
     fn a_vector_without_a_direction_is_like_nothing() {
         let query = TokenQuery::new(&[0.0; 128], 128, Cpu::best());
-        assert_eq!(query.factors(), [0.0]);
-        let mut found = Vec::new();
-        query.best(&row(&vectors(2, 128, 5), 128, 2), &mut found);
-        assert_eq!(found, [0]);
+        assert_eq!(said(&query, &row(&vectors(2, 128, 5), 128, 2)), [0]);
+        // A heading that speaks of no token.
+        assert_eq!(said(&query, &[0, 0, 0, 0x40, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), [0]);
     }
 }

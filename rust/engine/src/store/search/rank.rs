@@ -11,7 +11,7 @@ use super::ties::{add_own, neighbours};
 use super::tokens::TokenScores;
 use crate::condition::Condition;
 use crate::scope::Viewer;
-use crate::score::{Lift, POOL_RECORDS, Scale, Shares, Ties, lifted};
+use crate::score::{GroupWords, Lift, POOL_RECORDS, Scale, Shares, Ties, lifted};
 use crate::snapshot::Moments;
 use crate::state::{Row, unspelled};
 use crate::store::vectors::{Near, Sayings, TokenQuestion};
@@ -122,6 +122,19 @@ impl Candidates<'_> {
             self.docs.push(doc);
             self.docs.len() - 1
         })
+    }
+
+    /// Which words of the question each has.
+    fn words(&self) -> GroupWords {
+        let words = &self.question.words;
+        let has = |at: usize, stem: &str| Some((at, words.iter().position(|word| word.stem == stem)?));
+        let each = self.docs.iter().enumerate();
+        GroupWords {
+            weights: words.iter().map(|word| word.weight).collect(),
+            had: each
+                .flat_map(|(at, &doc)| self.question.parts_of(doc).filter_map(move |(stem, _)| has(at, stem)))
+                .collect(),
+        }
     }
 
     fn standing(&self, doc: u32) -> Standing {
@@ -248,6 +261,7 @@ pub(in crate::store) fn rank(
         }
         let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
         ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
+        ties.words = candidates.tokens.as_ref().map(|_| candidates.words());
     }
     let standings: Vec<Standing> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
     let alone: Vec<f64> = standings.iter().map(|standing| standing.alone).collect();

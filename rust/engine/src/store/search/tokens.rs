@@ -7,11 +7,12 @@
 use crate::score::POOL_RECORDS;
 use crate::store::vectors::Sayings;
 use crate::text::weight_of;
+use crate::vector::tokens::STEPS;
 
 /// What the records say that words, vectors and tokens put forward.
 pub(in crate::store) struct TokenScores<'a> {
     sayings: &'a Sayings,
-    /// What a product with each token adds to a score.
+    /// What a step of likeness to each token adds to a score.
     worth: Vec<f64>,
     /// The documents that were looked at and have codes, best first.
     pub best: Vec<(u32, f64)>,
@@ -26,7 +27,7 @@ impl<'a> TokenScores<'a> {
             .map(|(doc, _)| doc)
             .collect();
         let query = sayings.query();
-        let worth = worth(&products, query.factors());
+        let worth = worth(&products, query.len());
         let scores = products
             .chunks_exact(query.len())
             .map(|products| score(products, &worth));
@@ -57,24 +58,17 @@ impl<'a> TokenScores<'a> {
 }
 
 /// What each token is worth, by the products of the records that were looked at, end to end.
-fn worth(products: &[i32], factors: &[f64]) -> Vec<f64> {
-    let records = products.len() / factors.len();
+fn worth(products: &[i32], tokens: usize) -> Vec<f64> {
+    let records = products.len() / tokens;
     let weight = |token: usize| {
-        let said = || {
-            products
-                .iter()
-                .skip(token)
-                .step_by(factors.len())
-                .map(|&said| i64::from(said))
-        };
+        let said = || products.iter().skip(token).step_by(tokens).map(|&said| i64::from(said));
         let bar = said().max().unwrap_or(0) * records as i64 + said().sum::<i64>();
         let well = said().filter(|said| 2 * said * records as i64 >= bar).count();
         weight_of(well, records)
     };
-    let weights: Vec<f64> = (0..factors.len()).map(weight).collect();
+    let weights: Vec<f64> = (0..tokens).map(weight).collect();
     let total: f64 = weights.iter().sum();
-    let each = weights.iter().zip(factors);
-    each.map(|(weight, factor)| weight / total * factor).collect()
+    weights.iter().map(|weight| weight / total / STEPS).collect()
 }
 
 fn score(products: &[i32], worth: &[f64]) -> f64 {
@@ -93,10 +87,10 @@ mod tests {
     fn what_everybody_says_is_worth_little() {
         // Two tokens, four records: three say the first alike, one says the second.
         let products = [90, 100, 92, 3, 91, 2, 5, 5];
-        let worth = worth(&products, &[0.01, 0.01]);
+        let worth = worth(&products, 2);
         assert!(worth[1] > 2.0 * worth[0], "{worth:?}");
-        assert!((worth[0] + worth[1] - 0.01).abs() < 1e-12);
+        assert!(((worth[0] + worth[1]) * STEPS - 1.0).abs() < 1e-12);
         // One record alone says each token best.
-        assert_eq!(super::worth(&[7, 9], &[0.5, 0.5])[0], 0.25);
+        assert_eq!(super::worth(&[7, 9], 2)[0], 0.5 / STEPS);
     }
 }

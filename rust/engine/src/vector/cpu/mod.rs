@@ -105,12 +105,12 @@ impl Cpu {
     /// See [`planes::best_product`]. Where nothing is said of x86 below, a processor counts bits as it is.
     #[inline]
     #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
-    pub(super) fn best_product(self, token: &Planes, codes: &[[u8; CODE_BYTES]]) -> i32 {
+    pub(super) fn best_product(self, parts: &[Planes], codes: &[[u8; CODE_BYTES]]) -> i32 {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 | Way::AvxVnni | Way::Avx512Vnni => unsafe { x86::best_product_popcnt(token, codes) },
-            _ => planes::best_product(token, codes),
+            Way::Avx2 | Way::AvxVnni | Way::Avx512Vnni => unsafe { x86::best_product_popcnt(parts, codes) },
+            _ => planes::best_product(parts, codes),
         }
     }
 

@@ -70,8 +70,8 @@ pub(super) fn dot_and_square_avx512(query: &[f64], row: &[f32]) -> (f64, f64) {
 }
 
 #[target_feature(enable = "popcnt")]
-pub(super) fn best_product_popcnt(token: &Planes, codes: &[[u8; CODE_BYTES]]) -> i32 {
-    planes::best_product(token, codes)
+pub(super) fn best_product_popcnt(parts: &[Planes], codes: &[[u8; CODE_BYTES]]) -> i32 {
+    planes::best_product(parts, codes)
 }
 
 #[target_feature(enable = "avx2")]
