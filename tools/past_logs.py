@@ -164,6 +164,12 @@ class Past:
                 hop.segment = self._read(
                     hop.path, lambda stream, hop=hop, state=state: kind(stream, hop, state, self.law)
                 )
+            except FileNotFoundError:
+                # Somebody dropped it meanwhile, and with it what was before.
+                del self.hops[number:]
+                self.end, state, older = ("note", "", ""), None, None
+                differing = {one for one in differing if one < number}
+                continue
             except (ValueError, OSError) as error:
                 hop.segment = str(error)
             if self._wrong_with(number):
@@ -342,6 +348,8 @@ class Past:
                 self.log.report("base-altered", "not the base an archived segment started from", None, name)
             elif sha256 != hop.named_base:
                 self.log.notes.append(f"attested: {name} was rewritten by an erasure")
+        except FileNotFoundError:
+            pass  # somebody packed or dropped it meanwhile
         except ValueError as error:
             self.log.report("base-altered", str(error), None, name)
         except PermissionError as error:

@@ -47,15 +47,22 @@ class Pruned:
     dry_run: bool = False
 
 
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    while True:
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except InterruptedError:
+            continue  # a signal is no reason to fail
+        except FileNotFoundError:
+            return []
+
+
 def weight_of(folder: Path) -> int:
     """Return how many bytes the files in a folder and its folders have; a link weighs nothing."""
     total, folders = 0, [folder]
     while folders:
-        try:
-            entries = list(os.scandir(folders.pop()))
-        except FileNotFoundError:
-            continue
-        for entry in entries:
+        for entry in _entries(folders.pop()):
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False):

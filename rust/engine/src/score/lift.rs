@@ -42,9 +42,9 @@ pub struct Ties {
 #[derive(Debug, Default)]
 pub struct GroupWords {
     /// What each word is worth.
-    pub weights: Vec<f64>,
-    /// Candidates with the places of their words.
-    pub had: Vec<(usize, usize)>,
+    weights: Vec<f64>,
+    /// Candidates with the places of their words, in order.
+    had: Vec<(usize, usize)>,
 }
 
 /// What a candidate owes to what surrounds it.
@@ -153,11 +153,19 @@ fn by_groups(scores: &[f64], ties: &Ties, best: f64, lifts: &mut [Lift]) {
 }
 
 impl GroupWords {
+    /// What the words of a question are worth, and candidates with the places of those they have.
+    pub fn new(weights: Vec<f64>, mut had: Vec<(usize, usize)>) -> Self {
+        had.sort_unstable();
+        Self { weights, had }
+    }
+
     /// How much of the question stands in one of these, 0 to 1, by what its words are worth.
     fn part(&self, members: &[usize]) -> f64 {
         let mut found = vec![false; self.weights.len()];
-        for (at, word) in &self.had {
-            found[*word] = found[*word] || members.contains(at);
+        for &member in members {
+            let first = self.had.partition_point(|(at, _)| *at < member);
+            let its = self.had[first..].iter().take_while(|(at, _)| *at == member);
+            its.for_each(|(_, word)| found[*word] = true);
         }
         let (mut said, mut all) = (0.0, 0.0);
         for (weight, found) in self.weights.iter().zip(found) {
@@ -227,10 +235,7 @@ mod tests {
     fn with_tokens_a_group_counts_by_its_best_and_its_words() {
         let ties = Ties {
             groups: vec![(0, 7), (1, 7), (2, 8)],
-            words: Some(GroupWords {
-                weights: vec![3.0, 1.0],
-                had: vec![(1, 0), (2, 1), (0, 0)],
-            }),
+            words: Some(GroupWords::new(vec![3.0, 1.0], vec![(1, 0), (2, 1), (0, 0)])),
             ..Ties::default()
         };
         let lifts = lifted(&[0.5, 0.25, 1.0, 0.0], &ties);

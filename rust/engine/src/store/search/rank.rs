@@ -129,12 +129,8 @@ impl Candidates<'_> {
         let words = &self.question.words;
         let has = |at: usize, stem: &str| Some((at, words.iter().position(|word| word.stem == stem)?));
         let each = self.docs.iter().enumerate();
-        GroupWords {
-            weights: words.iter().map(|word| word.weight).collect(),
-            had: each
-                .flat_map(|(at, &doc)| self.question.parts_of(doc).filter_map(move |(stem, _)| has(at, stem)))
-                .collect(),
-        }
+        let had = each.flat_map(|(at, &doc)| self.question.parts_of(doc).filter_map(move |(stem, _)| has(at, stem)));
+        GroupWords::new(words.iter().map(|word| word.weight).collect(), had.collect())
     }
 
     fn standing(&self, doc: u32) -> Standing {
