@@ -7,10 +7,14 @@ use std::collections::HashMap;
 
 use super::Op;
 use crate::digest::Hex;
+use crate::error::{Error, Result};
 use crate::json::{self, Value};
 
 /// More files are not replaced by one erasure.
-const MOST_REPLACED: usize = 50_000;
+pub const MOST_REPLACED: usize = 50_000;
+
+/// The reason of an erasure or a pruning stays for ever: it is short.
+const MOST_REASON: usize = 200;
 
 /// The record id of an event that says nothing, and has a salt.
 pub const MARK_ID: &[u8] = b"__mark__";
@@ -18,6 +22,17 @@ pub const MARK_ID: &[u8] = b"__mark__";
 const BEFORE_SEQ: &[u8] = b"{\"erased\":";
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const BEHIND: &[u8] = b"\"}";
+
+/// Whether a reason is short enough to stay for ever.
+///
+/// # Errors
+/// `Argument` if it is not.
+pub fn check_reason(reason: &str) -> Result<()> {
+    match reason.chars().count() {
+        length if length > MOST_REASON => Err(Error::must("reason", "have at most 200 characters", length)),
+        _ => Ok(()),
+    }
+}
 
 /// The seq and the hash that are left of a line; `None` for any other line.
 pub fn redacted(line: &[u8]) -> Option<(u64, Hex)> {

@@ -31,10 +31,6 @@ use crate::store::recovery::judge::verify_at;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::retire::{Retirement, write_base};
 
-/// The longest reason, in characters: it stays for ever.
-const MOST_REASON: usize = 200;
-/// More files are not replaced by one erasure.
-const MOST_REPLACED: usize = 50_000;
 /// What begins ids that are never erased by themselves.
 const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
 
@@ -186,7 +182,7 @@ impl Store {
         if order.dry_run || (told.lines == 0 && told.replaced == 0 && !is_aside) {
             return Ok(told);
         }
-        if past.replaced.len() > MOST_REPLACED {
+        if past.replaced.len() > erasure::MOST_REPLACED {
             return Err(Error::limit(
                 "more than 50,000 files of the past would be replaced: compact without history first",
             ));
@@ -263,14 +259,7 @@ fn check_order(order: &Erase) -> Result<()> {
     if let Some(id) = order.ids.iter().find(reserved) {
         return Err(Error::invalid("ids", format!("{id:?} is not erased by itself")));
     }
-    if order.reason.chars().count() > MOST_REASON {
-        return Err(Error::must(
-            "reason",
-            "have at most 200 characters",
-            format!("{}", order.reason.chars().count()),
-        ));
-    }
-    Ok(())
+    erasure::check_reason(&order.reason)
 }
 
 /// Erases records from a store and from all of its past; gives what was done.

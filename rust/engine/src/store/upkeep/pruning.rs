@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{At, Error, Result};
 use crate::event::Op;
+use crate::event::erasure::check_reason;
 use crate::json::{self, Value};
 use crate::layout::is_backup_folder;
 use crate::log::files::{is_folder, with_suffix};
@@ -18,9 +19,6 @@ use super::compact::{check_undamaged, sync};
 use super::history_files::{end_pruning, past_logs};
 use crate::store::Store;
 use crate::store::care::{Alone, Turns, remove_backup, take_care};
-
-/// The longest reason, in characters: it stays for ever.
-const MOST_REASON: usize = 200;
 
 /// What is to go.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +63,7 @@ impl Store {
 /// # Errors
 /// `Busy` while an erasure is unfinished, `Corrupted` if the log is damaged, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`.
 pub fn prune(turns: &impl Turns, order: &Prune, now: &dyn Fn() -> i64) -> Result<Pruned> {
-    if order.reason.chars().count() > MOST_REASON {
-        let length = order.reason.chars().count();
-        return Err(Error::must(
-            "reason",
-            "have at most 200 characters",
-            format!("{length}"),
-        ));
-    }
+    check_reason(&order.reason)?;
     turns.turn(|store| store.check_tail_at_the_end())?;
     let _care = take_care(turns, now())?;
     turns.turn(|store| {
