@@ -221,6 +221,33 @@ def test_a_base_counts_whose_adoption_is_lost(tmp_path: Path, home: Path, line: 
     assert {name: row["label"] for name, row in found.items() if name in OLD} == OLD
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_an_adopted_base_that_was_altered_is_put_right(
+    tmp_path: Path, home: Path, is_compacted: bool
+) -> None:
+    foreign(home, is_adopted=True)
+    adopted = json.loads(lines_of(home)[2])["record"]["base_sha256"]
+    with ChronoStore(tmp_path) as store:
+        store.backup()
+        if is_compacted:
+            store.compact()
+            put(store, NEW)
+    held = labels(tmp_path)
+    (base,) = (home / "base").glob(f"{adopted}*")
+    data = bytearray(base.read_bytes())
+    data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
+    base.write_bytes(data)
+    assert "base-altered" in kinds(tmp_path)
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert told["history_kept"] and not told["lost"]
+        assert not store.verify().damage
+    assert labels(tmp_path) == held
+    # The history is there again, that of the other tool's log too.
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert store.as_of(11).get("old 0") is not None
+
+
 def test_a_log_that_begins_late_says_so(tmp_path: Path, home: Path) -> None:
     with ChronoStore(tmp_path) as store:
         put(store, OLD | NEW)

@@ -5,6 +5,7 @@
 //! when the log stands that tells of the repair: whoever is interrupted leaves the damage as it was, or a store that says
 //! that it was repaired.
 
+use std::io;
 use std::sync::Arc;
 
 use crate::archive;
@@ -12,10 +13,11 @@ use crate::digest::Hex;
 use crate::disk::{Bytes, Disk, DiskFile, read_whole};
 use crate::error::{At, Result};
 use crate::event::mend::{Budget, mend_bytes};
+use crate::hint::Hint;
 use crate::layout::{Layout, base_name};
 use crate::log::Site;
 use crate::log::files::{copy_range, is_ours, open_base};
-use crate::origin::{Origin, Sentinel, WayBack, origin_of};
+use crate::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
 use crate::snapshot;
 
 use crate::store::archives::check::{LiveEnd, Past};
@@ -81,21 +83,26 @@ impl Plan<'_> {
         Some((name, is_right))
     }
 
+    /// A copy in the place of a base that is altered or gone.
+    fn put_copy_of_base(&mut self, sha256: &Hex, is_past: bool) {
+        let copy = match self.base_there(sha256) {
+            Some((_, true)) => None,
+            Some((_, false)) => copy_of_base(self.disk, self.layout, sha256),
+            // Most bases of the past are not kept: nobody looks for those everywhere.
+            None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
+            None => copy_of_base(self.disk, self.layout, sha256),
+        };
+        if let Some((_, copy)) = copy {
+            self.put(&base_name(sha256.text()), copy);
+        }
+    }
+
     /// Copies in the place of what is altered or gone, as far back as archives lead.
     fn put_copies(&mut self, mut sentinel: Sentinel) {
         let (mut way, mut is_past) = (WayBack::default(), false);
         loop {
             if let Some(sha256) = &sentinel.base_sha256 {
-                let copy = match self.base_there(sha256) {
-                    Some((_, true)) => None,
-                    Some((_, false)) => copy_of_base(self.disk, self.layout, sha256),
-                    // Most bases of the past are not kept: nobody looks for those everywhere.
-                    None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
-                    None => copy_of_base(self.disk, self.layout, sha256),
-                };
-                if let Some((_, copy)) = copy {
-                    self.put(&base_name(sha256.text()), copy);
-                }
+                self.put_copy_of_base(sha256, is_past);
             }
             is_past = true;
             let Some((name, digest)) = sentinel.safe_archive() else {
@@ -112,11 +119,20 @@ impl Plan<'_> {
                 };
                 self.put(name, copy);
             }
-            let origin =
-                archive::open(&self.after, &path).and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
-            match origin {
+            let Ok(archive) = archive::open(&self.after, &path) else {
+                return;
+            };
+            match archive.log.length().and_then(|length| origin_of(&*archive.log, length)) {
                 Ok(Origin::Ours(earlier)) if earlier.last_seq < sentinel.last_seq => {
                     sentinel = way.back(&sentinel, earlier);
+                }
+                Ok(Origin::Foreign) => {
+                    way.pass(&sentinel);
+                    let adopted = adopted_by(&*archive.log).ok().flatten();
+                    if let Some(sha256) = adopted.and_then(|sha256| way.base(sha256)) {
+                        self.put_copy_of_base(&sha256, is_past);
+                    }
+                    return;
                 }
                 _ => return,
             }
@@ -132,28 +148,46 @@ impl Plan<'_> {
     }
 }
 
+/// The base that a log adopted, which another tool had compacted.
+fn adopted_by(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
+    let traces = foreign_traces(log, log.length()?, u64::MAX, Hint::None)?;
+    Ok(traces.adoption.map(|adoption| adoption.base_sha256))
+}
+
 impl Mending {
-    /// What makes the history of a log whole, or `None` if it cannot be made so. Nothing is changed.
+    /// What makes the history of a whole log whole, or `None` if it cannot be made so. Nothing is changed.
     ///
     /// # Errors
     /// `Io`.
-    pub fn plan(site: &Site, origin: &Origin, threads: usize) -> Result<Option<Self>> {
-        let Origin::Ours(sentinel) = origin else {
-            return Ok(Some(Self::default()));
-        };
+    pub fn plan(site: &Site, log: &dyn DiskFile, origin: &Origin, threads: usize) -> Result<Option<Self>> {
         let mut plan = Plan {
             disk: &*site.disk,
             layout: &site.layout,
             after: Overlay::of(&*site.disk),
             mending: Self::default(),
         };
-        plan.put_copies(sentinel.clone());
+        let base = match origin {
+            Origin::Ours(sentinel) => {
+                plan.put_copies(sentinel.clone());
+                sentinel.base_sha256
+            }
+            Origin::Foreign => {
+                let adopted = adopted_by(log).at(site.log())?;
+                adopted.iter().for_each(|sha256| plan.put_copy_of_base(sha256, false));
+                adopted
+            }
+            Origin::Nothing => None,
+        };
         // The base of the log itself: from now on that of an archived one.
-        if let Some(sha256) = &sentinel.base_sha256
+        if let Some(sha256) = &base
             && let Some((name, false)) = plan.base_there(sha256)
         {
             plan.take_away(&name);
         }
+        let Origin::Ours(sentinel) = origin else {
+            // Nothing came before it that is ours.
+            return Ok(Some(plan.mending));
+        };
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();
             let live = LiveEnd {

@@ -121,7 +121,7 @@ impl Store {
         }
         let (file, mut walk, origin) = cure.source;
         let mending = match cure.is_whole {
-            true => Mending::plan(&self.site, &origin, self.options.threads)?,
+            true => Mending::plan(&self.site, &*file, &origin, self.options.threads)?,
             false => None,
         };
         let is_whole = mending.is_some();
