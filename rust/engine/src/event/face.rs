@@ -1,5 +1,6 @@
 //! What does a face declare of itself?
 
+use super::tie::Tie;
 use crate::acts::Rules;
 
 /// A face.
@@ -17,6 +18,8 @@ pub struct Face {
     pub calls: &'static [Call],
     /// What follows from its acts, if it has any.
     pub acts: Option<&'static Rules>,
+    /// How its records name others.
+    pub ties: &'static [Tie],
 }
 
 /// Records with one prefix call those of another by what follows it: a link between `a` and `b` means `of:a` and `of:b`.

@@ -20,7 +20,7 @@ pub mod retold;
 pub mod salt;
 mod spelling;
 pub mod stamp;
-pub mod ties;
+pub mod tie;
 mod trial;
 
 use crate::json::RecordSpans;

@@ -7,7 +7,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Error, Result};
-use crate::event::ties::{Bond, ties_of};
+use crate::event::faces::ties_of;
+use crate::event::tie::Bond;
 use crate::json::{self, Value};
 use crate::scope::{Carried, Scope};
 use crate::state::{State, spelled, unspelled};

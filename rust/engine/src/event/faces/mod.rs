@@ -1,12 +1,18 @@
 //! Which face does a record belong to, and what does a face look records up by?
 //!
-//! This table is the only place that names a face, but for `blocks`, which has columns of its own. A new face is a row here
-//! and a package in Python.
+//! This table is the only place that names a face, but for the rooms that read records of one in place: `blocks`, `episodes`.
+//! A new face is a file here, a row in the table, and a package in Python.
+
+mod blocks;
+mod episodes;
+mod graph;
+mod pages;
 
 use memchr::memchr;
 
 pub use super::face::{Call, Face, Index, Network};
-use crate::acts::{self, Rules};
+use super::tie::{Bond, ENDS, Speaker, Tie, whole};
+use crate::acts::Rules;
 
 /// The face that says what is searched.
 pub const SEARCH: &str = "search";
@@ -25,223 +31,28 @@ pub fn is_of_store(kind: &[u8], is_of_face: bool) -> bool {
     is_of_face && STORE_KINDS.contains(&kind)
 }
 
-/// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
-const FOLDER: &[&str] = &["data", "folder"];
-/// What orders entries: their place on the page, or their moment.
-const ORDER: &[&str] = &["data", "order"];
-const AT: &[&str] = &["data", "at"];
-/// What orders pages.
-const NAME: &[&str] = &["data", "name"];
-
-/// An index of pages or entries.
-const fn paged(
-    [name, kind, status]: [&'static str; 3],
-    by: &'static [&'static [&'static str]],
-    then: &'static [&'static str],
-) -> Index {
-    Index {
+/// A face that only the store itself writes.
+const fn own(name: &'static str, prefixes: &'static [&'static str]) -> Face {
+    Face {
         name,
-        kind,
-        status,
-        by,
-        then,
+        prefixes,
+        indexes: &[],
+        networks: &[],
+        calls: &[],
+        acts: None,
+        ties: &[],
     }
 }
 
 /// All faces.
 static FACES: [Face; 7] = [
-    Face {
-        name: "blocks",
-        prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
-        indexes: &[
-            Index {
-                name: "blocks.by_category",
-                kind: "block",
-                status: "active",
-                by: &[&["data", "category"]],
-                then: &["data", "created_at"],
-            },
-            Index {
-                name: "blocks.by_tag",
-                kind: "block",
-                status: "active",
-                by: &[&["data", "tags"]],
-                then: &["data", "created_at"],
-            },
-        ],
-        networks: &[],
-        calls: &[Call {
-            by: "bedge:",
-            of: "block:",
-        }],
-        acts: Some(&acts::blocks::RULES),
-    },
-    Face {
-        name: "episodes",
-        prefixes: &["episode", "fact", "rule"],
-        indexes: &[
-            Index {
-                name: "episodes.by_user",
-                kind: "episode",
-                status: "active",
-                by: &[&["data", "@scope", "user"]],
-                then: &["data", "time"],
-            },
-            Index {
-                name: "episodes.by_session",
-                kind: "episode",
-                status: "active",
-                by: &[&["data", "@scope", "user"], &["data", "@scope", "session"]],
-                then: &["data", "time"],
-            },
-            Index {
-                name: "episodes.by_agent",
-                kind: "episode",
-                status: "active",
-                by: &[&["data", "@scope", "user"], &["data", "@scope", "agent"]],
-                then: &["data", "time"],
-            },
-            Index {
-                name: "episodes.by_scope",
-                kind: "episode",
-                status: "active",
-                by: &[
-                    &["data", "@scope", "user"],
-                    &["data", "@scope", "session"],
-                    &["data", "@scope", "agent"],
-                ],
-                then: &["data", "time"],
-            },
-        ],
-        networks: &[],
-        calls: &[],
-        acts: None,
-    },
-    Face {
-        name: "graph",
-        prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
-        indexes: &[
-            Index {
-                name: "graph.nodes_by_kind",
-                kind: "node",
-                status: "active",
-                by: &[&["data", "kind"]],
-                then: &["data", "id"],
-            },
-            Index {
-                name: "graph.edges_by_source",
-                kind: "gedge",
-                status: "active",
-                by: &[&["data", "source"]],
-                then: &["data", "id"],
-            },
-            Index {
-                name: "graph.edges_by_target",
-                kind: "gedge",
-                status: "active",
-                by: &[&["data", "target"]],
-                then: &["data", "id"],
-            },
-            Index {
-                name: "graph.edges_by_kind",
-                kind: "gedge",
-                status: "active",
-                by: &[&["data", "kind"]],
-                then: &["data", "id"],
-            },
-            // What is appended has no field that orders it, so it stays in the order in which it came.
-            Index {
-                name: "graph.appended",
-                kind: "event",
-                status: "active",
-                by: &[&["data", "log"]],
-                then: &["data", "order"],
-            },
-            Index {
-                name: "graph.appended_by_kind",
-                kind: "event",
-                status: "active",
-                by: &[&["data", "kind"]],
-                then: &["data", "order"],
-            },
-            Index {
-                name: "graph.audited",
-                kind: "audit",
-                status: "active",
-                by: &[&["data", "log"]],
-                then: &["data", "order"],
-            },
-        ],
-        networks: &[Network {
-            name: "graph.edges",
-            by_source: "graph.edges_by_source",
-            by_target: "graph.edges_by_target",
-            kind: &["data", "kind"],
-            ends: "graph.nodes_by_kind",
-            prefix: "node:",
-        }],
-        calls: &[],
-        acts: None,
-    },
-    Face {
-        name: "pages",
-        prefixes: &["page", "entry"],
-        indexes: &[
-            paged(["pages.entries", "entry", "active"], &[&["data", "page"]], ORDER),
-            paged(["pages.struck", "entry", "superseded"], &[&["data", "page"]], ORDER),
-            paged(["pages.recent", "entry", "active"], &[FOLDER, &["data", "prefix"]], AT),
-            paged(["pages.by_tag", "entry", "active"], &[FOLDER, &["data", "tags"]], AT),
-            paged(
-                ["pages.mentioned", "entry", "active"],
-                &[FOLDER, &["data", "mentions"]],
-                AT,
-            ),
-            paged(["pages.by_name", "page", "active"], &[FOLDER], NAME),
-            paged(["pages.by_call", "page", "active"], &[FOLDER, &["data", "calls"]], NAME),
-            paged(
-                ["pages.by_state", "page", "active"],
-                &[FOLDER, &["data", "state"]],
-                &["data", "written"],
-            ),
-            paged(
-                ["pages.flagged", "page", "active"],
-                &[FOLDER, &["data", "needs_compact"]],
-                NAME,
-            ),
-            paged(
-                ["pages.mentioned_above", "page", "active"],
-                &[FOLDER, &["data", "mentions"]],
-                NAME,
-            ),
-        ],
-        networks: &[],
-        calls: &[],
-        acts: None,
-    },
-    Face {
-        name: SEARCH,
-        prefixes: &["search"],
-        indexes: &[],
-        networks: &[],
-        calls: &[],
-        acts: None,
-    },
-    Face {
-        name: VECTORS,
-        prefixes: &["vector"],
-        indexes: &[],
-        networks: &[],
-        calls: &[],
-        acts: None,
-    },
-    Face {
-        name: ERASURES,
-        prefixes: &["erasure", "pruned"],
-        indexes: &[],
-        networks: &[],
-        calls: &[],
-        acts: None,
-    },
+    blocks::FACE,
+    episodes::FACE,
+    graph::FACE,
+    pages::FACE,
+    own(SEARCH, &["search"]),
+    own(VECTORS, &["vector"]),
+    own(ERASURES, &["erasure", "pruned"]),
 ];
 
 /// What plain records are looked up by.
@@ -253,6 +64,21 @@ static PLAIN_INDEXES: [Index; 1] = [Index {
     // Of those that lead to the same, the older comes first.
     then: &["data", "order"],
 }];
+
+/// How plain records name others, and any record.
+static PLAIN_TIES: [Tie; 3] = [
+    whole(Speaker::Kind("edge", b"\"kind\":\"edge\""), ENDS, Bond::Belongs),
+    whole(
+        Speaker::Kind("rollback_event", b"\"kind\":\"rollback_event\""),
+        &[
+            &["data", "target_id"],
+            &["data", "affected"],
+            &["data", "changes", "record_id"],
+        ],
+        Bond::BelongsToAll,
+    ),
+    whole(Speaker::Any, &[&["evidence"]], Bond::Mentions),
+];
 
 impl Index {
     /// Whether it is of plain records, which belong to no face.
@@ -344,9 +170,20 @@ pub fn network_named(name: &str) -> Option<&'static Network> {
         .find(|network| network.name == name)
 }
 
+/// The ties that a record may have, by its id as it stands between quotes and its canonical bytes.
+pub fn ties_of<'a>(id: &'a [u8], record: &'a [u8]) -> impl Iterator<Item = &'static Tie> + use<'a> {
+    let is_plain = face_of(id).is_none();
+    let of_faces = FACES.iter().flat_map(|face| face.ties);
+    PLAIN_TIES
+        .iter()
+        .chain(of_faces)
+        .filter(move |tie| tie.is_of(id, record, is_plain))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::{self, Value};
 
     #[test]
     fn a_network_stands_on_indexes_of_its_face() {
@@ -410,5 +247,45 @@ mod tests {
             assert!(face.prefixes.iter().all(|prefix| prefix.len() <= LONGEST_PREFIX_BYTES));
         }
         assert!(index_named("blocks.by_nothing").is_none());
+    }
+
+    fn value(text: &str) -> Value {
+        json::parse(text.as_bytes()).expect("JSON")
+    }
+
+    #[test]
+    fn a_record_names_others_by_its_fields() {
+        let named = |id: &str, record: &str| {
+            let ties = ties_of(id.as_bytes(), record.as_bytes());
+            let all = ties.flat_map(|tie| tie.names(&value(record)).into_iter().map(|name| (tie.bond, name)));
+            all.collect::<Vec<_>>()
+        };
+        let edge = r#"{"data":{"from_id":"a","to_id":"b"},"evidence":["c"],"id":"E","kind":"edge"}"#;
+        let both = ["a", "b"].map(|id| (Bond::Belongs, id.to_owned()));
+        let evidence = (Bond::Mentions, "c".to_owned());
+        assert_eq!(named("E", edge), [both[0].clone(), both[1].clone(), evidence]);
+        assert_eq!(
+            named("E", r#"{"data":{"from_id":"a","kind":"edge"},"id":"E","kind":"fact"}"#),
+            []
+        );
+        let link = named("bedge:a:b", r#"{"data":{"from_id":"a","to_id":"b"}}"#);
+        assert_eq!(link[0], (Bond::Belongs, "block:a".to_owned()));
+    }
+
+    #[test]
+    fn what_is_repeated_is_cut_out() {
+        let mut event = value(
+            r#"{"data":{"data":{"action":{"payload":{"label":"x"},"target":"z"},"edges":[{"id":"e"}],"gone_nodes":["z","y"],"nodes":[{"id":"z","label":"x"},{"id":"y"}]}}}"#,
+        );
+        let ties: Vec<&Tie> = ties_of(b"event:1", b"{}")
+            .filter(|tie| tie.bond == Bond::Repeats)
+            .collect();
+        for tie in &ties {
+            tie.cut(&mut event, &|id| id == "node:z");
+        }
+        let left = value(r#"{"data":{"data":{"edges":[{"id":"e"}],"gone_nodes":["y"],"nodes":[{"id":"y"}]}}}"#);
+        assert_eq!(event, left);
+        let names: Vec<String> = ties.iter().flat_map(|tie| tie.names(&event)).collect();
+        assert_eq!(names, ["node:y", "node:y", "gedge:e"]);
     }
 }

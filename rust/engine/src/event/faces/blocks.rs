@@ -1,0 +1,48 @@
+//! What do blocks declare of themselves?
+
+use crate::acts;
+use crate::event::face::{Call, Face, Index};
+use crate::event::tie::{Bond, ENDS, tie};
+
+/// The face.
+pub(super) const FACE: Face = Face {
+    name: "blocks",
+    prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
+    indexes: &[
+        Index {
+            name: "blocks.by_category",
+            kind: "block",
+            status: "active",
+            by: &[&["data", "category"]],
+            then: &["data", "created_at"],
+        },
+        Index {
+            name: "blocks.by_tag",
+            kind: "block",
+            status: "active",
+            by: &[&["data", "tags"]],
+            then: &["data", "created_at"],
+        },
+    ],
+    networks: &[],
+    calls: &[Call {
+        by: "bedge:",
+        of: "block:",
+    }],
+    acts: Some(&acts::blocks::RULES),
+    ties: &[
+        tie("bedge:", "block:", ENDS, Bond::Belongs),
+        tie(
+            "contradiction:",
+            "block:",
+            &[&["data", "block_a_id"], &["data", "block_b_id"]],
+            Bond::Belongs,
+        ),
+        tie(
+            "block:",
+            "block:",
+            &[&["data", "supersedes"], &["data", "superseded_by"]],
+            Bond::Mentions,
+        ),
+    ],
+};

@@ -1,0 +1,62 @@
+//! What do episodes and facts declare of themselves?
+
+use crate::event::face::{Face, Index};
+use crate::event::tie::{Bond, tie};
+
+const LINEAGE: &[&[&str]] = &[&["data", "lineage", "source_episode_ids"]];
+const EARLIER: &[&[&str]] = &[&["data", "earlier"]];
+
+/// The face.
+pub(super) const FACE: Face = Face {
+    name: "episodes",
+    prefixes: &["episode", "fact", "rule"],
+    indexes: &[
+        Index {
+            name: "episodes.by_user",
+            kind: "episode",
+            status: "active",
+            by: &[&["data", "@scope", "user"]],
+            then: &["data", "time"],
+        },
+        Index {
+            name: "episodes.by_session",
+            kind: "episode",
+            status: "active",
+            by: &[&["data", "@scope", "user"], &["data", "@scope", "session"]],
+            then: &["data", "time"],
+        },
+        Index {
+            name: "episodes.by_agent",
+            kind: "episode",
+            status: "active",
+            by: &[&["data", "@scope", "user"], &["data", "@scope", "agent"]],
+            then: &["data", "time"],
+        },
+        Index {
+            name: "episodes.by_scope",
+            kind: "episode",
+            status: "active",
+            by: &[
+                &["data", "@scope", "user"],
+                &["data", "@scope", "session"],
+                &["data", "@scope", "agent"],
+            ],
+            then: &["data", "time"],
+        },
+    ],
+    networks: &[],
+    calls: &[],
+    acts: None,
+    ties: &[
+        tie("fact:", "episode:", LINEAGE, Bond::Derived),
+        tie("fact:", "", EARLIER, Bond::Derived),
+        tie("rule:lineage:", "episode:", LINEAGE, Bond::Derived),
+        tie("rule:lineage:", "", EARLIER, Bond::Derived),
+        tie(
+            "rule:noop:",
+            "episode:",
+            &[&["data", "source_episode_ids"]],
+            Bond::Belongs,
+        ),
+    ],
+};

@@ -1,0 +1,65 @@
+//! What do pages and their entries declare of themselves?
+
+use crate::event::face::{Face, Index};
+use crate::event::tie::{Bond, tie};
+
+/// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
+const FOLDER: &[&str] = &["data", "folder"];
+/// What orders entries: their place on the page, or their moment.
+const ORDER: &[&str] = &["data", "order"];
+const AT: &[&str] = &["data", "at"];
+/// What orders pages.
+const NAME: &[&str] = &["data", "name"];
+
+/// An index of pages or entries.
+const fn paged(
+    [name, kind, status]: [&'static str; 3],
+    by: &'static [&'static [&'static str]],
+    then: &'static [&'static str],
+) -> Index {
+    Index {
+        name,
+        kind,
+        status,
+        by,
+        then,
+    }
+}
+
+/// The face.
+pub(super) const FACE: Face = Face {
+    name: "pages",
+    prefixes: &["page", "entry"],
+    indexes: &[
+        paged(["pages.entries", "entry", "active"], &[&["data", "page"]], ORDER),
+        paged(["pages.struck", "entry", "superseded"], &[&["data", "page"]], ORDER),
+        paged(["pages.recent", "entry", "active"], &[FOLDER, &["data", "prefix"]], AT),
+        paged(["pages.by_tag", "entry", "active"], &[FOLDER, &["data", "tags"]], AT),
+        paged(
+            ["pages.mentioned", "entry", "active"],
+            &[FOLDER, &["data", "mentions"]],
+            AT,
+        ),
+        paged(["pages.by_name", "page", "active"], &[FOLDER], NAME),
+        paged(["pages.by_call", "page", "active"], &[FOLDER, &["data", "calls"]], NAME),
+        paged(
+            ["pages.by_state", "page", "active"],
+            &[FOLDER, &["data", "state"]],
+            &["data", "written"],
+        ),
+        paged(
+            ["pages.flagged", "page", "active"],
+            &[FOLDER, &["data", "needs_compact"]],
+            NAME,
+        ),
+        paged(
+            ["pages.mentioned_above", "page", "active"],
+            &[FOLDER, &["data", "mentions"]],
+            NAME,
+        ),
+    ],
+    networks: &[],
+    calls: &[],
+    acts: None,
+    ties: &[tie("entry:", "", &[&["data", "page"]], Bond::Belongs)],
+};
