@@ -88,6 +88,23 @@ def test_a_belief_that_a_damaged_batch_withdrew_does_not_come_back_unmarked(
     assert sum("it is not known which record" in lost for lost in told["lost"]) == len(lost)
 
 
+def test_the_report_of_a_rollback_says_whose_it_was(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        for name in ("belief", "other"):
+            store.upsert({"id": name, "label": "x" * 400})
+        store.invalidate("belief", "it was false")
+        store.upsert({"id": "later"})
+    lines = lines_of(tmp_path)
+    # All of the withdrawn belief that names it is gone, and so is most of the report, but not its own name.
+    start = sum(len(line) + 1 for line in lines[:3]) + 230
+    end = sum(len(line) + 1 for line in lines[:4]) + 500
+    assert b'"ROLLBACK-belief"' in lines[4][500:] and b"belief" not in lines[3][:230]
+    zero(tmp_path, start, end - start)
+    _, records = repair(tmp_path)
+    assert is_on_hold(records["belief"])
+    assert records["other"].status == "active"
+
+
 def test_lines_of_a_batch_that_were_taken_out_are_missed(tmp_path: Path) -> None:
     begin = withdraw(tmp_path)
     lines = lines_of(tmp_path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
+from chronomemory.cli.carry import bring_records
 from chronomemory.errors import ChronoError, HistoryUnavailable
 from chronomemory.retention import weight_of
 from verdicts import verify_log
@@ -94,3 +96,24 @@ def test_what_is_meant_has_to_be_said(tmp_path: Path) -> None:
                 store.prune(reason="none", **given)  # type: ignore[arg-type]
         with pytest.raises(ChronoError):
             store.prune(before=LATER, reason="x" * 201)
+
+
+def test_what_another_log_says_of_its_past_is_not_imported(tmp_path: Path) -> None:
+    lines = tmp_path / "export.ndjson"
+    with nights(tmp_path / "theirs", 3) as theirs:
+        theirs.upsert({"id": "S", "label": "secret"})
+        theirs.prune(before=LATER, reason="old")
+        theirs.erase(ids=["S"], reason="asked for")
+        rows = [record.to_dict() for record in theirs.everyone().query(status="", faces=True)]
+    assert {row["kind"] for row in rows} >= {"pruned", "erasure"}
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with ChronoStore(tmp_path / "ours") as ours:
+        ours.upsert({"id": "OWN", "label": "1"})
+        ours.compact()
+        copy = ours.backup()
+        bring_records(ours, lines, lambda *_: None)
+        assert ours.get("R-7") is not None
+        assert not ours.everyone().query(kind="pruned", status="", faces=True)
+        notes = ours.verify().notes
+        assert not [note for note in notes if "erased" in note or "pruned" in note]
+        ours.restore(copy)

@@ -305,3 +305,32 @@ class TestClocks:
                 time.sleep(1.05)
             store.upsert({"id": "last"})
             assert json.loads(note_of(tmp_path).read_text())["seq"] == store.wal_seq()
+
+
+WITHOUT_HANDLES = """
+import os, resource, sys
+from chronomemory import ChronoStore
+with ChronoStore(sys.argv[1]) as store:
+    assert store.verify().valid
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for room in range(12):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + room, hard))
+        try:
+            assert store.verify().valid, room
+            print("valid")
+        except OSError as fault:
+            assert "Too many open files" in str(fault), fault
+            print("refused")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert store.verify().valid
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="nothing lists the open files here")
+def test_who_can_open_no_more_files_says_nothing_of_an_archive(tmp_path: Path) -> None:
+    with_past(tmp_path, 4)
+    line = [sys.executable, "-c", WITHOUT_HANDLES, str(tmp_path)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {"valid", "refused"}

@@ -272,3 +272,33 @@ def test_two_runners_at_once_do_the_work_once(store: ChronoStore, tmp_path: Path
         assert sum(report.applied for report in reports) == 20
         (left,) = first.left()
         assert len(left.lineage) == 20
+
+
+def test_episodes_that_went_back_to_a_copy_are_gone_through_again(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path / "episodes") as episodes, ChronoStore(tmp_path / "facts") as facts:
+        house = House(episodes, rule(), facts=facts)
+        house.put("e1")
+        copy = episodes.backup()
+        for number in range(2, 8):
+            house.put(f"e{number}")
+        assert done(house.run()) == [(True, 7, 7, 0, 0)]
+        episodes.restore(copy)
+        for number in range(8):
+            # Their events have the numbers of those that were left behind, and later ones.
+            house.put(f"new{number}")
+        house.run()
+        assert {fact.id for fact in house.left()} >= {f"new{number}" for number in range(8)}
+        assert done(house.run()) == [(False, 0, 0, 0, 0)]
+
+
+@pytest.mark.parametrize("keep_history", [True, False])
+def test_a_compaction_of_the_episodes_makes_nothing_new(tmp_path: Path, keep_history: bool) -> None:
+    with ChronoStore(tmp_path / "episodes") as episodes, ChronoStore(tmp_path / "facts") as facts:
+        house = House(episodes, rule(), facts=facts)
+        house.put("e1")
+        house.run()
+        house.put("e2")
+        episodes.compact(keep_history=keep_history)
+        house.run()
+        assert [fact.id for fact in house.left()] == ["e1", "e2"]
+        assert done(house.run()) == [(False, 0, 0, 0, 0)]

@@ -18,7 +18,7 @@ from chronomemory.episodes.models import (
     MemoryDelta,
 )
 from chronomemory.episodes.names import taken
-from chronomemory.episodes.storage.books import columns_of
+from chronomemory.episodes.storage.books import Progress, columns_of
 from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, contents, count
@@ -175,6 +175,19 @@ class Episodes(Kept):
             return sort(self.handle.store, where, rule.id, now, after=after or -1, until=until)
         except InvalidArgument as error:
             raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
+
+    def reached(self, progress: Progress) -> int:
+        """Return the event that a rule got to; 0 if it is not there any more.
+
+        Episodes that went back to a copy, and on again, have other events with the same numbers. Then, and
+        where nobody can tell any more, all are gone through once more: what was made of them is found again.
+        """
+        if progress.seq == 0 or progress.head is None:
+            return min(progress.seq, self._engine.wal_seq())
+        try:
+            return progress.seq if self._engine.has_event(progress.seq, progress.head) else 0
+        except HistoryUnavailable:
+            return 0
 
     def _changed(self, after: int) -> list[str] | None:
         """Return which episodes were written after an event; None if the log does not tell any more."""

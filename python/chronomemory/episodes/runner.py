@@ -129,13 +129,13 @@ class Runner:
         # Two runners at once: the second finds this changed, and begins again.
         progress = progress_of(conn, self._name, rule.id)
         # Where the log ends is noted before anything is read: what comes later is for the next run.
-        last = self._episodes.handle.store.engine.wal_seq()
+        last, head = self._episodes.handle.store.engine.last_event()
         if progress is None:
             progress = Progress(0, now.isoformat())
             if isinstance(cadence, Cron):
                 # Its times are counted from when it was seen first.
                 put_progress(conn, self._name, rule.id, progress)
-        told = self._episodes.sort(rule, now, after=min(progress.seq, last), until=last)
+        told = self._episodes.sort(rule, now, after=self._episodes.reached(progress), until=last)
         if isinstance(cadence, Cron):
             is_due = cadence.is_due(datetime.fromisoformat(progress.at), now)
         else:
@@ -143,7 +143,7 @@ class Runner:
         if not is_due:
             return RuleRun(rule.id, due=False, matched=told.matched)
         run = self._applied(conn, rule, told)
-        put_progress(conn, self._name, rule.id, Progress(last, now.isoformat()))
+        put_progress(conn, self._name, rule.id, Progress(last, now.isoformat(), head))
         return run
 
     def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted) -> RuleRun:

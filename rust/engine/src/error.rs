@@ -11,6 +11,12 @@ use crate::disk::{NamedFault, Stranger};
 /// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
 const NO_MORE_FILES: [i32; 2] = [23, 24];
 
+/// Whether a process has no more of what it needs to read any file: that says nothing of the file.
+pub(crate) fn is_of_process(fault: &io::Error) -> bool {
+    let is_full = |code| NO_MORE_FILES.contains(&code);
+    fault.kind() == io::ErrorKind::OutOfMemory || fault.raw_os_error().is_some_and(is_full)
+}
+
 /// Everything the engine may answer instead of a result.
 #[derive(Debug, Error)]
 #[non_exhaustive]

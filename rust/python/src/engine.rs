@@ -245,6 +245,16 @@ impl Engine {
         self.read(py, |store| Ok(store.head()))
     }
 
+    /// The seq and the hash of the last event, of one moment.
+    fn last_event(&self, py: Python<'_>) -> PyResult<(u64, String)> {
+        self.read(py, |store| Ok((store.last_seq(), store.head())))
+    }
+
+    /// Whether the event with this seq is the one with this hash.
+    fn has_event(&self, py: Python<'_>, seq: u64, hash: &str) -> PyResult<bool> {
+        self.run(py, |engine| engine.has_event(seq, hash))
+    }
+
     #[pyo3(signature = (from_seq=0))]
     fn replay<'py>(&self, py: Python<'py>, from_seq: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         Ok(lines(py, self.run(py, |engine| engine.replay(from_seq))?))

@@ -104,14 +104,18 @@ class Progress:
 
     seq: int
     at: str
+    #: The hash of that event: a store that went back to a copy and on again has another with this seq.
+    #: Earlier versions noted none.
+    head: str | None = None
 
 
 def progress_of(conn: Connection, runner: str, rule_id: str) -> Progress | None:
     """Return how far a rule got; None if it was never seen. It must stay so until the batch is written."""
     record = conn.record(run_key(runner, rule_id))
     match None if record is None else record.data:
-        case {"seq": int(seq), "at": str(at)} if seq >= 0 and is_instant(at):
-            return Progress(seq, at)
+        case {"seq": int(seq), "at": str(at), **more} if seq >= 0 and is_instant(at):
+            head = more.get("head")
+            return Progress(seq, at, head if isinstance(head, str) else None)
     return None
 
 
@@ -122,6 +126,7 @@ def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress
         "rule_id": rule_id,
         "seq": progress.seq,
         "at": progress.at,
+        "head": progress.head,
     }
     conn.put(
         ChronoRecord(

@@ -55,9 +55,9 @@ impl Past {
     /// What the disk says. Damage is no error.
     pub fn follow(disk: &dyn Disk, layout: &Layout, live: LiveEnd<'_>, threads: usize) -> io::Result<Self> {
         let hop = Hop::live(live.origin, live.offset, live.seq, live.erasures);
-        let mut way = Way::find(disk, layout, hop);
+        let mut way = Way::find(disk, layout, hop)?;
         let mut past = Self::default();
-        let read = RetiredLogs::read(disk, layout, &mut way, threads);
+        let read = RetiredLogs::read(disk, layout, &mut way, threads)?;
         if read.gave_up {
             let note = "bases not compared with the history before them: not enough memory";
             past.notes.push(note.to_owned());
@@ -99,7 +99,7 @@ impl Past {
             }
         }
         match &way.end {
-            End::Beginning => {}
+            End::Beginning | End::Fault(_) => {}
             End::Note(note) => self.notes.push(note.clone()),
             End::Altered(damage) => self.damage.push(damage.clone()),
         }

@@ -1,11 +1,12 @@
 //! What do the retired logs say, read from the oldest on?
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
-use crate::disk::Disk;
+use crate::disk::{Disk, Naming};
 use crate::layout::{Layout, index_name};
 use crate::log::files::open_base;
 use crate::origin::{Sentinel, TrailTold};
@@ -38,7 +39,10 @@ pub(super) struct RetiredLogs {
 
 impl RetiredLogs {
     /// Reads the archives from the oldest on; judges each and holds its sum against the base behind it.
-    pub fn read(disk: &dyn Disk, layout: &Layout, way: &mut Way, threads: usize) -> Self {
+    ///
+    /// # Errors
+    /// What keeps this process from reading on, and is no fault of an archive.
+    pub fn read(disk: &dyn Disk, layout: &Layout, way: &mut Way, threads: usize) -> io::Result<Self> {
         ask_for_trails(&mut way.hops);
         let mut differing = BTreeSet::new();
         let mut beside: Vec<Beside> = way.hops.iter().map(|_| Beside::default()).collect();
@@ -56,7 +60,7 @@ impl RetiredLogs {
             let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
             let index = index.filter(|path| disk.exists(path));
             replay.mentions = index.as_ref().map(|_| Mentions::default());
-            read_log(hop, &head, threads, &mut replay);
+            read_log(hop, &head, threads, &mut replay).naming(&layout.inside(&hop.name))?;
             if hop.wrong.is_some() {
                 replay.state = None;
                 replay.leave_segment();
@@ -75,11 +79,11 @@ impl RetiredLogs {
                 Sum::Unasked => replay.state = None,
             }
         }
-        Self {
+        Ok(Self {
             differing,
             beside,
             gave_up: replay.gave_up,
-        }
+        })
     }
 }
 
@@ -171,9 +175,9 @@ fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
 }
 
 /// Reads a retired log and says what is wrong with it.
-fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) {
+fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) -> io::Result<()> {
     let Some((archive, _)) = &hop.archive else {
-        return;
+        return Ok(());
     };
     let mut walk = Walk::new(None);
     walk.follower.trail = hop.trail.take();
@@ -194,7 +198,7 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) {
     };
     let damage = walk.follower.damage.iter().min_by_key(|damage| damage.offset);
     hop.wrong = if let Err(fault) = went {
-        Some(fault_of(&hop.name, &fault))
+        Some(fault_of(&hop.name, fault)?)
     } else if let Some(first) = damage {
         Some(Damage {
             path: hop.name.clone(),
@@ -212,6 +216,7 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) {
     };
     hop.erasures = Some(walk.told_erasures().cloned().collect());
     hop.redacted = walk.redacted;
+    Ok(())
 }
 
 /// Holds the base that a log starts from against what came before it.

@@ -3,7 +3,7 @@
 use crate::archive::Archive;
 use crate::digest::Hex;
 use crate::disk::Disk;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::hint::Hint;
 use crate::layout::Layout;
 use crate::origin::{Origin, TrailTold, foreign_traces};
@@ -59,7 +59,7 @@ pub(in crate::store) fn segments(
     live: (&dyn crate::disk::DiskFile, u64),
     pruned_until: u64,
 ) -> Result<(Vec<Segment>, Start)> {
-    let way = Way::find(disk, layout, Hop::live(origin, 0, None, None));
+    let way = Way::find(disk, layout, Hop::live(origin, 0, None, None)).at(&layout.archives())?;
     match &way.end {
         End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
         End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {

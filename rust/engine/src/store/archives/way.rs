@@ -5,7 +5,8 @@ use std::io;
 use crate::archive::{self, Archive, damage_in};
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;
-use crate::disk::Disk;
+use crate::disk::{Disk, Naming};
+use crate::error::is_of_process;
 use crate::hint::Hint;
 use crate::layout::{LOG, Layout};
 use crate::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
@@ -55,6 +56,8 @@ pub(super) enum End {
     Note(String),
     /// At an archive that is not the one that was retired.
     Altered(Damage),
+    /// At an archive that this process could not read just now: that says nothing of the archive.
+    Fault(io::Error),
 }
 
 /// The way back from a log.
@@ -70,24 +73,31 @@ fn altered(name: &str, reason: impl Into<String>) -> End {
 }
 
 /// An archive that cannot be read. Where it only may not be, or is no file, it is as good as not there.
-fn unread(name: &str, fault: &io::Error) -> End {
-    if let Some(reason) = damage_in(fault) {
+fn unread(name: &str, fault: io::Error) -> End {
+    if let Some(reason) = damage_in(&fault) {
         return altered(name, reason);
     }
-    if fault.kind() == io::ErrorKind::NotFound {
+    if is_of_process(&fault) {
+        End::Fault(fault)
+    } else if fault.kind() == io::ErrorKind::NotFound {
         End::Note(format!("history unavailable: {name} is not there"))
-    } else if is_of_this_file(fault) {
+    } else if is_of_this_file(&fault) {
         End::Note(format!("history unavailable: {name} cannot be read: {fault}"))
     } else {
         altered(name, format!("it cannot be read: {fault}"))
     }
 }
 
-/// What is wrong with an archive, where reading it failed; `None` if it is as good as not there.
-pub(super) fn fault_of(name: &str, fault: &io::Error) -> Damage {
+/// What is wrong with an archive, where reading it failed.
+///
+/// # Errors
+/// The fault itself, if it says nothing of the archive.
+pub(super) fn fault_of(name: &str, fault: io::Error) -> io::Result<Damage> {
+    let told = format!("it cannot be read: {fault}");
     match unread(name, fault) {
-        End::Altered(damage) => damage,
-        _ => finding(name, DamageKind::ArchiveAltered, format!("it cannot be read: {fault}")),
+        End::Altered(damage) => Ok(damage),
+        End::Fault(fault) => Err(fault),
+        End::Beginning | End::Note(_) => Ok(finding(name, DamageKind::ArchiveAltered, told)),
     }
 }
 
@@ -125,7 +135,10 @@ impl Hop {
 
 impl Way {
     /// Goes back from sentinel to sentinel, as far as archives have the digests that are named.
-    pub fn find(disk: &dyn Disk, layout: &Layout, live: Hop) -> Self {
+    ///
+    /// # Errors
+    /// What keeps this process from reading on, and is no fault of an archive.
+    pub fn find(disk: &dyn Disk, layout: &Layout, live: Hop) -> io::Result<Self> {
         let (mut hops, mut way) = (vec![live], WayBack::default());
         let end = loop {
             let Some(sentinel) = hops.last().and_then(|hop: &Hop| hop.sentinel.clone()) else {
@@ -137,10 +150,11 @@ impl Way {
                     break altered(&hop.name, "it leads in a circle");
                 }
                 Ok(hop) => hops.push(hop),
+                Err(End::Fault(fault)) => return Err(fault).naming(&layout.archives()),
                 Err(end) => break end,
             }
         };
-        Self { hops, end }
+        Ok(Self { hops, end })
     }
 }
 
@@ -152,7 +166,7 @@ fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) ->
     let Some((name, digest)) = sentinel.safe_archive() else {
         return Err(altered("archive", "the log names no archive of ours"));
     };
-    let read = |fault: io::Error| unread(name, &fault);
+    let read = |fault: io::Error| unread(name, fault);
     let archive = archive::open(disk, &layout.inside(name)).map_err(read)?;
     let found = snapshot::digest(&*archive.packed).map_err(read)?;
     if found.text() != digest {

@@ -114,6 +114,14 @@ impl Engine {
         })
     }
 
+    /// Whether the event with this seq is the one with this hash.
+    ///
+    /// # Errors
+    /// As [`Engine::read`], `HistoryUnavailable`.
+    pub fn has_event(&self, seq: u64, hash: &str) -> Result<bool> {
+        self.read_past(|store| store.has_event(seq, hash))
+    }
+
     /// Asks a question of files that a compaction elsewhere may take away meanwhile: what is missing then is no damage, and
     /// the question is put again to the log that took their place.
     fn read_past<T>(&self, ask: impl Fn(&Store) -> Result<T>) -> Result<T> {

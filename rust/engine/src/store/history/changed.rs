@@ -9,7 +9,8 @@ use crate::event::act::each_concerned;
 use crate::event::faces::face_of;
 use crate::event::line::{Event, Trust};
 use crate::event::{Known, Op};
-use crate::origin::{Origin, WayBack};
+use crate::hint::Hint;
+use crate::origin::{Origin, WayBack, foreign_traces};
 use crate::state::unspelled;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
@@ -61,6 +62,34 @@ impl History<'_> {
         let is_there = |id: &String| !changed.by_act.contains(id) || self.state.get(id).is_some();
         changed.ids.retain(is_there);
         Ok(changed.ids)
+    }
+
+    /// Whether the event with this seq is the one with this hash: a log that went back and on again has another.
+    ///
+    /// # Errors
+    /// As [`History::changed_since`].
+    pub fn has_event(&self, seq: u64, hash: &str) -> Result<bool> {
+        self.log.check_is_there()?;
+        if let Some(Origin::Ours(sentinel)) = self.log.open().map(|log| &log.origin)
+            && (sentinel.last_seq, sentinel.previous_head.as_str()) == (seq, hash)
+        {
+            // It was the last one of the log before: that need not be unpacked.
+            return Ok(true);
+        }
+        let mut found = false;
+        if let Some(oldest) = self.volumes_since(seq)?.last() {
+            let log = &*oldest.archive.log;
+            let traces = foreign_traces(log, oldest.length, seq, Hint::None).or_damage(&oldest.name)?;
+            found = traces.hashes.iter().any(|there| there == hash.as_bytes());
+            oldest.archive.rest();
+        }
+        for range in self.state.timeline().since(seq) {
+            self.live().each_line(range.start..range.start + 1, |line| {
+                let event = Event::read(line, Trust::Hashes);
+                found |= event.is_ok_and(|event| event.spans.seq == seq && event.hash(line).text() == hash);
+            })?;
+        }
+        Ok(found)
     }
 
     /// The archives that hold events of this seq or a later one, newest first.

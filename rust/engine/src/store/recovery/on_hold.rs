@@ -22,6 +22,9 @@ use crate::store::load::unproven::put_on_hold;
 /// How many steps are gone from record to record in search of one that may be meant.
 const MOST_STEPS: usize = 4;
 
+/// What the id of the report of a rollback begins with; the id of what was rolled back follows.
+const ROLLBACK: &str = "ROLLBACK-";
+
 /// What later events did to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
@@ -130,6 +133,14 @@ impl ReadLog<'_> {
             let batch = batches.iter().find(|batch| is_asked && batch.lost.contains(&number));
             let place = lost[number].healed_offset;
             let mut meant = self.unsettled(own, place)?;
+            if is_asked {
+                let beside = batch.map_or_else(|| vec![number], |batch| batch.lost.clone());
+                let told = beside
+                    .iter()
+                    .flat_map(|&number| self.rolled_back(&lost[number]))
+                    .collect();
+                meant.extend(self.unsettled(told, place)?);
+            }
             if let Some(batch) = batch {
                 let events = batch.lost.iter().map(|number| lost[*number].unread).sum();
                 meant.extend(self.meant_in(batch, place, events)?);
@@ -164,6 +175,21 @@ impl ReadLog<'_> {
             own.extend(self.tied(&records, &own, &faces));
         }
         Ok(own)
+    }
+
+    /// The records whose rollback an event reported: the report has their id in its own, and is written with them.
+    fn rolled_back(&self, event: &Lost) -> Vec<String> {
+        let names = event.ids.iter().cloned().chain(seeming::texts(&event.remains));
+        let targets = names.filter_map(|name| name.strip_prefix(ROLLBACK).map(str::to_owned));
+        let all = targets.flat_map(|target| {
+            // The second report of a record has a number behind it.
+            let first = target
+                .rsplit_once('-')
+                .filter(|(_, number)| number.parse::<u64>().is_ok());
+            let first = first.map(|(first, _)| first.to_owned());
+            first.into_iter().chain([target])
+        });
+        all.flat_map(|target| self.meant_by(&target, &[])).collect()
     }
 
     /// Whether an event is an act that names a record which there never was: its list may be damaged, and name others.

@@ -162,19 +162,16 @@ impl Store {
     /// `NoSpace`, and as `commit`.
     pub fn detach(&mut self, space: Option<&str>, ids: &[String], writer: &Arc<Viewer>, now: i64) -> Result<usize> {
         self.with_lock(now, |store| {
-            let known: Vec<_> = ids.iter().map(|id| spelled(id)).collect();
-            let known = known.iter().map(Vec::as_slice);
-            check_owned(
-                &store.state,
-                writer,
-                known.filter(|id| store.state.slot_spelled(id).is_some()),
-            )?;
+            // Who does not see a record hears of it what he would of none.
+            let is_seen = |id: &Vec<u8>| matches!(store.state.seen_by(writer, id), Some(Some(_)));
+            let seen: Vec<Vec<u8>> = ids.iter().map(|id| spelled(id)).filter(is_seen).collect();
+            check_owned(&store.state, writer, seen.iter().map(Vec::as_slice))?;
             let mut draft = Draft::default();
             let mut rows = Vec::new();
             {
                 let known = store.vectors.known(&store.state);
                 let index = known.find(space)?;
-                rows.extend(ids.iter().filter_map(|id| index.row_of(store.state.slot_of(id)?)));
+                rows.extend(seen.iter().filter_map(|id| index.row_of(store.state.slot_spelled(id)?)));
                 rows.sort_unstable();
                 rows.dedup();
                 let group_of = |row: &u32| index.group_of(*row);

@@ -12,7 +12,7 @@ use crate::disk::{Access, Bytes, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::author::Author;
 use crate::event::draft::Draft;
-use crate::event::faces::{VECTORS, face_of};
+use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::json::{self, Value};
 use crate::ordered::in_order;
 use crate::state::unspelled;
@@ -314,8 +314,8 @@ fn draft_row(
     let id = record.get("id").and_then(Value::as_str).map(str::to_owned);
     let face = id.as_deref().filter(|_| intake.faces);
     let face = face.and_then(|id| face_of(id.as_bytes()));
-    if face == Some(VECTORS) {
-        // It names rows that are not in this file, and would take the place of what names those that are here.
+    if matches!(face, Some(VECTORS | ERASURES)) {
+        // It names rows, or tells what was erased or pruned, of another log: this one has others, and its own word for them.
         return (id, Ok(()));
     }
     if record.as_object().is_some() && record.get("id").is_none() && !intake.faces {
