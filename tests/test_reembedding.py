@@ -6,8 +6,9 @@ import multiprocessing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from chronomemory import ChronoStore, EmbeddingMismatch, WriteConflict, reembedding
+from chronomemory import ChronoStore, EmbeddingMismatch, InvalidArgument, WriteConflict, reembedding
 
 
 def lengths(texts: list[str]) -> list[list[float]]:
@@ -100,6 +101,40 @@ def test_a_text_that_never_stays_is_told_of(project: Path) -> None:
         with pytest.raises(WriteConflict, match="kept changing"):
             store.reembed("old", model="len", embed=embed, into="new")
         assert store.reembed("old", model="len", embed=lengths, into="new") == 1
+
+
+def tokens_of(texts: list[str]) -> list[Any]:
+    """Two tokens a text, of three numbers each; one text has none."""
+    return [np.ones((2 if len(text) != 3 else 0, 3), dtype=np.float32) * len(text) for text in texts]
+
+
+def test_codes_of_tokens_become_codes_of_tokens(project: Path) -> None:
+    with ChronoStore(project) as store:
+        ids = [f"R-{number}" for number in range(5)]
+        store.attach_tokens_many(ids, [np.ones((1, 7))] * 5, model="one", most=6)
+        assert store.reembed("tokens", model="two", embed=tokens_of, into="more") == 4
+        assert store.reembed("tokens", model="two", embed=tokens_of, into="more") == 0
+        spaces = {space.name: space for space in store.spaces()}
+        assert (spaces["more"].tokens, spaces["more"].dim, spaces["more"].model) == (3, 24, "two")
+        assert store.embedding("R-2", space="more") is None
+        store.attach_tokens("R-2", tokens_of(["x"])[0], space="again", model="two", most=6)
+        assert (
+            store.embedding("R-0", space="more").tobytes() == store.embedding("R-2", space="again").tobytes()
+        )
+        question = np.ones((1, 3))
+        found = store.search(query_tokens=question, token_space="more", context=False)
+        assert {hit.id for hit in found} == {"R-0", "R-1", "R-3", "R-4"}
+
+
+def test_the_two_kinds_of_spaces_do_not_mix(project: Path) -> None:
+    with ChronoStore(project) as store:
+        store.attach_tokens("R-0", np.ones((1, 7)), model="one")
+        with pytest.raises(InvalidArgument, match="into"):
+            store.reembed("old", model="one", embed=lengths, into="tokens")
+        with pytest.raises(InvalidArgument, match="into"):
+            store.reembed("tokens", model="one", embed=tokens_of, into="old")
+        with pytest.raises(InvalidArgument, match="default"):
+            store.reembed("tokens", model="two", embed=tokens_of, into="more", default=True)
 
 
 def _reembed(project: Path, gate: Any, told: Any) -> None:

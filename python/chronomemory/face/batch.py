@@ -192,13 +192,13 @@ class Connection:
 
     def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
         """Give a record that this batch writes an embedding, when it is written."""
-        self._check_writable()
-        if record_id not in self._seen:
-            raise ChronoError(
-                f"the batch does not write {record_id!r}, so it can give it no embedding",
-                recovery="Put or patch the record first.",
-            )
+        self._check_written(record_id)
         self._attachments.add(record_id, vector, space, model)
+
+    def attach_codes(self, record_id: str, codes: Vector, space: str, model: str, dim: int) -> None:
+        """Give it the codes of its tokens likewise; their vectors had ``dim`` numbers each."""
+        self._check_written(record_id)
+        self._attachments.add_codes(record_id, codes, space, model, dim)
 
     def attached(self, record_id: str) -> Vector | None:
         """Return the embedding that a record gets with this batch, or None."""
@@ -232,6 +232,14 @@ class Connection:
         """Take note of where the log ends, before the first look at it."""
         if self._writable and self._since is None:
             self._since = self.store.engine.bookmark()
+
+    def _check_written(self, record_id: str) -> None:
+        self._check_writable()
+        if record_id not in self._seen:
+            raise ChronoError(
+                f"the batch does not write {record_id!r}, so it can give it no embedding",
+                recovery="Put or patch the record first.",
+            )
 
     def _check_writable(self) -> None:
         if not self._writable:

@@ -47,9 +47,10 @@ mod network;
 
 mod condition;
 // 5 search: which of it matters here?
-mod score;
 mod text;
 mod vector;
+
+mod score;
 
 mod blocks;
 
@@ -91,9 +92,9 @@ pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tall
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, Engine, Erase, Erased, Hit, Ids, Ingested, Intake, Kept,
     Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Question, Repaired, Restoring, RowRefusal, RowSource,
-    Search, SpaceReport, Standing, Store, TokenQuestion, Verified, View, WHY_NOT_RESTORABLE, Written, holds_any,
-    layout_of,
+    Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE, Written, holds_any, layout_of,
 };
 pub use text::{Filter, Words, asked};
+pub use vector::TokenQuestion;
 pub use vector::tokens::token_rows;
 pub use verify::{Report, ScopeFault, ScopeFinding};

@@ -27,6 +27,7 @@ mod an_act_is_of_several_records;
 mod an_erasure_is_whole_or_none;
 mod an_index_is_sealed_beside_searches;
 mod care_leaves_new_rows_alone;
+mod codes_are_born_with_their_record;
 mod every_edit_is_found;
 mod every_processor_computes_the_same;
 mod json_canonical_form_is_unique;

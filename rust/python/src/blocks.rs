@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, Viewer, fit,
-    gathered, misfit,
+    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, TokenQuestion,
+    Viewer, fit, gathered, misfit,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -30,6 +30,9 @@ struct Question {
     guarantees: Vec<String>,
     space: String,
     query: Option<Vec<u8>>,
+    tokens: Option<Vec<u8>>,
+    token_space: String,
+    token_dim: usize,
     text: Option<String>,
     now_us: i64,
     expansion: usize,
@@ -43,6 +46,12 @@ struct Question {
 impl Question {
     fn into_ask(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<Ask> {
         let query = self.query.as_deref().map(|bytes| floats(py, bytes)).transpose()?;
+        let vectors = self.tokens.as_deref().map(|bytes| floats(py, bytes)).transpose()?;
+        let tokens = vectors.map(|vectors| TokenQuestion {
+            space: Some(self.token_space),
+            vectors,
+            dim: self.token_dim,
+        });
         Ok(Ask {
             viewer: Arc::clone(viewer),
             hours: self.hours,
@@ -56,6 +65,7 @@ impl Question {
             guarantees: self.guarantees,
             space: self.space,
             query,
+            tokens,
             text: self.text,
             now: self.now_us,
             expansion: self.expansion,

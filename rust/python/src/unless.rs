@@ -10,12 +10,13 @@ use crate::engine::Engine;
 use crate::event::WalEvent;
 use crate::vectors::{floats, ids_in};
 
-/// Embeddings that come with changes: ids, rows, space, model.
+/// Embeddings that come with changes: ids, rows, space, model, and how many components token vectors have whose codes these are.
 type Given<'py> = (
     Bound<'py, PyList>,
     PyReadonlyArray2<'py, f32>,
     Option<String>,
     Option<String>,
+    usize,
 );
 
 #[pymethods]
@@ -52,13 +53,13 @@ impl Engine {
             .map(|(ids, ..)| ids_in(ids))
             .collect::<PyResult<Vec<Ids>>>()?;
         let mut attachments = Vec::new();
-        for ((_, matrix, space, model), ids) in given.iter().zip(&ids) {
+        for ((_, matrix, space, model, tokens), ids) in given.iter().zip(&ids) {
             let (rows, dim) = floats(py, matrix)?;
             attachments.push(Attachment {
                 space: space.as_deref(),
                 model: model.as_deref(),
                 dim,
-                tokens: 0,
+                tokens: *tokens,
                 ids,
                 rows,
             });

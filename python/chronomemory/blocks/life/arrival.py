@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.declaration import READER
 from chronomemory.blocks.ids import block_key, contradiction_key, edge_key, plain_id
 from chronomemory.blocks.life.asking import BlockAnswers
 from chronomemory.blocks.life.curation import is_permanent
@@ -24,9 +24,9 @@ from chronomemory.blocks.storage.contradictions import new_contradiction
 from chronomemory.blocks.storage.edges import new_edge, scope_of_pair
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
-from chronomemory.embedders import Matrix
 from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer
+from chronomemory.face.readings import Reading
 from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
@@ -94,10 +94,10 @@ class Arrival:
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
 
     def run(
-        self, records: Sequence[ChronoRecord], vectors: Matrix, near: Near, left_out: Container[str] = ()
+        self, records: Sequence[ChronoRecord], reading: Reading, near: Near, left_out: Container[str] = ()
     ) -> ConsolidateResult:
         """Take them in one after the other, but those that are left out, and say what became of them."""
-        unit = unit_rows(vectors)
+        unit = unit_rows(reading.vectors)
         among = np.clip(unit @ unit.T, -1.0, 1.0)
         promoted = np.zeros(len(records), dtype=bool)
         least = least_cosine(self.answers)
@@ -109,7 +109,7 @@ class Arrival:
             alike: list[int] = np.nonzero(promoted & (among[at] >= least))[0].tolist()
             others |= {plain_id(records[n].id): float(among[at, n]) for n in alike}
             try:
-                promoted[at] = self.take(newcomer, vectors[at], others)
+                promoted[at] = self.take(newcomer, reading, at, others)
             except NoAnswer as nothing:
                 nothing.about = record.id
                 raise
@@ -117,8 +117,8 @@ class Arrival:
             leave_mark(self.conn)
         return self.result
 
-    def take(self, record: ChronoRecord, vector: np.ndarray, others: dict[str, float]) -> bool:
-        """Decide about one block; say whether it is active now."""
+    def take(self, record: ChronoRecord, reading: Reading, place: int, others: dict[str, float]) -> bool:
+        """Decide about one block, read at a place among others; say whether it is active now."""
         block_id = plain_id(record.id)
         self.result.processed += 1
         found = {other: self.conn.glimpse(block_key(other)) for other in others}
@@ -159,7 +159,7 @@ class Arrival:
         if "alignment" in analysed and not record.data.get("evidence"):
             patch["confidence"] = analysed["alignment"]
         self.conn.patch(record.id, patch)
-        SPACES.attach(self.conn, record.id, vector, self.model)
+        READER.attach(self.conn, record.id, reading, place, self.model)
         self.result.promoted.append(block_id)
         self._link(record, tags, {other: active[other] for other in ranked})
         self._judge(record, {other: active[other] for other in ranked})

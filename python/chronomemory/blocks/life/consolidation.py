@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.declaration import READER
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
@@ -20,10 +20,11 @@ from chronomemory.blocks.life.arrival import Arrival, ConsolidateResult, least_c
 from chronomemory.blocks.life.asking import BlockAnswers
 from chronomemory.blocks.life.curation import CurateResult
 from chronomemory.blocks.life.neighbours import Neighbours
-from chronomemory.embedders import Embedder, Matrix
+from chronomemory.embedders import Embedder
 from chronomemory.embedders.protocol import as_matrix
 from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer, Unanswered, rehearse
+from chronomemory.face.readings import Reading
 from chronomemory.record import ChronoRecord
 from chronomemory.updates import CONFLICT_SECONDS
 
@@ -66,9 +67,9 @@ class Consolidation:
             if not records:
                 break
             with self.blocks.connect() as conn:
-                vectors = SPACES.embedded(conn, records, _content, self.embedder)
+                reading = READER.read(conn, records, _content, self.embedder)
             for start in range(0, len(records), _TOGETHER):
-                self._take(records[start : start + _TOGETHER], vectors[start : start + _TOGETHER])
+                self._take(records[start : start + _TOGETHER], reading.part(start, start + _TOGETHER))
                 self._check_that_some_succeed()
         for error in self.failed.values():
             raise error
@@ -83,20 +84,22 @@ class Consolidation:
 
     def take_at_once(self, record: ChronoRecord, change: Change) -> None:
         """Take in a block that a change puts into the inbox, both in one batch, or neither."""
-        vectors = as_matrix(self.embedder.embed_batch([record.data["content"]]), 1)
-        self._take([record], vectors, change)
+        content = _content(record)
+        vectors = as_matrix(self.embedder.embed_batch([content]), 1)
+        reading = READER.with_tokens(self.blocks.store, vectors, [content], self.embedder)
+        self._take([record], reading, change)
 
-    def _take(self, records: Sequence[ChronoRecord], vectors: Matrix, change: Change | None = None) -> None:
+    def _take(self, records: Sequence[ChronoRecord], reading: Reading, change: Change | None = None) -> None:
         model = self.embedder.model_name
         while True:
             hours = self.hour()
-            found = Neighbours(self.blocks, model, vectors, least_cosine(self.answers))
+            found = Neighbours(self.blocks, model, reading.vectors, least_cosine(self.answers))
 
             def work(conn: Connection, hours: float = hours, found: Neighbours = found) -> ConsolidateResult:
                 if change is not None:
                     change(conn, hours)
                 arrival = Arrival(conn, hours, model, self.answers)
-                return arrival.run(records, vectors, found.caught_up(conn), self.failed)
+                return arrival.run(records, reading, found.caught_up(conn), self.failed)
 
             try:
                 self.result.add(self.write(work, CONFLICT_SECONDS if len(records) == 1 else 0.0))
@@ -110,8 +113,8 @@ class Consolidation:
                     raise
                 # The less is taken at once, the less can come in between.
                 half = len(records) // 2
-                self._take(records[:half], vectors[:half])
-                self._take(records[half:], vectors[half:])
+                self._take(records[:half], reading.part(0, half))
+                self._take(records[half:], reading.part(half, len(records)))
                 return
 
     def _rehearse(self, work: Callable[[Connection], ConsolidateResult]) -> None:

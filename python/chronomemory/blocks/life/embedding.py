@@ -1,16 +1,18 @@
-"""Blocks that have no embedding of a model, and how they get one."""
+"""Blocks that have no embedding of a model, or no codes of its tokens, and how they get them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.blocks.types import BlockStatus
-from chronomemory.embedders import Embedder, Matrix, Vector
+from chronomemory.embedders import Embedder, TokenEmbedder
+from chronomemory.errors import UnknownSpace
 from chronomemory.face.batch import Connection
+from chronomemory.face.readings import Reading
 from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
@@ -35,10 +37,21 @@ class ReembedResult(Result):
         return f"{counted(self.embedded, 'block')} embedded anew with {self.model}."
 
 
-def lacking(store: HasEngine, model: str) -> list[ChronoRecord]:
-    """Return the active blocks that have no embedding of a model, in insertion order."""
-    lacks = {"data.space": {"ne": SPACES.of(model)}}
-    found = query(store, kind=BLOCK, status=BlockStatus.ACTIVE.value, where=lacks, faces=True)
+def lacking(store: HasEngine, embedder: Embedder) -> list[ChronoRecord]:
+    """Return the active blocks that have no embedding of a model, in insertion order.
+
+    If it gives tokens too, those that have no codes of them are among these.
+    """
+    model = embedder.model_name
+    lacks = None if isinstance(embedder, TokenEmbedder) else {"data.space": {"ne": SPACES.of(model)}}
+    found = list(query(store, kind=BLOCK, status=BlockStatus.ACTIVE.value, where=lacks, faces=True))
+    if isinstance(embedder, TokenEmbedder):
+        has_codes = _owners(store, READER.tokens.of(model))
+        found = [
+            record
+            for record in found
+            if record.data.get("space") != SPACES.of(model) or record.id not in has_codes
+        ]
     # A plain record may be of any kind, and what no verb of the face can use is none of its blocks.
     blocks = (record for record in found if record.id.startswith(block_key("")))
     return [record for record in blocks if store.engine.block_record(record.id) is not None]
@@ -49,18 +62,17 @@ def reembed(
 ) -> ReembedResult:
     """Embed what has no embedding of this model; in batches, so that what is interrupted goes on later."""
     model = embedder.model_name
-    found = lacking(blocks.store, model)
+    found = lacking(blocks.store, embedder)
     own = blocks.store.engine.are_own([record.id for record in found])
     records = [record for record, is_own in zip(found, own, strict=True) if is_own]
     embedded = 0
     for start in range(0, len(records), _TOGETHER):
         some = records[start : start + _TOGETHER]
         with blocks.connect() as conn:
-            vectors = SPACES.embedded(conn, some, _content, embedder)
+            reading = READER.read(conn, some, _content, embedder)
 
-        def work(conn: Connection, some: Sequence[ChronoRecord] = some, vectors: Matrix = vectors) -> int:
-            given = (_give(conn, *pair, model) for pair in zip(some, vectors, strict=True))
-            return sum(given)
+        def work(conn: Connection, some: Sequence[ChronoRecord] = some, reading: Reading = reading) -> int:
+            return sum(_give(conn, record, reading, place, model) for place, record in enumerate(some))
 
         embedded += write(work)
     return ReembedResult(embedded, model)
@@ -71,11 +83,18 @@ def _content(record: ChronoRecord) -> str:
     return content
 
 
-def _give(conn: Connection, record: ChronoRecord, vector: Vector, model: str) -> bool:
+def _owners(store: HasEngine, space: str) -> set[str | None]:
+    try:
+        return set(store.engine.matrix(space=space)[3])
+    except UnknownSpace:
+        return set()
+
+
+def _give(conn: Connection, record: ChronoRecord, reading: Reading, place: int, model: str) -> bool:
     """Give a block its embedding, unless it was put away or says something else by now."""
     known = conn.record(record.id)
     if known is None or known.status != BlockStatus.ACTIVE or _content(known) != _content(record):
         return False
     conn.patch(record.id, {"data": {"embedding_model": model}})
-    SPACES.attach(conn, record.id, vector, model)
+    READER.attach(conn, record.id, reading, place, model)
     return True

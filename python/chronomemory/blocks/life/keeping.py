@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.declaration import READER
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import BLOCK, block_key, content_hash, plain_id
 from chronomemory.blocks.life.learning import archive, drafted, return_to_inbox
@@ -18,7 +18,6 @@ from chronomemory.errors import InvalidArgument, OutOfScope
 from chronomemory.face.arguments import unique_strings
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
-from chronomemory.face.spaces import bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.selection import query
@@ -118,6 +117,4 @@ def _write(conn: Connection, old: ChronoRecord, new_id: str, scope: Scope, hours
         conn.patch(new.id, {"status": old.status, "confidence": old.confidence, "data": data})
     else:
         conn.put(new)
-    vector = embedding_of(conn, old)
-    if vector is not None:
-        SPACES.attach(conn, new.id, bytes_to_embedding(vector), old.data.get("embedding_model"))
+    READER.hand_on(conn, old, new.id, old.data.get("embedding_model"))

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from chronomemory._core import Edition
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.recall.explain import explained
@@ -23,7 +23,7 @@ from chronomemory.blocks.storage.blocks import own_by_scope
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys
 from chronomemory.blocks.storage.frames import checked_budget, frame_keys
 from chronomemory.blocks.types import FrameResult, ScoredBlock
-from chronomemory.embedders import Embedder, LexicalEmbedder, Vector, check_embedder
+from chronomemory.embedders import Embedder, LexicalEmbedder, Matrix, Vector, check_embedder
 from chronomemory.face.arguments import (
     count,
     finite,
@@ -113,13 +113,13 @@ class Finding(Settled):
             narrowed["min_confidence"] = within("min_confidence", min_confidence)
         if window is not None:
             narrowed["search_window"] = finite("window", window, least=0.0)
-        vector = self._vector(query)
+        read = self._read(query)
         with self.blocks.connect() as conn:
             conn.fetch(_looked_at(frame, conn.scope))
             asked = load_frame(conn, frame)
             asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
             question = replace(
-                self._question(conn, vector, query, top_k, now),
+                self._question(conn, read, query, top_k, now),
                 diversify=diversify,
                 expansion=expansion,
                 tags=very,
@@ -165,7 +165,7 @@ class Finding(Settled):
             known = self._kept.get(key, seen)
             if known is not None:
                 return self._told(replace(known, cached=True), explain)
-            question = self._question(conn, self._vector(query), query, top_k, now)
+            question = self._question(conn, self._read(query), query, top_k, now)
             question = replace(
                 question,
                 budget=budget,
@@ -206,15 +206,16 @@ class Finding(Settled):
         note_shown(conn, shown, frame=frame, session_id=self._session, passed=passed)
         return conn
 
-    def _vector(self, query: str | None) -> Vector | None:
+    def _read(self, query: str | None) -> tuple[Vector | None, Matrix | None]:
+        """Return the vector and the tokens of a query."""
         if query is None or not string("query", query).strip():
-            return None
-        return SPACES.vector_of(query, self.embedder)
+            return None, None
+        return SPACES.vector_of(query, self.embedder), READER.query_tokens(query, self.embedder)
 
     def _question(
         self,
         conn: Connection,
-        vector: Vector | None,
+        read: tuple[Vector | None, Matrix | None],
         query: str | None,
         top_k: int | None,
         now: datetime | None,
@@ -223,7 +224,8 @@ class Finding(Settled):
             hours=self._clock.now(conn),
             k=int(self._setting(conn, "top_k")) if top_k is None else count("top_k", top_k, 1, MOST_RESULTS),
             model=self.embedder.model_name,
-            vector=vector,
+            vector=read[0],
+            tokens=read[1],
             text=query,
             now_us=time.time_ns() // 1000 if now is None else micros("now", now),
             exploration=self._exploration,

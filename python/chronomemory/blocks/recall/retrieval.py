@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from chronomemory._core import fit_budget
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.recall.frames import Frame
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
-from chronomemory.embedders import Vector
+from chronomemory.embedders import Matrix, Vector
 from chronomemory.face.arguments import count
 from chronomemory.face.batch import Connection
 
@@ -32,6 +32,8 @@ class Question:
     k: int
     model: str | None = None
     vector: Vector | None = None
+    #: A vector for each token of the text.
+    tokens: Matrix | None = None
     text: str | None = None
     #: What "yesterday" is counted from, in microseconds since 1970.
     now_us: int = 0
@@ -58,7 +60,7 @@ def _weights(frame: Frame, question: Question) -> ScoringWeights:
 
 def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
     filters = frame.filters
-    vector = question.vector
+    vector, tokens = question.vector, question.tokens
     return {
         "hours": question.hours,
         "k": question.k,
@@ -71,6 +73,9 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "guarantees": list(frame.guarantees),
         "space": SPACES.of(question.model),
         "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
+        "tokens": None if tokens is None else np.ascontiguousarray(tokens, dtype="<f4").tobytes(),
+        "token_space": READER.tokens.of(question.model),
+        "token_dim": 0 if tokens is None else tokens.shape[1],
         "text": question.text,
         "now_us": question.now_us,
         "expansion": filters.expansion if question.expansion is None else question.expansion,

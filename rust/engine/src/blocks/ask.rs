@@ -10,6 +10,7 @@ use crate::condition::Condition;
 use crate::scope::Viewer;
 use crate::snapshot::Moments;
 use crate::state::State;
+use crate::vector::TokenQuestion;
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,8 @@ pub struct Ask {
     pub space: String,
     /// What the query means; without a query all blocks that pass are candidates.
     pub query: Option<Vec<f32>>,
+    /// A vector for each token of the query; they count beside what it means.
+    pub tokens: Option<TokenQuestion>,
     /// The query in words; they count beside what it means, not instead.
     pub text: Option<String>,
     /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
@@ -60,17 +63,12 @@ pub struct Ask {
     pub threads: usize,
 }
 
-/// Where likeness decides, one more is looked at for so many results.
-const RESULTS_PER_SPARE: usize = 10;
-
 impl Ask {
-    /// How many of the blocks that are most like the query the results are taken from, if likeness to it counts more than anything
-    /// else does. Being used, linked or believed then brings nothing in that is not about the query, and being shown does not lead to
-    /// being shown.
-    pub(super) fn most_alike(&self) -> Option<usize> {
+    /// Whether likeness to the query counts more than anything else does. Being used, linked or believed then says in which order
+    /// the most alike come, but brings nothing in that is less about the query, and being shown does not lead to being shown.
+    pub(super) fn likeness_decides(&self) -> bool {
         let [similarity, others @ ..] = self.weights;
-        let decides = self.query.is_some() && others.iter().all(|other| similarity > *other);
-        decides.then(|| self.k + self.k.div_ceil(RESULTS_PER_SPARE))
+        self.query.is_some() && others.iter().all(|other| similarity > *other)
     }
 }
 

@@ -1,53 +1,129 @@
 //! Which of the best are shown: unlike each other, without contradictions, within a budget?
 
 use super::columns::Columns;
-use super::rate::{Measure, Rated};
+use super::rate::{Measure, Rated, better_first};
 
 /// How much of a choice is score, and how much is being unlike what was chosen.
 const SCORE_SHARE: f64 = 0.7;
 const LIKENESS_SHARE: f64 = 0.3;
 /// From here on two blocks say nearly the same; what is less alike is not held against a block.
 const NEAR_COPY: f64 = 0.8;
+/// Where likeness decides, so many results have one spare, which takes the place of a near copy.
+const RESULTS_PER_SPARE: usize = 10;
+/// So many are at hand for each result, to move up where some must go.
+const AT_HAND_PER_RESULT: usize = 2;
 
-/// The pool by its scores, near copies of what is chosen already behind others.
-pub fn diversify(columns: &Columns, space: &str, pool: Vec<Rated>, chosen: &[Rated]) -> Vec<Rated> {
-    let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
-    let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
-    let take_note = |row: u32, likeness: &mut [f64]| {
-        let cosines = columns.meaning.vector(space, row).map_or_else(
-            || vec![0.0; rows.len()],
-            |vector| columns.meaning.cosines(space, vector, &rows),
-        );
-        for (most, cosine) in likeness.iter_mut().zip(cosines) {
-            *most = most.max(f64::from(cosine));
+/// What results are taken from.
+pub struct Pool {
+    /// By their scores.
+    first: Vec<Rated>,
+    /// Those that take the places of near copies.
+    spare: Vec<Rated>,
+    /// Those that move up where some of the others must go.
+    rest: Vec<Rated>,
+}
+
+impl Pool {
+    /// All of these, the best first.
+    pub fn best(rated: Vec<Rated>) -> Self {
+        Self {
+            first: rated,
+            spare: Vec::new(),
+            rest: Vec::new(),
         }
-    };
-    for rated in chosen {
-        take_note(rated.row, &mut likeness);
     }
-    let mut left: Vec<usize> = (0..pool.len()).collect();
-    let mut order = Vec::with_capacity(pool.len());
-    while !left.is_empty() {
-        let worth = |at: usize| {
-            let alike = if likeness[at] < NEAR_COPY { 0.0 } else { likeness[at] };
-            SCORE_SHARE * pool[at].score - LIKENESS_SHARE * alike
-        };
-        let mut best = 0;
-        for place in 1..left.len() {
-            let (one, other) = (left[best], left[place]);
-            let ahead = worth(other).total_cmp(&worth(one));
-            if ahead
-                .then_with(|| columns.by_id(pool[one].row, pool[other].row))
-                .is_gt()
-            {
-                best = place;
+
+    /// The most alike fill so many places; of equals the better, for they come the best first.
+    pub fn most_alike(columns: &Columns, mut rated: Vec<Rated>, places: usize) -> Self {
+        rated.sort_by(|one, other| other.components[0].total_cmp(&one.components[0]));
+        let spares = places.div_ceil(RESULTS_PER_SPARE);
+        rated.truncate((AT_HAND_PER_RESULT * places).max(places + spares));
+        let mut spare = rated.split_off(places.min(rated.len()));
+        let rest = spare.split_off(spares.min(spare.len()));
+        rated.sort_unstable_by(|one, other| better_first(columns, one, other));
+        Self {
+            first: rated,
+            spare,
+            rest,
+        }
+    }
+
+    /// By their scores.
+    pub fn by_score(self) -> Vec<Rated> {
+        self.first
+    }
+
+    /// By their scores, but near copies of what comes before them behind others. Where likeness decides, they come last, and a
+    /// spare one that is worth more comes before them.
+    pub fn unlike(self, columns: &Columns, space: &str, chosen: &[Rated]) -> Vec<Rated> {
+        let placed = Seen::new(columns, space, chosen).in_turn(self.first);
+        if self.spare.is_empty() {
+            return placed.into_iter().map(|one| one.0).collect();
+        }
+        let (copies, others): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.1);
+        let mut order: Vec<Rated> = others.into_iter().map(|one| one.0).collect();
+        let mut seen = Seen::new(columns, space, &[chosen, &order].concat());
+        let contested = copies.into_iter().map(|one| one.0).chain(self.spare).collect();
+        for part in [contested, self.rest] {
+            order.extend(seen.in_turn(part).into_iter().map(|one| one.0));
+        }
+        order
+    }
+}
+
+/// What is shown so far.
+struct Seen<'a> {
+    columns: &'a Columns,
+    space: &'a str,
+    rows: Vec<u32>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(columns: &'a Columns, space: &'a str, chosen: &[Rated]) -> Self {
+        let rows = chosen.iter().map(|rated| rated.row).collect();
+        Self { columns, space, rows }
+    }
+
+    /// Adds these, each time the one that is worth most; whether each is a near copy of one before it.
+    fn in_turn(&mut self, pool: Vec<Rated>) -> Vec<(Rated, bool)> {
+        let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
+        let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
+        let take_note = |row: u32, likeness: &mut [f64]| {
+            let meaning = &self.columns.meaning;
+            let cosines = meaning.vector(self.space, row).map_or_else(
+                || vec![0.0; rows.len()],
+                |vector| meaning.cosines(self.space, vector, &rows),
+            );
+            for (most, cosine) in likeness.iter_mut().zip(cosines) {
+                *most = most.max(f64::from(cosine));
             }
+        };
+        self.rows.iter().for_each(|&row| take_note(row, &mut likeness));
+        let mut left: Vec<usize> = (0..pool.len()).collect();
+        let mut order = Vec::with_capacity(pool.len());
+        while !left.is_empty() {
+            let worth = |at: usize| {
+                let alike = if likeness[at] < NEAR_COPY { 0.0 } else { likeness[at] };
+                SCORE_SHARE * pool[at].score - LIKENESS_SHARE * alike
+            };
+            let mut best = 0;
+            for place in 1..left.len() {
+                let (one, other) = (left[best], left[place]);
+                let ahead = worth(other).total_cmp(&worth(one));
+                if ahead
+                    .then_with(|| self.columns.by_id(pool[one].row, pool[other].row))
+                    .is_gt()
+                {
+                    best = place;
+                }
+            }
+            let pick = left.swap_remove(best);
+            order.push((pool[pick], likeness[pick] >= NEAR_COPY));
+            take_note(pool[pick].row, &mut likeness);
         }
-        let pick = left.swap_remove(best);
-        take_note(pool[pick].row, &mut likeness);
-        order.push(pool[pick]);
+        self.rows.extend(rows);
+        order
     }
-    order
 }
 
 /// What is shown of the results of a frame, and what had to go.

@@ -7,6 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::circumstances::{Circumstances, Said};
 use super::clocks::Clocks;
+use super::codes::Codes;
 use super::fields::{characters, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
@@ -97,6 +98,7 @@ pub struct Columns {
     pub(super) forming: Pairs,
     pub(super) contradictions: Links,
     pub(super) meaning: Meaning,
+    pub(super) codes: Codes,
     /// Rows whose links or whose neighbours' standing changed.
     unweighed: Vec<u32>,
     /// What has an id of this face and is nothing that it would write, by slot.
@@ -154,6 +156,12 @@ impl Columns {
     pub fn take_embedding(&mut self, space: &str, block: &[u8], vector: Option<&[f32]>) {
         let row = self.row(&plain(block));
         self.meaning.set(row, space, vector);
+    }
+
+    /// Takes in the codes of a block's tokens in a space of token vectors of so many components, or that it has none any more.
+    pub fn take_codes(&mut self, space: &str, block: &[u8], dim: usize, codes: Option<&[u8]>) {
+        let row = self.row(&plain(block));
+        self.codes.set(row, space, dim, codes);
     }
 
     /// Whether embeddings were not where the log says. They may have moved since.

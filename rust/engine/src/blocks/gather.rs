@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use super::ask::Ask;
+use super::codes::AskedCodes;
 use super::columns::Columns;
 use super::filter::Filter;
 use super::wording::Wording;
-use crate::score::{POOL_RECORDS, Scale, Ties, fused, lifted};
+use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, fused, lifted};
 use crate::text::{NamedDays, asked};
 
-/// How many of the best by meaning, and by words, are looked at for each result: for ten as many as a search looks at.
+/// How many of the best by meaning, by words and by tokens are looked at for each result: for ten as many as a search looks at.
 const SEEDS_PER_RESULT: usize = 10;
 
 type Similarities = HashMap<u32, f64, RandomState>;
@@ -37,9 +38,9 @@ pub fn gather(
     guaranteed: &[u32],
 ) -> Gathered {
     let number = SEEDS_PER_RESULT * ask.k;
-    let best_words = wording.best(number, filter);
+    let pool = number.max(POOL_RECORDS);
+    let mut best_words = wording.best(pool, filter);
     let has_words = !best_words.is_empty();
-    let pool = if has_words { number.max(POOL_RECORDS) } else { number };
     let meaning = &columns.meaning;
     let nearest = match filter.is_of_few() {
         true => meaning.compared(&ask.space, query, &filter.rows()),
@@ -49,16 +50,26 @@ pub fn gather(
     let mut nearest: Vec<(u32, f64)> = nearest.into_iter().map(exactly).collect();
     cut(columns, &mut nearest, pool);
     let has_meaning = !nearest.is_empty();
+    let asked = ask.tokens.as_ref().and_then(|tokens| columns.codes.asked(tokens));
+    let tokens = asked.as_ref().map(|asked| said(asked, filter, &best_words, &nearest));
+    // Where nobody has codes, nobody is the worse for it.
+    let tokens = tokens.filter(|tokens| !tokens.best.is_empty());
+    let (token_max, token_floor) = tokens.as_ref().map_or((0.0, 0.0), TokenScores::range);
+    let mut by_tokens = tokens.as_ref().map_or_else(Vec::new, |tokens| tokens.best.clone());
+    cut(columns, &mut by_tokens, number);
     let scale = Scale {
         text_max: best_words.first().map_or(0.0, |best| best.1),
         cosine_max: nearest.first().map_or(0.0, |best| best.1),
         cosine_floor: nearest.iter().take(POOL_RECORDS).next_back().map_or(0.0, |last| last.1),
-        ..Scale::default()
+        token_max,
+        token_floor,
     };
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
+    best_words.truncate(number);
 
-    let mut rows: Vec<u32> = nearest.iter().chain(&best_words).map(|&(row, _)| row).collect();
+    let best = nearest.iter().chain(&best_words).chain(&by_tokens);
+    let mut rows: Vec<u32> = best.map(|&(row, _)| row).collect();
     rows.sort_unstable();
     rows.dedup();
     let seeds: Rows = rows.iter().copied().collect();
@@ -69,12 +80,19 @@ pub fn gather(
     let cosines = columns.meaning.cosines(&ask.space, query, &rows);
     let similarity = |row: u32, cosine: f32| {
         let cosine = f64::from(cosine);
-        if has_words {
-            // Without a cosine to compare with, none says anything.
-            let compares = has_meaning && columns.meaning.reaches(&ask.space, query, row);
-            fused(wording.of(row), compares.then_some(cosine), &scale)
-        } else {
-            cosine
+        // Without a cosine to compare with, none says anything.
+        let compared = || (has_meaning && columns.meaning.reaches(&ask.space, query, row)).then_some(cosine);
+        match &tokens {
+            Some(tokens) => {
+                let shares = Shares {
+                    text: has_words.then(|| scale.text_share(wording.of(row))),
+                    vector: has_meaning.then(|| scale.vector_share(compared())),
+                    tokens: Some(scale.token_share(tokens.score(row))),
+                };
+                shares.fused()
+            }
+            None if has_words => fused(wording.of(row), compared(), &scale),
+            None => cosine,
         }
     };
     let mut similarities: Vec<f64> = rows
@@ -84,10 +102,18 @@ pub fn gather(
         .collect();
     let put_forward = rows.len();
     let alone: Similarities = rows.iter().copied().zip(similarities.iter().copied()).collect();
-    expanded.extend(beside(columns, ask, filter, &seeds, &alone, &expanded));
+    let beside = beside(columns, ask, filter, &seeds, &alone, &expanded);
+    // What comes by a link says nothing itself; what was said beside a seed may.
     rows.extend(&expanded);
     similarities.resize(rows.len(), 0.0);
-    lift(columns, ask, filter, &rows, put_forward, &mut similarities);
+    let cosines = columns.meaning.cosines(&ask.space, query, &beside);
+    similarities.extend(beside.iter().zip(cosines).map(|(&row, cosine)| similarity(row, cosine)));
+    rows.extend(&beside);
+    expanded.extend(beside);
+    let words = tokens
+        .is_some()
+        .then(|| GroupWords::of(wording.weights(), rows.iter().map(|&row| wording.words_of(row))));
+    lift(columns, ask, filter, &rows, put_forward, words, &mut similarities);
     Gathered {
         candidates: rows,
         similarities,
@@ -95,8 +121,36 @@ pub fn gather(
     }
 }
 
+/// What blocks say of tokens: all that pass, where these are few, else the best by words and by meaning.
+fn said<'a>(
+    asked: &'a AskedCodes<'a>,
+    filter: &Filter<'_>,
+    best_words: &[(u32, f64)],
+    nearest: &[(u32, f64)],
+) -> TokenScores<'a, AskedCodes<'a>> {
+    let some = || {
+        let first = best_words.iter().take(POOL_RECORDS);
+        first
+            .chain(nearest.iter().take(POOL_RECORDS))
+            .map(|one| one.0)
+            .collect()
+    };
+    let mut rows: Vec<u32> = asked.few(SMALL_RECORDS, |row| filter.passes(row)).unwrap_or_else(some);
+    rows.sort_unstable();
+    rows.dedup();
+    TokenScores::of(asked, rows.into_iter().map(|row| (row, row)))
+}
+
 /// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone.
-fn lift(columns: &Columns, ask: &Ask, filter: &Filter<'_>, rows: &[u32], put_forward: usize, similarities: &mut [f64]) {
+fn lift(
+    columns: &Columns,
+    ask: &Ask,
+    filter: &Filter<'_>,
+    rows: &[u32],
+    put_forward: usize,
+    words: Option<GroupWords>,
+    similarities: &mut [f64],
+) {
     let places: HashMap<u32, usize, RandomState> = rows.iter().copied().zip(0..).collect();
     let text = ask.text.as_deref().unwrap_or_default();
     let known = &columns.circumstances;
@@ -111,7 +165,7 @@ fn lift(columns: &Columns, ask: &Ask, filter: &Filter<'_>, rows: &[u32], put_for
         groups: known.groups(rows),
         times: known.times(rows, &NamedDays::of(text, ask.now)),
         speakers: known.spoken(rows, &asked(text)),
-        words: None,
+        words,
     };
     let best = |scores: &[f64]| scores.iter().copied().fold(0.0, f64::max);
     let alone = best(similarities);
@@ -147,7 +201,10 @@ fn beside(
         }
     }
     let mut found: Vec<(u32, f64)> = found.into_iter().collect();
-    cut(columns, &mut found, ask.expansion);
+    // Where likeness decides, what is beside brings nothing in but by what it is beside of.
+    if !ask.likeness_decides() {
+        cut(columns, &mut found, ask.expansion);
+    }
     found.into_iter().map(|(row, _)| row).collect()
 }
 

@@ -9,7 +9,7 @@
 //! A recall is one walk, and each step has a file:
 //!
 //! 1. [`filter`]: which blocks may be found at all, and which are guaranteed?
-//! 2. [`gather`]: of those, which are alike to the query, by meaning and by [`wording`], what is linked to them or was said next to
+//! 2. [`gather`]: of those, which are alike to the query, by meaning, by [`wording`] and by [`codes`] of its tokens, what is linked to them or was said next to
 //!    them, and what do these, and their [`circumstances`], add? From here on the set is fixed.
 //! 3. [`rate`]: five components for each, with maxima taken over exactly this set.
 //! 4. [`choose`]: the best, unlike each other, without contradictions, within a budget.
@@ -24,6 +24,7 @@ mod census;
 mod choose;
 mod circumstances;
 mod clocks;
+mod codes;
 mod columns;
 mod fields;
 mod filter;

@@ -1,7 +1,7 @@
 //! How does a question become an answer?
 
 use super::ask::{Answer, Ask, Dropped, Found};
-use super::choose::{diversify, fit, settle};
+use super::choose::{Pool, fit, settle};
 use super::columns::{Columns, Standing};
 use super::filter::{Filter, guaranteed};
 use super::gather::{Gathered, gather};
@@ -29,7 +29,13 @@ impl Columns {
         sure.sort_unstable();
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
         let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure);
-        let (pool, rest) = parted(self, best.finish(), ask);
+        let places = ask.k.saturating_sub(always.len());
+        let best = best.finish();
+        let pool = if ask.likeness_decides() {
+            Pool::most_alike(self, best, places)
+        } else {
+            Pool::best(best)
+        };
         let mut answer = Answer {
             candidates: gathered.candidates.len(),
             ..Answer::default()
@@ -45,17 +51,15 @@ impl Columns {
         };
         if !ask.frame {
             let ranked = if ask.diversify {
-                diversify(self, &ask.space, pool, &[])
+                pool.unlike(self, &ask.space, &[])
             } else {
-                pool
+                pool.by_score()
             };
             answer.results = ranked.iter().take(ask.k).map(found).collect();
             return answer;
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
-        let mut order = diversify(self, &ask.space, pool, &always);
-        let ahead = [&*always, &*order].concat();
-        order.extend(diversify(self, &ask.space, rest, &ahead));
+        let order = pool.unlike(self, &ask.space, &always);
         let shown = settle(self, &measure, always, order, ask.k);
         let name = |row: u32| self.ids.name(row).to_owned();
         answer.dropped = shown
@@ -85,7 +89,7 @@ impl Columns {
     /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others.
     fn rate_all(&self, ask: &Ask, measure: &Measure<'_>, gathered: &Gathered, sure: &[u32]) -> (Vec<Rated>, Best<'_>) {
         let rate_part = |first: usize, rows: &[u32]| {
-            let limit = if ask.most_alike().is_some() {
+            let limit = if ask.likeness_decides() {
                 gathered.candidates.len()
             } else {
                 POOL_PER_RESULT * ask.k
@@ -165,19 +169,6 @@ impl Columns {
             expanded: Default::default(),
         }
     }
-}
-
-/// Those that results are taken from, by their scores, and those that move up where some of them must go. Where likeness decides,
-/// the most alike come before others.
-fn parted(columns: &Columns, mut pool: Vec<Rated>, ask: &Ask) -> (Vec<Rated>, Vec<Rated>) {
-    let Some(number) = ask.most_alike() else {
-        return (pool, Vec::new());
-    };
-    pool.sort_by(|one, other| other.components[0].total_cmp(&one.components[0]));
-    pool.truncate(number.max(POOL_PER_RESULT * ask.k));
-    let rest = pool.split_off(number.min(pool.len()));
-    pool.sort_unstable_by(|one, other| better_first(columns, one, other));
-    (pool, rest)
 }
 
 fn in_order(one: String, other: String) -> (String, String) {

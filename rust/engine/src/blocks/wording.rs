@@ -35,4 +35,15 @@ impl<'a> Wording<'a> {
         let found = self.question.zip(self.columns.slot_of(row));
         f64::from(found.map_or(0.0, |(question, slot)| question.score_in(slot) as f32))
     }
+
+    /// What the words are worth.
+    pub fn weights(&self) -> Vec<f64> {
+        self.question.map_or_else(Vec::new, Question::weights)
+    }
+
+    /// The places of the words that a block has.
+    pub fn words_of(&self, row: u32) -> Vec<usize> {
+        let found = self.question.zip(self.columns.slot_of(row));
+        found.map_or_else(Vec::new, |(question, slot)| question.words_in(slot))
+    }
 }

@@ -153,10 +153,15 @@ fn by_groups(scores: &[f64], ties: &Ties, best: f64, lifts: &mut [Lift]) {
 }
 
 impl GroupWords {
-    /// What the words of a question are worth, and candidates with the places of those they have.
-    pub fn new(weights: Vec<f64>, mut had: Vec<(usize, usize)>) -> Self {
-        had.sort_unstable();
-        Self { weights, had }
+    /// What the words of a question are worth, and the places of those that each candidate has, in their order.
+    pub fn of(weights: Vec<f64>, had: impl Iterator<Item = Vec<usize>>) -> Self {
+        let had = had
+            .enumerate()
+            .flat_map(|(at, words)| words.into_iter().map(move |word| (at, word)));
+        Self {
+            weights,
+            had: had.collect(),
+        }
     }
 
     /// How much of the question stands in one of these, 0 to 1, by what its words are worth.
@@ -235,7 +240,10 @@ mod tests {
     fn with_tokens_a_group_counts_by_its_best_and_its_words() {
         let ties = Ties {
             groups: vec![(0, 7), (1, 7), (2, 8)],
-            words: Some(GroupWords::new(vec![3.0, 1.0], vec![(1, 0), (2, 1), (0, 0)])),
+            words: Some(GroupWords::of(
+                vec![3.0, 1.0],
+                [vec![0], vec![0], vec![1], vec![]].into_iter(),
+            )),
             ..Ties::default()
         };
         let lifts = lifted(&[0.5, 0.25, 1.0, 0.0], &ties);

@@ -82,7 +82,7 @@ pub use sync::Syncing;
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use upkeep::pruning::{Prune, Pruned, prune};
-pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, TokenQuestion, VectorSearch};
+pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
 pub use write::commit::Group;
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource};
 pub use write::optimistic::{Bookmark, Change, Written};

@@ -235,4 +235,20 @@ impl Question<'_> {
             })
         })
     }
+
+    /// What its words are worth, in their order.
+    pub fn weights(&self) -> Vec<f64> {
+        self.words.iter().map(|word| word.weight).collect()
+    }
+
+    /// The places of those words that a document has.
+    pub fn words_of(&self, doc: u32) -> Vec<usize> {
+        let (_, own) = self.index.part_of(doc);
+        let at = usize::from(doc >= self.index.sealed.len() as u32);
+        let words = self.words.iter().enumerate();
+        words
+            .filter(|(_, word)| word.lists[at].count_in(own) > 0)
+            .map(|(place, _)| place)
+            .collect()
+    }
 }

@@ -77,4 +77,9 @@ impl Question<'_> {
     pub fn score_in(&self, slot: u32) -> f64 {
         self.index.doc_of(slot).map_or(0.0, |doc| self.score(doc))
     }
+
+    /// The places of the words that the document of a slot has.
+    pub fn words_in(&self, slot: u32) -> Vec<usize> {
+        self.index.doc_of(slot).map_or_else(Vec::new, |doc| self.words_of(doc))
+    }
 }

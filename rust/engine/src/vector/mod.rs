@@ -43,6 +43,7 @@ mod planes;
 mod query;
 mod shortlist;
 mod sweep;
+mod token_question;
 mod top;
 mod turn;
 
@@ -53,4 +54,5 @@ pub use groups::Groups;
 pub use mask::Masks;
 pub use rows::{Misfit, Rows};
 pub use search::{Search, search};
+pub use token_question::TokenQuestion;
 pub use top::Hit;

@@ -14,8 +14,6 @@ pub(in crate::store) mod page;
 
 mod ties;
 
-mod tokens;
-
 pub(in crate::store) mod rank;
 
 pub(in crate::store) mod text_rows;

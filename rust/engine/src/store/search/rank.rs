@@ -8,17 +8,14 @@ use std::sync::Arc;
 
 use super::select::{Ask, Verdicts};
 use super::ties::{add_own, neighbours};
-use super::tokens::TokenScores;
 use crate::condition::Condition;
 use crate::scope::Viewer;
-use crate::score::{GroupWords, Lift, POOL_RECORDS, Scale, Shares, Ties, lifted};
+use crate::score::{GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, lifted};
 use crate::snapshot::Moments;
 use crate::state::{Row, unspelled};
-use crate::store::vectors::{Near, Sayings, TokenQuestion};
+use crate::store::vectors::{Near, Sayings};
 use crate::text::{Filter, Found, Index, NamedDays, Question, asked, says_any};
-
-/// The tokens of so many records are looked at, whatever words and vectors say of them.
-const SMALL_RECORDS: usize = 1024;
+use crate::vector::TokenQuestion;
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +97,7 @@ struct Candidates<'a> {
     index: &'a Index,
     question: Question<'a>,
     near: Option<&'a Near>,
-    tokens: Option<TokenScores<'a>>,
+    tokens: Option<TokenScores<'a, Sayings>>,
     has_text: bool,
     scale: Scale,
     docs: Vec<u32>,
@@ -126,11 +123,8 @@ impl Candidates<'_> {
 
     /// Which words of the question each has.
     fn words(&self) -> GroupWords {
-        let words = &self.question.words;
-        let has = |at: usize, stem: &str| Some((at, words.iter().position(|word| word.stem == stem)?));
-        let each = self.docs.iter().enumerate();
-        let had = each.flat_map(|(at, &doc)| self.question.parts_of(doc).filter_map(move |(stem, _)| has(at, stem)));
-        GroupWords::new(words.iter().map(|word| word.weight).collect(), had.collect())
+        let had = self.docs.iter().map(|&doc| self.question.words_of(doc));
+        GroupWords::of(self.question.weights(), had)
     }
 
     fn standing(&self, doc: u32) -> Standing {
@@ -292,10 +286,10 @@ pub(in crate::store) fn rank(
                     continue;
                 }
             }
-            let of_tokens = candidates.tokens.as_ref().filter(|_| standing.tokens.is_some());
+            let of_tokens = sayings.filter(|_| standing.tokens.is_some());
             let of_vector = near.filter(|_| standing.cosine.is_some());
             if of_vector.is_some_and(|near| !near.check_again(slots[at]))
-                || of_tokens.is_some_and(|tokens| !tokens.check_again(slots[at]))
+                || of_tokens.is_some_and(|sayings| !sayings.check_again(slots[at]))
             {
                 is_sound = false;
                 break;

@@ -72,6 +72,9 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
     if let Some(query) = &ask.query {
         shared.read(|store| store.vectors.check_fits(&store.state, &ask.space, query.len()))?;
     }
+    if let Some(tokens) = &ask.tokens {
+        shared.read(|store| store.vectors.check_tokens(&store.state, tokens))?;
+    }
     let mut answer = match &ask.condition {
         None => answer(shared, ask)?,
         Some(condition) => loop {

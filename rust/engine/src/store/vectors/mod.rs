@@ -37,7 +37,6 @@ pub(super) mod search;
 pub use records::ids::{Attachment, Ids};
 pub use search::ask::{Matrix, SpaceReport};
 pub use search::query::{Neighbour, Question, VectorSearch};
-pub use search::tokens::TokenQuestion;
 
 pub(super) use known::Vectors;
 pub(super) use records::doubt::doubt;

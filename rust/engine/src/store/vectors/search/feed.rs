@@ -61,7 +61,12 @@ impl Vectors {
                 }
                 let is_good = current == Some(row) && is_row(rows, row, bound, digest);
                 lacks |= current == Some(row) && !is_good;
-                let vector: Option<Vec<f32>> = row_bytes(rows, row, bound).filter(|_| is_good).map(|bytes| {
+                let bytes = row_bytes(rows, row, bound).filter(|_| is_good);
+                if bound.tokens > 0 {
+                    columns.take_codes(&bound.name, block, bound.tokens, bytes);
+                    continue;
+                }
+                let vector: Option<Vec<f32>> = bytes.map(|bytes| {
                     let (values, _) = bytes.as_chunks::<4>();
                     values.iter().map(|&value| f32::from_le_bytes(value)).collect()
                 });

@@ -5,52 +5,46 @@
 
 use super::nearby::Nearby;
 use crate::error::{At, Error, Result};
+use crate::score::Coded;
+use crate::state::State;
+use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::BLOCK_ROWS;
 use crate::store::vectors::rows::blocks::Ready;
 use crate::store::vectors::rows::check::row_bytes;
-use crate::vector::Cpu;
 use crate::vector::tokens::TokenQuery;
+use crate::vector::{Cpu, TokenQuestion};
 
-/// The space that is asked for tokens when none is named.
-pub(in crate::store) const TOKEN_SPACE: &str = "tokens";
-
-/// The token vectors of a question.
-#[derive(Clone, Debug, Default)]
-pub struct TokenQuestion {
-    /// The space that they are compared with, or `tokens`.
-    pub space: Option<String>,
-    /// The vectors, end to end.
-    pub vectors: Vec<f32>,
-    /// How many components each has.
-    pub dim: usize,
+impl Vectors {
+    /// Whether the tokens of a question can be compared with a space; nobody minds if there is none of that name.
+    ///
+    /// # Errors
+    /// `Argument` if they cannot.
+    pub fn check_tokens(&self, state: &State, tokens: &TokenQuestion) -> Result<()> {
+        let known = self.known(state);
+        let index = known.spaces.spaces.get(tokens.space());
+        index.map_or(Ok(()), |index| check(tokens, &index.bound))
+    }
 }
 
-impl TokenQuestion {
-    /// The space that they are compared with.
-    pub(in crate::store) fn space(&self) -> &str {
-        self.space.as_deref().unwrap_or(TOKEN_SPACE)
+fn check(asked: &TokenQuestion, bound: &Bound) -> Result<()> {
+    let Bound { name, tokens, .. } = bound;
+    if *tokens == 0 {
+        return Err(Error::argument(
+            "token_space",
+            format!("{name:?} holds vectors, no codes of tokens"),
+        ));
     }
-
-    fn check(&self, bound: &Bound) -> Result<()> {
-        let Bound { name, tokens, .. } = bound;
-        if *tokens == 0 {
-            return Err(Error::argument(
-                "token_space",
-                format!("{name:?} holds vectors, no codes of tokens"),
-            ));
-        }
-        if self.dim != *tokens {
-            let need = format!("have {tokens} components, as those of {name:?} had");
-            return Err(Error::must("query_tokens", need, self.dim));
-        }
-        if self.vectors.is_empty() {
-            return Err(Error::must("query_tokens", "have at least one row", 0));
-        }
-        match self.vectors.iter().find(|value| !value.is_finite()) {
-            Some(odd) => Err(Error::must("query_tokens", "be finite in all components", odd)),
-            None => Ok(()),
-        }
+    if asked.dim != *tokens {
+        let need = format!("have {tokens} components, as those of {name:?} had");
+        return Err(Error::must("query_tokens", need, asked.dim));
+    }
+    if asked.vectors.is_empty() {
+        return Err(Error::must("query_tokens", "have at least one row", 0));
+    }
+    match asked.vectors.iter().find(|value| !value.is_finite()) {
+        Some(odd) => Err(Error::must("query_tokens", "be finite in all components", odd)),
+        None => Ok(()),
     }
 }
 
@@ -68,7 +62,7 @@ impl Nearby {
     /// `Argument` for vectors of another dimension or that are not finite, and for a space of vectors; `Io`.
     pub fn ask_tokens(self, tokens: &TokenQuestion) -> Result<Sayings> {
         let search = self.search();
-        tokens.check(&search.shelves.bound)?;
+        check(tokens, &search.shelves.bound)?;
         let ready = search.ready().at(&search.shelves.rows_path())?;
         Ok(Sayings {
             query: TokenQuery::new(&tokens.vectors, tokens.dim, Cpu::best()),
@@ -84,11 +78,6 @@ impl Sayings {
         &self.nearby
     }
 
-    /// The question.
-    pub fn query(&self) -> &TokenQuery {
-        &self.query
-    }
-
     /// The slots of all records that may be found, unless these are more.
     pub fn few(&self, most: usize) -> Option<Vec<u32>> {
         let search = self.nearby.search();
@@ -97,8 +86,18 @@ impl Sayings {
         (rows.len() <= most as u64).then(|| rows.iter().map(owner).collect())
     }
 
-    /// Adds the product of each token with a record; whether it has codes that can be believed.
-    pub fn products(&self, slot: u32, products: &mut Vec<i32>) -> bool {
+    /// Whether the codes of a record are still what the log says.
+    pub fn check_again(&self, slot: u32) -> bool {
+        self.nearby.is_still_right(&self.ready, slot)
+    }
+}
+
+impl Coded for Sayings {
+    fn asked(&self) -> usize {
+        self.query.len()
+    }
+
+    fn products(&self, slot: u32, products: &mut Vec<i32>) -> bool {
         let bound = &self.nearby.search().shelves.bound;
         let row = self.nearby.believed(&self.ready, slot);
         let Some(bytes) = row.and_then(|row| row_bytes(self.ready.rows.bytes(), row, bound)) else {
@@ -106,10 +105,5 @@ impl Sayings {
         };
         self.query.best(bytes, products);
         true
-    }
-
-    /// Whether the codes of a record are still what the log says.
-    pub fn check_again(&self, slot: u32) -> bool {
-        self.nearby.is_still_right(&self.ready, slot)
     }
 }

@@ -4,43 +4,53 @@
 //! So it is counted how many say it well: at least half way from what they say of it on average to what the best says.
 //! Only integers are counted and compared there, and sums have a fixed order: a score is the same everywhere.
 
-use crate::score::POOL_RECORDS;
-use crate::store::vectors::Sayings;
+use super::fusion::POOL_RECORDS;
 use crate::text::weight_of;
 use crate::vector::tokens::STEPS;
 
+/// The tokens of so many records are looked at, whatever words and vectors say of them.
+pub const SMALL_RECORDS: usize = 1024;
+
+/// Who knows the codes of records, and the tokens of a question.
+pub trait Coded {
+    /// How many tokens the question has.
+    fn asked(&self) -> usize;
+
+    /// Adds the product of each of them with a record; whether it has codes that can be believed.
+    fn products(&self, record: u32, products: &mut Vec<i32>) -> bool;
+}
+
 /// What the records say that words, vectors and tokens put forward.
-pub(in crate::store) struct TokenScores<'a> {
-    sayings: &'a Sayings,
+pub struct TokenScores<'a, C> {
+    coded: &'a C,
     /// What a step of likeness to each token adds to a score.
     worth: Vec<f64>,
-    /// The documents that were looked at and have codes, best first.
+    /// Those that were looked at and have codes, best first.
     pub best: Vec<(u32, f64)>,
 }
 
-impl<'a> TokenScores<'a> {
-    /// Looks at documents, given with the slots of their records.
-    pub fn of(sayings: &'a Sayings, docs: impl Iterator<Item = (u32, u32)>) -> Self {
+impl<'a, C: Coded> TokenScores<'a, C> {
+    /// Looks at records, each given by the name that it goes by here and the one that its codes go by.
+    pub fn of(coded: &'a C, records: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut products = Vec::new();
-        let known: Vec<u32> = docs
-            .filter(|(_, slot)| sayings.products(*slot, &mut products))
-            .map(|(doc, _)| doc)
+        let known: Vec<u32> = records
+            .filter(|(_, record)| coded.products(*record, &mut products))
+            .map(|(name, _)| name)
             .collect();
-        let query = sayings.query();
-        let worth = worth(&products, query.len());
+        let worth = worth(&products, coded.asked());
         let scores = products
-            .chunks_exact(query.len())
+            .chunks_exact(coded.asked())
             .map(|products| score(products, &worth));
         let mut best: Vec<(u32, f64)> = known.into_iter().zip(scores).collect();
         best.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        Self { sayings, worth, best }
+        Self { coded, worth, best }
     }
 
     /// How much of the question a record says, from about 0 to about 1; none without codes that can be believed.
-    pub fn score(&self, slot: u32) -> Option<f64> {
+    pub fn score(&self, record: u32) -> Option<f64> {
         let mut products = Vec::with_capacity(self.worth.len());
-        self.sayings
-            .products(slot, &mut products)
+        self.coded
+            .products(record, &mut products)
             .then(|| score(&products, &self.worth))
     }
 
@@ -49,11 +59,6 @@ impl<'a> TokenScores<'a> {
         let of = |one: Option<&(u32, f64)>| one.map_or(0.0, |one| one.1);
         let last = self.best.len().min(POOL_RECORDS).saturating_sub(1);
         (of(self.best.first()), of(self.best.get(last)))
-    }
-
-    /// Whether the codes of a record are still what the log says.
-    pub fn check_again(&self, slot: u32) -> bool {
-        self.sayings.check_again(slot)
     }
 }
 
