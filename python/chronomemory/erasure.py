@@ -32,7 +32,9 @@ class Erased:
     ``belonging`` went with the ``ids``, ``mentions`` stay and speak of one of them. ``logs``
     says how many lines went from which log, ``replaced`` how many files of the past were made anew or
     dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone.
-    What lies outside the store's folder, and what the medium keeps of removed files, nobody here can erase.
+    ``copies`` are copies outside that the store knows of and that hold it too, or cannot be read to the end;
+    ``missing_copies`` are not there now, and may hold it. To erase those is up to you, as is what else lies
+    outside the store's folder, and what the medium keeps of removed files.
     """
 
     seq: int | None
@@ -46,6 +48,8 @@ class Erased:
     again: int
     backups: tuple[str, ...]
     quarantine: tuple[str, ...]
+    copies: tuple[str, ...] = ()
+    missing_copies: tuple[str, ...] = ()
     dry_run: bool = False
 
 
@@ -113,6 +117,8 @@ def erase(
         again=told["again"],
         backups=tuple(told["backups"]),
         quarantine=tuple(told["quarantine"]),
+        copies=tuple(told["copies"]),
+        missing_copies=tuple(told["missing_copies"]),
         dry_run=dry_run,
     )
 

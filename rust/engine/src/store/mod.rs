@@ -36,6 +36,8 @@ mod upkeep;
 
 mod recovery;
 
+mod copies;
+
 mod erasure;
 
 mod door;
@@ -60,6 +62,8 @@ pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use care::Turns;
+pub use copies::listed::{CopySeen, forget, list};
+pub use copies::outside::{CopyMade, CopyOrder, copy_out};
 pub use engine::{BatchWriter, Engine, Verified};
 pub use erasure::check::holds_any;
 pub use erasure::erase::erase;
