@@ -12,7 +12,7 @@ from chronomemory.face.arguments import flag, function_or_none, must, string, wo
 from chronomemory.paging import page_of, query_terms
 from chronomemory.where import Where
 
-__all__ = ["Erased", "Salt", "erase", "salting"]
+__all__ = ["Erased", "Salt", "erase", "erase_ids", "salting"]
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
@@ -94,7 +94,7 @@ def erase(
     if where is not None:
         if not where:
             raise must("where", "say something: every record would do", repr(where))
-        names = _found(store.engine.everyone(), where)
+        names = _found(store.engine.everyone().with_expired(), where)
     told = store.engine.erase(
         list(dict.fromkeys(names)),
         scope=None if scope is None else _spelled(scope),
@@ -105,6 +105,15 @@ def erase(
         dry_run=flag("dry_run", dry_run),
         progress=function_or_none("progress", progress),
     )
+    return _erased(told, dry_run)
+
+
+def erase_ids(engine: Engine, ids: list[str], reason: str, *, dry_run: bool) -> Erased:
+    """Erase records by their ids, in one erasure."""
+    return _erased(engine.erase(ids, reason=reason, dry_run=dry_run), dry_run)
+
+
+def _erased(told: dict[str, Any], dry_run: bool) -> Erased:
     return Erased(
         seq=told["seq"],
         ids=tuple(told["ids"]),

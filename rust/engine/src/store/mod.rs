@@ -125,6 +125,8 @@ pub struct Store {
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,
+    /// The moment that was told last: what has expired by then is left out.
+    clock: i64,
 }
 
 impl Store {
@@ -158,6 +160,7 @@ impl Store {
             field_indexes: RwLock::default(),
             blocks: Arc::default(),
             vectors,
+            clock: i64::MIN,
         };
         store.reload(progress)?;
         if store.is_erasing() {
