@@ -12,7 +12,7 @@ from chronomemory.face.arguments import flag, function_or_none, must, string, wo
 from chronomemory.paging import page_of, query_terms
 from chronomemory.where import Where
 
-__all__ = ["Erased", "Salt", "erase", "salting"]
+__all__ = ["Erased", "Salt", "erase", "erase_ids", "salting"]
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
@@ -32,7 +32,9 @@ class Erased:
     ``belonging`` went with the ``ids``, ``mentions`` stay and speak of one of them. ``logs``
     says how many lines went from which log, ``replaced`` how many files of the past were made anew or
     dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone.
-    What lies outside the store's folder, and what the medium keeps of removed files, nobody here can erase.
+    ``copies`` are copies outside that the store knows of and that hold it too, or cannot be read to the end;
+    ``missing_copies`` are not there now, and may hold it. To erase those is up to you, as is what else lies
+    outside the store's folder, and what the medium keeps of removed files.
     """
 
     seq: int | None
@@ -46,6 +48,8 @@ class Erased:
     again: int
     backups: tuple[str, ...]
     quarantine: tuple[str, ...]
+    copies: tuple[str, ...] = ()
+    missing_copies: tuple[str, ...] = ()
     dry_run: bool = False
 
 
@@ -90,7 +94,7 @@ def erase(
     if where is not None:
         if not where:
             raise must("where", "say something: every record would do", repr(where))
-        names = _found(store.engine.everyone(), where)
+        names = _found(store.engine.everyone().with_expired(), where)
     told = store.engine.erase(
         list(dict.fromkeys(names)),
         scope=None if scope is None else _spelled(scope),
@@ -101,6 +105,15 @@ def erase(
         dry_run=flag("dry_run", dry_run),
         progress=function_or_none("progress", progress),
     )
+    return _erased(told, dry_run)
+
+
+def erase_ids(engine: Engine, ids: list[str], reason: str, *, dry_run: bool) -> Erased:
+    """Erase records by their ids, in one erasure."""
+    return _erased(engine.erase(ids, reason=reason, dry_run=dry_run), dry_run)
+
+
+def _erased(told: dict[str, Any], dry_run: bool) -> Erased:
     return Erased(
         seq=told["seq"],
         ids=tuple(told["ids"]),
@@ -113,6 +126,8 @@ def erase(
         again=told["again"],
         backups=tuple(told["backups"]),
         quarantine=tuple(told["quarantine"]),
+        copies=tuple(told["copies"]),
+        missing_copies=tuple(told["missing_copies"]),
         dry_run=dry_run,
     )
 

@@ -172,6 +172,7 @@ def iter_records(
     since: datetime | None = None,
     until: datetime | None = None,
     order_by: str | None = None,
+    expired: bool = False,
 ) -> Walk:
     """Return what ``query`` would return now, one record at a time, whatever is written meanwhile.
 
@@ -190,7 +191,8 @@ def iter_records(
         since=since,
         until=until,
     )
-    return store.engine.walk(walk_terms(terms, order_by))
+    engine = store.engine.with_expired() if flag("expired", expired) else store.engine
+    return engine.walk(walk_terms(terms, order_by))
 
 
 def walk_terms(terms: dict[str, Any], order_by: str | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from chronomemory import (
+    expiry,
     ingestion,
     metrics,
     paging,
@@ -22,6 +23,7 @@ from chronomemory import (
 from chronomemory._core import Engine, Store
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
+from chronomemory.expiry import seen_through
 from chronomemory.face.arguments import count, flag, many, must, string, string_or_none
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport
@@ -57,13 +59,15 @@ class Records(Store):
 
     # Reading. Records are copies: changing one changes nothing until it is upserted.
 
-    def get(self, record_id: str) -> ChronoRecord | None:
-        """Return a record, a tombstoned one too, or None."""
-        return self.engine.get(record_id)
+    def get(self, record_id: str, *, expired: bool = False) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None; one that has expired only if that is asked for."""
+        if expired is False:
+            return self.engine.get(record_id)
+        return seen_through(self, expired).get(record_id)
 
-    def record_count(self) -> int:
+    def record_count(self, *, expired: bool = False) -> int:
         """Return how many plain records are active."""
-        return self.engine.count()
+        return seen_through(self, expired).count()
 
     def record_counts(self, *, status: str | None = "active", faces: bool = False) -> dict[str, int]:
         """Return how many records there are of each kind."""
@@ -106,6 +110,8 @@ class Records(Store):
     query = selection.query
     export_records = selection.export_records
     search = search.search
+    set_now = expiry.set_now
+    sweep = expiry.sweep
     why = reasons.why
     rollbacks = reinstatement.rollbacks
     reinstate = reinstatement.reinstate

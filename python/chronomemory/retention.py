@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta, timezone
+from pathlib import Path, PosixPath
+from typing import Any
 
-from chronomemory.face.arguments import count, flag, function_or_none, must, string
+from chronomemory.face.arguments import (
+    absolute,
+    count,
+    flag,
+    function_or_none,
+    must,
+    string,
+)
 from chronomemory.face.moments import Now, micros, utc_now
 from chronomemory.layout import log_folder
 from chronomemory.records import Records
 from chronomemory.types import Progress
 from chronomemory.watching import watched
 
-__all__ = ["Compacted", "Pruned", "Upkeep", "weight_of"]
+__all__ = ["BackedUp", "Backup", "Compacted", "Pruned", "Upkeep", "weight_of"]
 
 
 class Compacted(int):
@@ -25,6 +33,52 @@ class Compacted(int):
 
     def __new__(cls, events: int, bytes_before: int, bytes_after: int) -> Compacted:
         told = super().__new__(cls, events)
+        told.bytes_before, told.bytes_after = bytes_before, bytes_after
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a store, in its folder (``inside``) or outside.
+
+    ``seq`` and ``head`` are of its last event, 0 and "" if its files do not tell. ``verified`` says that
+    all of it was read again and was right when it was made, and that it still ends so. One that is not
+    ``there`` may lie on a medium that is not attached.
+    """
+
+    path: Path
+    at: datetime
+    seq: int
+    head: str
+    bytes: int
+    verified: bool
+    there: bool
+    inside: bool
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Backup:
+        """Return what the engine tells of a copy."""
+        at = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=told["at"])
+        return cls(**{**told, "path": Path(told["path"]), "at": at})
+
+
+class BackedUp(PosixPath):
+    """Where a copy is; its last event, what it weighs, and what the store's folder did before and after."""
+
+    seq: int = 0
+    head: str = ""
+    bytes: int = 0
+    verified: bool = False
+    removed: tuple[Path, ...] = ()
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    @classmethod
+    def of(cls, made: dict[str, Any], bytes_before: int, bytes_after: int) -> BackedUp:
+        """Return what the engine tells of a copy that it made."""
+        told = cls(made["path"])
+        told.seq, told.head, told.bytes = made["seq"], made["head"], made["bytes"]
+        told.verified, told.removed = made["verified"], tuple(map(Path, made["removed"]))
         told.bytes_before, told.bytes_after = bytes_before, bytes_after
         return told
 
@@ -134,14 +188,45 @@ class Upkeep(Records):
                 dry_run=dry_run,
             )
 
-    def backup(self, *, progress: Progress | None = None) -> Path:
-        """Make a consistent copy inside the store's folder and return where it is.
+    def backup(
+        self,
+        *,
+        to: str | os.PathLike[str] | None = None,
+        keep: int | None = None,
+        progress: Progress | None = None,
+    ) -> BackedUp:
+        """Make a consistent copy and return where it is; it is also told what it holds and weighs.
 
-        What ``progress`` raises is raised when the copy is made: it cannot cancel the call.
+        Without ``to`` it lies in the store's folder. With it, it gets a folder of its own in that one, which
+        must be outside: it is private, is read again and verified before it has its name, and the store
+        remembers it, so that ``erase`` can tell of it. Of the copies of this store in the same place the
+        newest ``keep`` stay, the new one among them. What ``progress`` raises is raised when the copy is
+        made: it cannot cancel the call.
         """
         progress = function_or_none("progress", progress)
+        newest = None if keep is None else count("keep", keep, least=1)
         with watched("backup", self.project_root, large=True):
-            return Path(self.engine.backup(progress))
+            engine, before = self.engine, self._weight()
+            if to is not None:
+                made = engine.copy_out(absolute("to", to), newest, progress)
+                made["verified"] = True
+            else:
+                folder = engine.backup(progress)
+                gone = [] if newest is None else engine.prune(None, newest, "", False)["backups"]
+                made = next(copy for copy in engine.copies() if copy["path"] == folder)
+                made["removed"] = [os.fspath(log_folder(self.project_root) / name) for name in gone]
+            return BackedUp.of(made, before, self._weight())
+
+    def backups(self) -> list[Backup]:
+        """Return the copies of the store, the oldest first: in its folder, and those it knows of outside."""
+        return [Backup.of(told) for told in self.engine.copies()]
+
+    def forget_backups(self, *paths: str | os.PathLike[str]) -> int:
+        """Forget copies outside that are gone for good; return how many were known.
+
+        One that is still there is refused: ``erase`` must be able to tell of it.
+        """
+        return self.engine.forget_copies([absolute("paths", given) for given in paths])
 
     def _weight(self) -> int:
         return weight_of(log_folder(self.project_root))

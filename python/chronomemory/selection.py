@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from chronomemory._core import Engine
+from chronomemory.expiry import seen_through
 from chronomemory.face.arguments import string
 from chronomemory.paging import Page, page_of, query_terms
 from chronomemory.view import warn_of_stamps
@@ -39,6 +40,7 @@ def query(
     order_by: str | None = None,
     after: str | None = None,
     explain: bool = False,
+    expired: bool = False,
 ) -> Page:
     """Return matching records in insertion order; ``status=""`` or None means any.
 
@@ -49,7 +51,7 @@ def query(
     ``created`` (the same order), ``updated``, ``happened``, ``confidence``, ``id``, or a field that has an
     index; a ``-`` in front turns it round, and what has no value there comes last. With a ``limit`` the
     answer has a ``cursor``, which is ``after`` for the next page. With ``explain`` the ``plan`` of the result
-    says how many records were looked at.
+    says how many records were looked at. What has expired is left out unless ``expired`` is given.
     """
     terms = query_terms(
         kind=kind,
@@ -66,7 +68,7 @@ def query(
     for name in ("since", "until"):
         if (moment := terms[f"{name}_us"]) is not None:
             warn_of_stamps(name, store.engine, moment, stacklevel=3)
-    return page_of(store.engine, terms, order_by, after, explain=explain)
+    return page_of(seen_through(store, expired), terms, order_by, after, explain=explain)
 
 
 def export_records(
@@ -74,9 +76,10 @@ def export_records(
 ) -> list[dict[str, Any]]:
     """Return the active plain records as dicts, or those of another status, for which ``where`` holds.
 
-    A handle with names exports what is its own, not what is wider.
+    A handle with names exports what is its own, not what is wider. What has expired and is still there is
+    exported too: whoever takes records elsewhere wants all of them.
     """
-    engine = store.engine
+    engine = store.engine.with_expired()
     terms = query_terms(
         kind=None, status=status, rag_filter=False, min_confidence=0.0, limit=None, faces=faces, where=where
     )

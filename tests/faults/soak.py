@@ -110,6 +110,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "killed memories": script("remembered.py", "--runs", str(options.kills), *seed),
         "killed runners": script("consolidated.py", "--runs", str(options.kills), *seed),
         "killed restores": script("restored.py", "--runs", str(options.kills), *seed),
+        "killed copies": script("copied.py", "--runs", str(options.kills), *seed),
         "killed erasures": script("erased.py", "--runs", str(options.kills), *seed),
         "syscall faults": script("syscalls.py", *seed),
         "many processes": script("crowd.py", *seed),

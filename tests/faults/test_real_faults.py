@@ -66,6 +66,13 @@ def test_a_killed_restore_is_done_or_not_begun() -> None:
     assert outcome["counts"]["killed at work"] > 3
 
 
+def test_a_killed_copy_is_whole_or_none_and_known() -> None:
+    outcome = run("copied.py", "--runs", "16")
+    assert outcome["runs"] == 16
+    assert outcome["counts"]["killed at work"] > 2
+    assert outcome["counts"]["copies there"] > 12
+
+
 def test_a_failing_system_call_is_a_clear_error_and_costs_nothing() -> None:
     outcome = run("syscalls.py")
     met = outcome["counts"]

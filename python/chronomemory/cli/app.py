@@ -84,6 +84,7 @@ class _Root(LoadedGroup):
             "compact": "care:compact",
             "prune": "care:prune",
             "erase": "erasing:erase",
+            "sweep": "sweeping:sweep",
             "repair": "care:repair",
         },
     }

@@ -11,10 +11,10 @@ import typer
 
 from chronomemory.cli.options import HERE, AsJson, Project
 from chronomemory.cli.output import clean, counted, size, spelled
-from chronomemory.cli.session import session
+from chronomemory.cli.session import Session, session
 from chronomemory.cli.tables import damage_table, pairs
-from chronomemory.layout import log_folder, log_path
-from chronomemory.retention import Pruned, weight_of
+from chronomemory.layout import log_path
+from chronomemory.retention import Pruned
 from chronomemory.types import Damage
 
 __all__ = ["backup", "compact", "prune", "repair", "restore"]
@@ -54,19 +54,89 @@ def compact(
             here.out.show(pairs({**rows, "old events": kept}))
 
 
-def backup(project: Project = HERE, as_json: AsJson = False) -> None:
-    """Make a consistent copy beside the log."""
+def backup(
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Outside the project: the copy gets a folder there, verified."),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Of the copies in the same place, so many of the newest stay.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Only say which copies there are.")] = False,
+    forget: Annotated[
+        list[Path] | None, typer.Option(help="Forget a copy outside that is gone for good.")
+    ] = None,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Make a consistent copy, beside the log or elsewhere.
+
+    A copy elsewhere is read again and verified before it has its name. The store remembers where it is: erase
+    tells of it, and erasing there is up to you.
+    """
+    if (listed or forget) and (to is not None or keep is not None):
+        raise typer.BadParameter("no copy is made with --list or --forget", param_hint="--to")
     with session(project, as_json) as here:
-        before = weight_of(log_folder(project))
+        if forget:
+            gone = here.store.forget_backups(*forget)
+            if as_json:
+                here.out.document({"forgotten": gone})
+            else:
+                here.out.done(f"forgot {counted(gone, 'backup')}")
+            return
+        if listed:
+            _list_backups(here)
+            return
         with here.out.progress("copying") as progress:
-            folder = here.store.backup(progress=progress)
-        after = weight_of(log_folder(project))
+            made = here.store.backup(to=to, keep=keep, progress=progress)
         if as_json:
-            here.out.document({"path": spelled(folder), "folder_before": before, "folder_after": after})
+            here.out.document(
+                {
+                    "path": spelled(made),
+                    "seq": made.seq,
+                    "head": made.head,
+                    "bytes": made.bytes,
+                    "verified": made.verified,
+                    "removed": [spelled(path) for path in made.removed],
+                    "folder_before": made.bytes_before,
+                    "folder_after": made.bytes_after,
+                }
+            )
         else:
-            here.out.show(pairs({"folder": f"{size(before)} → {size(after)}"}))
+            checked = ", verified" if made.verified else ""
+            rows = {
+                "copy": f"{size(made.bytes)}, up to event {made.seq:,}{checked}",
+                "older copies removed": f"{len(made.removed):,}" if made.removed else "",
+                "folder": f"{size(made.bytes_before)} → {size(made.bytes_after)}",
+            }
+            here.out.show(pairs({name: text for name, text in rows.items() if text}))
             here.out.done("backup made; bring it back with")
-            here.out.console.print(f"  chronomemory restore {clean(folder)}", soft_wrap=True)
+            here.out.console.print(f"  chronomemory restore {clean(made)}", soft_wrap=True)
+
+
+def _list_backups(here: Session) -> None:
+    copies = here.store.backups()
+    if here.out.as_json:
+        for copy in copies:
+            here.out.document(
+                {
+                    "path": spelled(copy.path),
+                    "at": copy.at.isoformat(),
+                    "seq": copy.seq,
+                    "head": copy.head,
+                    "bytes": copy.bytes,
+                    "verified": copy.verified,
+                    "there": copy.there,
+                    "inside": copy.inside,
+                }
+            )
+        return
+    if not copies:
+        here.out.done("no copies are known")
+    for copy in copies:
+        said = [f"event {copy.seq:,} {copy.head[:12]}", size(copy.bytes)] if copy.there else ["not there now"]
+        said += ["verified"] if copy.verified else []
+        here.out.show(f"{copy.at:%Y-%m-%d %H:%M}  {', '.join(said)}  {clean(copy.path)}")
 
 
 def prune(

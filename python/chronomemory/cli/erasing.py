@@ -89,6 +89,8 @@ def erase(
                     "again": told.again,
                     "backups": list(told.backups),
                     "quarantine": list(told.quarantine),
+                    "copies": list(told.copies),
+                    "missing_copies": list(told.missing_copies),
                 }
             )
         elif told.seq is None:
@@ -109,6 +111,10 @@ def _table(told: Erased) -> Table:
         "backups that go": str(len(told.backups)),
         "quarantined that go": str(len(told.quarantine)),
     }
+    if told.copies:
+        said["copies elsewhere that hold it; erasing there is up to you"] = "\n".join(map(clean, told.copies))
+    if told.missing_copies:
+        said["copies that are not there now, and may hold it"] = "\n".join(map(clean, told.missing_copies))
     return pairs(said)
 
 

@@ -261,6 +261,11 @@ def path(field: str, given: str | os.PathLike[str]) -> Path:
         raise must(field, "be a path", given) from None
 
 
+def absolute(field: str, given: str | os.PathLike[str]) -> Path:
+    """Take a place on the disk, seen from here; a link on the way is not followed."""
+    return Path(os.path.normpath(path(field, given).absolute()))
+
+
 # Arrays.
 
 

@@ -22,6 +22,9 @@ pub const SNAPSHOT: &str = "snapshot.json";
 /// What tells that an erasure is not finished, inside the folder.
 pub const ERASING: &str = "erasing";
 
+/// What tells where copies outside were made, inside the folder.
+pub const COPIES: &str = "copies";
+
 /// The name of the hint about the last sync inside the folder.
 pub const SYNCED: &str = "synced";
 

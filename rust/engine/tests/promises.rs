@@ -9,6 +9,7 @@ mod stage;
 mod vectors;
 
 mod a_broken_batch_stays_broken;
+mod a_copy_outside_is_whole_or_none;
 mod a_crash_keeps_what_each_mode_promises;
 mod a_draft_that_is_gone_is_no_error;
 mod a_failed_disk_is_no_lie;

@@ -10,9 +10,9 @@ use crate::enter::to_python;
 
 /// The digits that stand for the scope of somebody in ids.
 pub fn digits_of(viewer: &Viewer) -> String {
-    match viewer {
+    match viewer.who() {
         Viewer::Named { scope, .. } => scope.digits(),
-        Viewer::Everyone => String::new(),
+        _ => String::new(),
     }
 }
 
@@ -21,7 +21,7 @@ pub type Names = (Option<String>, Option<String>, Option<String>);
 
 /// The names that somebody gave; `None` for everyone.
 pub fn names_of(viewer: &Viewer) -> Option<Names> {
-    let Viewer::Named { scope, .. } = viewer else {
+    let Viewer::Named { scope, .. } = viewer.who() else {
         return None;
     };
     let [user, agent, session] = scope.names().map(|name| name.map(str::to_owned));
@@ -30,7 +30,7 @@ pub fn names_of(viewer: &Viewer) -> Option<Names> {
 
 /// Whether somebody also sees what is wider.
 pub fn sees_wider(viewer: &Viewer) -> bool {
-    !matches!(viewer, Viewer::Named { shared: false, .. })
+    !matches!(viewer.who(), Viewer::Named { shared: false, .. })
 }
 
 #[pymethods]
@@ -74,6 +74,31 @@ impl Engine {
     /// The same store for one who sees everything.
     fn everyone(&self) -> Self {
         self.for_viewer(Viewer::Everyone)
+    }
+
+    /// The same store for one who also sees what has expired.
+    fn with_expired(&self) -> Self {
+        let mut own = self.for_viewer(Viewer::clone(&self.viewer).with_expired());
+        own.author = self.author.clone();
+        own
+    }
+
+    /// The ids of one's own records that have expired, by now or by a moment in microseconds since 1970.
+    #[pyo3(signature = (now=None))]
+    fn due(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<String>> {
+        self.run(py, |engine| engine.due(&self.viewer, now))
+    }
+
+    /// Deletes them; gives their ids.
+    #[pyo3(signature = (now=None))]
+    fn sweep(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<String>> {
+        self.run(py, |engine| engine.sweep(&self.author, now))
+    }
+
+    /// Holds expiries against this moment instead of the clock, for all who share the store in this process.
+    #[pyo3(signature = (moment=None))]
+    fn set_moment(&self, moment: Option<i64>) {
+        self.engine.set_moment(moment);
     }
 
     /// The scopes behind this one, in their order: user, agent, session and the number of records.

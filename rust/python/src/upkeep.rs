@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::{Erase, Prune, Restoring};
+use chronomemory::{CopyOrder, Erase, Prune, Restoring};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -72,6 +72,8 @@ impl Engine {
         dict.set_item("again", told.again)?;
         dict.set_item("backups", told.backups)?;
         dict.set_item("quarantine", told.quarantine)?;
+        dict.set_item("copies", told.copies)?;
+        dict.set_item("missing_copies", told.missing_copies)?;
         Ok(dict)
     }
 
@@ -104,6 +106,47 @@ impl Engine {
     fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
         let folder = enter_reporting(py, progress, |report| self.engine.backup(report))?;
         Ok(folder.to_string_lossy().into_owned())
+    }
+
+    #[pyo3(signature = (to, keep=None, progress=None))]
+    fn copy_out<'py>(
+        &self,
+        py: Python<'py>,
+        to: PathBuf,
+        keep: Option<u64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let order = CopyOrder { to, keep };
+        let made = enter_reporting(py, progress, |report| self.engine.copy_out(&order, report))?;
+        let dict = PyDict::new(py);
+        dict.set_item("path", made.path.to_string_lossy())?;
+        dict.set_item("seq", made.seq)?;
+        dict.set_item("head", made.head)?;
+        dict.set_item("bytes", made.bytes)?;
+        dict.set_item("removed", made.removed)?;
+        Ok(dict)
+    }
+
+    /// The copies in the store's folder, and those that it knows of outside.
+    fn copies<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let seen = self.run(py, chronomemory::Engine::copies)?;
+        let told = seen.into_iter().map(|copy| {
+            let dict = PyDict::new(py);
+            dict.set_item("path", copy.path.to_string_lossy())?;
+            dict.set_item("at", copy.at)?;
+            dict.set_item("seq", copy.seq)?;
+            dict.set_item("head", copy.head)?;
+            dict.set_item("bytes", copy.bytes)?;
+            dict.set_item("verified", copy.is_verified)?;
+            dict.set_item("there", copy.is_there)?;
+            dict.set_item("inside", copy.is_inside)?;
+            Ok(dict)
+        });
+        told.collect()
+    }
+
+    fn forget_copies(&self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<u64> {
+        self.run(py, |engine| engine.forget_copies(&paths))
     }
 
     #[pyo3(signature = (source, progress=None, *, damaged=false, bring_back=false))]

@@ -321,7 +321,8 @@ impl Columns {
             _ => Standing::Absent,
         };
         if self.standing[at].is_shown() != standing.is_shown() {
-            let neighbours = self.edges.of(row, &Sight::ALL).map(|(link, _)| link.across(row));
+            let all = Sight::ALL;
+            let neighbours = self.edges.of(row, &all).map(|(link, _)| link.across(row));
             self.unweighed.extend(neighbours);
         }
         self.standing[at] = standing;

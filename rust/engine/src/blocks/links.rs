@@ -74,10 +74,10 @@ impl Links {
     pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (Link, f64)> + 'a {
         let known = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
         let runs: Vec<&[(u32, u32)]> = match sight.scopes() {
-            None => vec![known],
+            None if sight.is_all() => vec![known],
             // A block mostly has fewer links than there are scopes of one's own, or far more than one sees.
             Some(scopes) if scopes.len() < known.len() => scopes.map(|scope| run_of(known, scope)).collect(),
-            Some(_) => known
+            _ => known
                 .chunk_by(|one, other| one.0 == other.0)
                 .filter(|run| sight.sees(run[0].0))
                 .collect(),

@@ -14,9 +14,9 @@ pub struct Outlook {
 impl Outlook {
     /// What this one sees in a state.
     pub fn of(state: &State, viewer: &Viewer) -> Self {
-        let clock = match viewer {
+        let clock = match viewer.who() {
             Viewer::Named { scope, .. } => scope.of_clock().digits(),
-            Viewer::Everyone => String::new(),
+            _ => String::new(),
         };
         Self {
             sight: state.sight(viewer),

@@ -96,7 +96,7 @@ impl QueryPlan {
 
 /// Whether a question is asked of all records: an index by value alone serves it.
 pub fn is_of_all(query: &Query) -> bool {
-    *query.viewer == Viewer::Everyone
+    *query.viewer.who() == Viewer::Everyone
 }
 
 /// The plan in a line.

@@ -72,6 +72,8 @@ pub trait Disk: Send + Sync {
     /// This folder is a store's: from here on nothing at it or in it is reached through a symbolic link. A disk without links
     /// has nothing to do.
     fn guard(&self, _folder: &Path, _manner: Manner) {}
+    /// Nobody looks into this folder here any more.
+    fn unguard(&self, _folder: &Path) {}
     /// Where a folder is, without the links that the way to it may lead through.
     fn real_path(&self, path: &Path) -> PathBuf {
         path.to_owned()
@@ -101,6 +103,11 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the system says.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Creates a folder, for its owner alone; there must be nothing of this name.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create_new_dir(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
     ///
     /// # Errors

@@ -63,6 +63,12 @@ impl Roots {
         }
     }
 
+    /// Nobody looks into this folder any more.
+    pub fn remove(&self, folder: &Path) {
+        let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        roots.retain(|(known, _)| known != folder);
+    }
+
     /// The outermost store that a path lies in.
     fn of<'a>(&self, path: &'a Path) -> Option<Root<'a>> {
         let bytes = path.as_os_str().as_bytes();
@@ -256,6 +262,12 @@ impl ReachedPlace<'_> {
         let file = retry_on_intr(|| rustix::fs::openat(&self.folder, self.name, flags, mode))?;
         around.hand_over(&file, around.mode & OTHERS_FILE);
         Ok(file.into())
+    }
+
+    /// Makes a folder where nothing is, for its owner alone.
+    pub fn make_new_folder(&self) -> io::Result<()> {
+        let private = Mode::from_raw_mode(0o700);
+        Ok(retry_on_intr(|| rustix::fs::mkdirat(&self.folder, self.name, private))?)
     }
 
     fn make_folder(&self) -> io::Result<()> {

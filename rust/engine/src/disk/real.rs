@@ -26,6 +26,10 @@ impl Disk for RealDisk {
         self.roots.add(folder, manner);
     }
 
+    fn unguard(&self, folder: &Path) {
+        self.roots.remove(folder);
+    }
+
     fn real_path(&self, path: &Path) -> PathBuf {
         path.canonicalize().unwrap_or_else(|_| path.to_owned())
     }
@@ -54,6 +58,10 @@ impl Disk for RealDisk {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.roots.make_folder(path)
+    }
+
+    fn create_new_dir(&self, path: &Path) -> io::Result<()> {
+        self.roots.place_to_change(path)?.make_new_folder()
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {

@@ -59,6 +59,11 @@ impl Stranger {
         fault.get_ref()?.downcast_ref()
     }
 
+    /// Whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.found == Found::Link
+    }
+
     /// Where it stands: not always the file that was asked for, but the folder on the way to it.
     pub fn path(&self) -> &Path {
         &self.path

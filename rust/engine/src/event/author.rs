@@ -23,12 +23,16 @@ pub struct Author {
 impl Author {
     /// Somebody without further terms.
     pub fn plainly(writer: &Arc<Viewer>) -> Self {
-        let spelled = match &**writer {
+        let spelled = match writer.who() {
             Viewer::Named { scope, .. } if !scope.is_shared() => scope.spelled().into(),
             _ => Arc::default(),
         };
         Self {
-            writer: Arc::clone(writer),
+            // What has expired may be written anew, seen or not.
+            writer: match writer.sees_expired() {
+                true => Arc::new(writer.who().clone()),
+                false => Arc::clone(writer),
+            },
             spelled,
             ..Self::default()
         }
@@ -50,9 +54,9 @@ impl Author {
 
     /// Whether a name of a level was given, or need not be.
     pub fn gives(&self, level: usize) -> bool {
-        match &**self.acts_for.as_ref().unwrap_or(&self.writer) {
-            Viewer::Everyone => true,
+        match self.acts_for.as_ref().unwrap_or(&self.writer).who() {
             Viewer::Named { scope, .. } => self.is_public || scope.names()[level].is_some(),
+            _ => true,
         }
     }
 
@@ -62,12 +66,12 @@ impl Author {
     /// `Invalid` if it carries another one.
     pub fn settle_scope(&self, text: &mut Vec<u8>, start: usize) -> Result<()> {
         match &*self.writer {
-            Viewer::Everyone if self.is_import => Ok(()),
-            Viewer::Everyone => check(&text[start..]),
             // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
             Viewer::Named { .. } => stamp(text, start, &self.spelled, |given| {
                 self.writer.sees(given) == Some(Seen::Own)
             }),
+            _ if self.is_import => Ok(()),
+            _ => check(&text[start..]),
         }
     }
 }

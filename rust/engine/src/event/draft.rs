@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use super::act::beyond;
 use super::author::Author;
+use super::expiry::check_expiry;
 use super::faces::{act_id, face_of, is_of_acts};
 use super::{Coming, Op};
 use crate::error::{Error, Result};
-use crate::json::{self, MAX_DEPTH, RecordSpans, Span, Value};
+use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{self, Refused};
 use crate::scope::Viewer;
 
@@ -230,6 +231,7 @@ impl Draft {
         if length[0] + length[1] + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
             return Err(Error::too_large("record", "its line would be over 16 MiB"));
         }
+        check_expiry(&self.text[record.clone()])?;
         self.changes.push(Change { op, fields, id, record });
         Ok(())
     }
@@ -386,20 +388,6 @@ impl RawField {
             Self::ModelAssumptions => "model_assumptions",
         }
     }
-}
-
-/// Whether a value with this many containers inside a record's field still fits into a line.
-///
-/// # Errors
-/// `Invalid` names the field.
-pub fn check_depth(field: &str, depth: usize) -> Result<()> {
-    if FIELD_DEPTH + depth > MAX_DEPTH {
-        return Err(Error::invalid(
-            field,
-            format!("nested deeper than {MAX_DEPTH} levels in its event"),
-        ));
-    }
-    Ok(())
 }
 
 fn check_id(id: &str, face: Option<&str>) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Is this JSON a record? Bulk loading asks so, row by row.
 
-use super::draft::{Draft, RawField, check_depth};
+use super::draft::{Draft, FIELD_DEPTH, RawField};
 use crate::error::{Error, Result};
-use crate::json::{self, Value};
+use crate::json::{self, MAX_DEPTH, Value};
 
 /// The fields of a record, in canonical order.
 pub const RECORD_FIELDS: [&str; 12] = [
@@ -110,4 +110,18 @@ fn depth_of(value: &Value) -> usize {
         Value::Object(pairs) => 1 + pairs.iter().map(|(_, value)| depth_of(value)).max().unwrap_or(0),
         _ => 0,
     }
+}
+
+/// Whether a value with this many containers inside a record's field still fits into a line.
+///
+/// # Errors
+/// `Invalid` names the field.
+fn check_depth(field: &str, depth: usize) -> Result<()> {
+    if FIELD_DEPTH + depth > MAX_DEPTH {
+        return Err(Error::invalid(
+            field,
+            format!("nested deeper than {MAX_DEPTH} levels in its event"),
+        ));
+    }
+    Ok(())
 }

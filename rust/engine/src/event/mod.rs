@@ -11,6 +11,7 @@ pub mod author;
 pub mod draft;
 pub mod draft_value;
 pub mod erasure;
+pub mod expiry;
 mod face;
 pub mod faces;
 pub mod line;

@@ -26,6 +26,8 @@ pub enum Viewer {
         /// Whether what is wider is seen too.
         shared: bool,
     },
+    /// One who also sees what has expired.
+    WithExpired(Box<Viewer>),
 }
 
 impl Default for Viewer {
@@ -39,15 +41,37 @@ impl Default for Viewer {
 }
 
 impl Viewer {
+    /// The same, who also sees what has expired.
+    #[must_use]
+    pub fn with_expired(self) -> Self {
+        match self {
+            Self::WithExpired(_) => self,
+            other => Self::WithExpired(Box::new(other)),
+        }
+    }
+
+    /// Whether what has expired is seen.
+    pub fn sees_expired(&self) -> bool {
+        matches!(self, Self::WithExpired(_))
+    }
+
+    /// Who it is, whether what has expired is seen or not.
+    pub fn who(&self) -> &Self {
+        match self {
+            Self::WithExpired(who) => who,
+            who => who,
+        }
+    }
+
     /// Whether it is one without names.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        matches!(self, Self::Named { scope, shared: true } if scope.is_shared())
+        matches!(self.who(), Self::Named { scope, shared: true } if scope.is_shared())
     }
 
     /// Those in an ordered map of scopes that are seen; `None` if all are.
     pub fn choose<T: Copy>(&self, known: &BTreeMap<Carried, T>) -> Option<Vec<T>> {
-        let Self::Named { scope, shared } = self else {
+        let Self::Named { scope, shared } = self.who() else {
             return None;
         };
         let mut seen: Vec<T> = Vec::new();
@@ -71,7 +95,7 @@ impl Viewer {
 
     /// How a record is seen that carries this; `None` if it is not.
     pub fn sees(&self, carried: &Carried) -> Option<Seen> {
-        let Self::Named { scope, shared } = self else {
+        let Self::Named { scope, shared } = self.who() else {
             return Some(Seen::Own);
         };
         match carried {

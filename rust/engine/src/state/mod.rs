@@ -10,6 +10,7 @@ mod catalog;
 mod changes;
 mod coming;
 mod compare;
+mod expiries;
 mod frozen;
 mod listing;
 mod moments;

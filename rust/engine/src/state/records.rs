@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use super::arena::{Address, Arena};
 use super::catalog::Catalog;
 use super::changes::Changes;
+use super::expiries::Expiries;
 use super::moments::MomentColumn;
 use super::query::{Query, wanted};
 use super::scopes::{Directory, SHARED};
@@ -15,6 +16,7 @@ use super::spelling::{parsed, spelled, unspelled};
 use super::timeline::{Mark, Timeline};
 use crate::event::act::is_of_one;
 use crate::event::draft_value::defaults;
+use crate::event::expiry::expiry_of;
 use crate::event::faces::face_of;
 use crate::event::{Coming, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
@@ -61,6 +63,7 @@ pub struct State {
     pub(super) changes: Changes,
     pub(super) scopes: Directory,
     pub(super) moments: MomentColumn,
+    pub(super) expiries: Expiries,
 }
 
 impl State {
@@ -121,8 +124,9 @@ impl State {
 
     /// How many records a query would find, its limit aside.
     pub fn count(&self, query: &Query) -> u64 {
-        if query.min_confidence <= 0.0 && self.sight(&query.viewer).is_all() {
-            return self.catalog.count(wanted(query));
+        let sight = self.sight(&query.viewer);
+        if query.min_confidence <= 0.0 && sight.is_of_all_scopes() {
+            return self.count_classes(&sight, wanted(query));
         }
         self.matching_slots(query).count() as u64
     }
@@ -233,15 +237,22 @@ impl State {
             text(fields.status, defaults::STATUS),
             face_of(id).is_some(),
         );
+        // What is deleted is deleted: that it would have expired makes no difference.
+        let is_there = text(fields.status, defaults::STATUS) != b"tombstone";
+        let expires = expiry_of(record).filter(|_| is_there);
+        let scope = match (self.scopes.number(record), self.expiries.is_over(expires)) {
+            (scope, false) => scope,
+            (scope, true) => self.scopes.twin_of(scope),
+        };
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
             at: self.arena.push(record),
             id: fields.id.unwrap_or_default(),
             class,
-            scope: self.scopes.number(record),
+            scope,
             last_event: Mark::NONE,
         };
-        match found {
+        let number = match found {
             Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
@@ -263,7 +274,9 @@ impl State {
                 self.scopes.add(slot.scope, self.slots.len() as u32);
                 self.insert(id, slot, stamp)
             }
-        }
+        };
+        self.expiries.set(number, expires);
+        number
     }
 
     fn replace(&mut self, number: u32, new: Slot) -> u32 {
@@ -277,6 +290,7 @@ impl State {
         if old.scope != new.scope {
             self.scopes.remove(old.scope, number);
             self.scopes.add(new.scope, number);
+            self.scopes.touch(old.scope, self.changes.count() + 1);
         }
         *old = Slot {
             last_event: old.last_event,

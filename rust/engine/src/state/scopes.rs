@@ -27,6 +27,10 @@ pub struct Directory {
     last: (Vec<u8>, u32),
     /// The number of the last change of any record that is somebody's or shared.
     changed: usize,
+    /// For each scope of which records have expired, the number of what these are in.
+    twins: BTreeMap<u32, u32>,
+    /// How many records are in those.
+    expired: usize,
 }
 
 /// What is known of a scope.
@@ -39,6 +43,8 @@ struct Members {
     changed: usize,
     /// The last event that spoke of one of them.
     spoken: Stamp,
+    /// The scope that they are of, if these are the expired ones.
+    expired_of: Option<u32>,
 }
 
 impl Members {
@@ -48,6 +54,7 @@ impl Members {
             slots: Vec::new(),
             changed: 0,
             spoken: Stamp::UNKNOWN,
+            expired_of: None,
         }
     }
 }
@@ -59,37 +66,64 @@ impl Default for Directory {
             numbers: BTreeMap::from([(Carried::shared(), SHARED), (Carried::Malformed, MALFORMED)]),
             last: Default::default(),
             changed: 0,
+            twins: BTreeMap::new(),
+            expired: 0,
         }
     }
 }
 
 /// The scopes that somebody sees in a state, by their numbers. It is good until the state changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Sight(Option<Vec<u32>>);
+pub struct Sight {
+    /// These, ascending; all if there is no list.
+    some: Option<Vec<u32>>,
+    /// Of all not these, ascending: what has expired.
+    without: Vec<u32>,
+}
 
 impl Sight {
     /// Everything.
-    pub const ALL: Self = Self(None);
+    pub const ALL: Self = Self {
+        some: None,
+        without: Vec::new(),
+    };
 
     /// These scopes, ascending.
     pub fn of(scopes: Vec<u32>) -> Self {
-        Self(Some(scopes))
+        Self {
+            some: Some(scopes),
+            without: Vec::new(),
+        }
     }
 
     /// Whether there is nothing that is not seen.
+    #[inline]
     pub fn is_all(&self) -> bool {
-        self.0.is_none()
+        self.some.is_none() && self.without.is_empty()
+    }
+
+    /// Whether there is no scope that is not seen, though what has expired in it may not be.
+    pub fn is_of_all_scopes(&self) -> bool {
+        self.some.is_none()
     }
 
     /// Whether records of a scope are seen.
     #[inline]
     pub fn sees(&self, scope: u32) -> bool {
-        self.0.as_ref().is_none_or(|some| some.binary_search(&scope).is_ok())
+        match &self.some {
+            Some(some) => some.binary_search(&scope).is_ok(),
+            None => self.without.is_empty() || self.without.binary_search(&scope).is_err(),
+        }
     }
 
-    /// The scopes that are seen; `None` if all are.
+    /// The scopes that are seen; `None` if all are, but for what has expired.
     pub fn scopes(&self) -> Option<impl ExactSizeIterator<Item = u32> + '_> {
-        self.0.as_ref().map(|some| some.iter().copied())
+        self.some.as_ref().map(|some| some.iter().copied())
+    }
+
+    /// What has expired and is not seen, where all else is.
+    pub(super) fn without(&self) -> &[u32] {
+        &self.without
     }
 }
 
@@ -117,8 +151,55 @@ impl Directory {
         number
     }
 
+    /// Where the records of a scope are that have expired.
+    pub(super) fn twin_of(&mut self, scope: u32) -> u32 {
+        if self.members[scope as usize].expired_of.is_some() {
+            return scope;
+        }
+        let next = self.members.len() as u32;
+        let twin = *self.twins.entry(scope).or_insert(next);
+        if twin == next {
+            let expired = Members {
+                expired_of: Some(scope),
+                ..Members::of(self.members[scope as usize].scope.clone())
+            };
+            self.members.push(expired);
+        }
+        twin
+    }
+
+    /// The scope itself of what may have expired.
+    pub(super) fn living(&self, scope: u32) -> u32 {
+        self.members[scope as usize].expired_of.unwrap_or(scope)
+    }
+
+    /// Whether the records of this number have expired.
+    #[inline]
+    pub(super) fn is_expired(&self, scope: u32) -> bool {
+        self.members[scope as usize].expired_of.is_some()
+    }
+
+    /// Whether any record has expired.
+    #[inline]
+    pub(super) fn has_expired(&self) -> bool {
+        self.expired > 0
+    }
+
+    /// The numbers of what has expired, ascending.
+    fn expired_scopes(&self) -> Vec<u32> {
+        let mut scopes: Vec<u32> = self.twins.values().copied().collect();
+        scopes.sort_unstable();
+        scopes
+    }
+
+    /// The slots of all that have, scope by scope.
+    pub(super) fn expired_slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.twins.values().flat_map(|&twin| self.slots(twin)).copied()
+    }
+
     /// Notes that a slot belongs to a scope.
     pub(super) fn add(&mut self, scope: u32, slot: u32) {
+        self.expired += usize::from(self.is_expired(scope));
         let slots = &mut self.members[scope as usize].slots;
         match slots.last() {
             // Somebody took the scope of an older record away, or changed it.
@@ -133,6 +214,7 @@ impl Directory {
 
     /// Notes that a slot belongs to it no more.
     pub(super) fn remove(&mut self, scope: u32, slot: u32) {
+        self.expired -= usize::from(self.is_expired(scope));
         let slots = &mut self.members[scope as usize].slots;
         if let Ok(place) = slots.binary_search(&slot) {
             slots.remove(place);
@@ -188,11 +270,11 @@ impl Directory {
 
     /// The numbers of the scopes that are seen.
     pub fn numbers(&self, sight: &Sight) -> Vec<u32> {
-        let all = 0..self.members.len() as u32;
+        let all = (0..self.members.len() as u32).filter(|&scope| sight.sees(scope));
         sight.scopes().map_or_else(|| all.collect(), Iterator::collect)
     }
 
-    /// The slots of all scopes that are seen, ascending; `None` if everything is.
+    /// The slots of all scopes that are seen, ascending; `None` if everything is, but for what has expired.
     pub fn seen(&self, sight: &Sight) -> Option<Vec<u32>> {
         let lists: Vec<&[u32]> = sight.scopes()?.map(|scope| self.slots(scope)).collect();
         if let [only] = lists[..] {
@@ -227,13 +309,18 @@ impl Directory {
     /// Whether nothing carries a scope, and nothing ever did.
     #[inline]
     pub fn are_all_shared(&self) -> bool {
-        self.members.len() == GIVEN && self.slots(MALFORMED).is_empty()
+        self.members.len() == GIVEN + self.twins.len()
+            && self.slots(MALFORMED).is_empty()
+            && !self.twins.contains_key(&MALFORMED)
     }
 
     /// Whether there is a record that is somebody's own.
     pub fn knows(&self, viewer: &Viewer) -> bool {
-        let is_known =
-            |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own) && !self.slots(*number).is_empty();
+        let has_any = |number: u32| {
+            let expired = self.twins.get(&number).map_or(&[][..], |&twin| self.slots(twin));
+            !self.slots(number).is_empty() || !expired.is_empty()
+        };
+        let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own) && has_any(*number);
         match viewer.choose(&self.numbers) {
             Some(seen) => seen.iter().any(is_known),
             // Whoever sees all need not gather it: the first will do.
@@ -255,13 +342,22 @@ impl Directory {
 
     /// What somebody sees.
     pub fn sight(&self, viewer: &Viewer) -> Sight {
-        if viewer.is_plain() && self.are_all_shared() {
-            return Sight::ALL;
+        let is_all = viewer.is_plain() && self.are_all_shared();
+        let seen = if is_all { None } else { viewer.choose(&self.numbers) };
+        let Some(mut seen) = seen else {
+            return match self.has_expired() && !viewer.sees_expired() {
+                true => Sight {
+                    some: None,
+                    without: self.expired_scopes(),
+                },
+                false => Sight::ALL,
+            };
+        };
+        if viewer.sees_expired() {
+            let twins: Vec<u32> = seen.iter().filter_map(|scope| self.twins.get(scope)).copied().collect();
+            seen.extend(twins);
         }
-        let mut seen = viewer.choose(&self.numbers);
-        if let Some(seen) = &mut seen {
-            seen.sort_unstable();
-        }
-        Sight(seen)
+        seen.sort_unstable();
+        Sight::of(seen)
     }
 }

@@ -93,14 +93,37 @@ impl State {
     /// Whether somebody sees the record in a slot.
     pub(super) fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
         let class = self.catalog.class_of(self.slots[slot as usize].class);
-        self.scopes.seen_in(viewer, self.scope_in(slot)).is_some()
-            && (!is_of_store(&class.kind, class.face) || self.sight(viewer).is_all())
+        let scope = self.scope_in(slot);
+        self.scopes.seen_in(viewer, scope).is_some()
+            && (!self.scopes.is_expired(scope) || viewer.sees_expired())
+            && (!is_of_store(&class.kind, class.face) || self.sight(viewer).is_of_all_scopes())
+    }
+
+    /// The slots that have expired and are not seen, where all else is.
+    pub(super) fn hidden_in<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = u32> + 'a {
+        sight
+            .without()
+            .iter()
+            .flat_map(|&scope| self.scopes.slots(scope))
+            .copied()
     }
 
     /// How many records of each kind and status somebody sees.
     pub fn tally(&self, viewer: &Viewer) -> Vec<Tally> {
-        let Some(seen) = self.scopes.seen(&self.sight(viewer)) else {
-            return self.catalog.tally();
+        let sight = self.sight(viewer);
+        let Some(seen) = self.scopes.seen(&sight) else {
+            let mut tally = self.catalog.tally();
+            for slot in self.hidden_in(&sight) {
+                let class = self.catalog.class_of(self.slots[slot as usize].class);
+                let is_it = |one: &&mut Tally| {
+                    *one.kind == *class.kind && *one.status == *class.status && one.face == class.face
+                };
+                if let Some(one) = tally.iter_mut().find(is_it) {
+                    one.records -= 1;
+                }
+            }
+            tally.retain(|one| one.records > 0);
+            return tally;
         };
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         let is_counted = |slot: &u32| {

@@ -96,28 +96,41 @@ impl State {
     ) -> impl Iterator<Item = u32> + 'a {
         let wanted = wanted(query);
         let fits = move |kind: &[u8], status: &[u8], face: bool| wanted(kind, status, face) && fits(kind, status);
-        let seen = self.scopes.seen(&self.sight(&query.viewer));
+        let sight = self.sight(&query.viewer);
+        let seen = self.scopes.seen(&sight);
         let accepted = seen.as_ref().map(|_| self.catalog.accepted(&fits)).unwrap_or_default();
         let classes = seen.is_none().then(|| self.catalog.slots(fits));
         let is_accepted = move |slot: &u32| accepted[self.slots[*slot as usize].class as usize];
         let seen = seen.into_iter().flatten().filter(is_accepted);
-        seen.chain(classes.into_iter().flatten())
+        let classes = classes.into_iter().flatten();
+        seen.chain(classes.filter(move |&slot| sight.sees(self.scope_in(slot))))
     }
 
     /// How many there are.
     pub fn count_of(&self, query: &Query, fits: impl Fn(&[u8], &[u8]) -> bool) -> u64 {
-        if !self.sight(&query.viewer).is_all() {
+        let sight = self.sight(&query.viewer);
+        if !sight.is_of_all_scopes() {
             return self.slots_of(query, fits).count() as u64;
         }
         let wanted = wanted(query);
-        self.catalog
-            .count(|kind, status, face| wanted(kind, status, face) && fits(kind, status))
+        let fits = |kind: &[u8], status: &[u8], face: bool| wanted(kind, status, face) && fits(kind, status);
+        self.count_classes(&sight, fits)
+    }
+
+    /// How many records of some kinds and statuses there are, but for those that have expired and are not seen.
+    pub(super) fn count_classes(&self, sight: &Sight, fits: impl Fn(&[u8], &[u8], bool) -> bool) -> u64 {
+        let hidden = self.hidden_in(sight).filter(|&slot| {
+            let class = self.catalog.class_of(self.slots[slot as usize].class);
+            fits(&class.kind, &class.status, class.face)
+        });
+        let hidden = hidden.count() as u64;
+        self.catalog.count(fits) - hidden
     }
 
     /// The same, but no more than so many are counted.
     pub fn count_of_upto(&self, query: &Query, fits: impl Fn(&[u8], &[u8]) -> bool, most: u64) -> u64 {
         let sight = self.sight(&query.viewer);
-        if sight.is_all() {
+        if sight.is_of_all_scopes() {
             return self.count_of(query, fits);
         }
         let wanted = wanted(query);
@@ -139,7 +152,7 @@ impl State {
     /// A query, ready to be asked of single slots. It is good until the state changes.
     pub fn sieve(&self, query: &Query) -> Sieve {
         let (wanted, sight) = (wanted(query), self.sight(&query.viewer));
-        let sees_all = sight.is_all();
+        let sees_all = sight.is_of_all_scopes();
         let is_wanted = |kind: &[u8], status: &[u8], face: bool| {
             wanted(kind, status, face) && (sees_all || !is_of_store(kind, face))
         };

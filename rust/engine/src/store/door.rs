@@ -96,7 +96,7 @@ impl Store {
 
     /// Whether there is nothing that somebody does not see.
     pub fn sees_all(&self, viewer: &Viewer) -> bool {
-        self.state.sight(viewer).is_all()
+        self.state.sight(viewer).is_of_all_scopes()
     }
 
     /// The number of the scope of a record, if there is one of this id that somebody may change.

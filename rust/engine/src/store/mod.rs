@@ -36,6 +36,8 @@ mod upkeep;
 
 mod recovery;
 
+mod copies;
+
 mod erasure;
 
 mod door;
@@ -60,6 +62,8 @@ pub use crate::log::Progress;
 pub use crate::remembered::Standing;
 pub use ahead::Ahead;
 pub use care::Turns;
+pub use copies::listed::{CopySeen, forget, list};
+pub use copies::outside::{CopyMade, CopyOrder, copy_out};
 pub use engine::{BatchWriter, Engine, Verified};
 pub use erasure::check::holds_any;
 pub use erasure::erase::erase;
@@ -121,6 +125,8 @@ pub struct Store {
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,
+    /// The moment that was told last: what has expired by then is left out.
+    clock: i64,
 }
 
 impl Store {
@@ -154,6 +160,7 @@ impl Store {
             field_indexes: RwLock::default(),
             blocks: Arc::default(),
             vectors,
+            clock: i64::MIN,
         };
         store.reload(progress)?;
         if store.is_erasing() {

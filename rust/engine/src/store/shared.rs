@@ -162,6 +162,29 @@ impl Shared {
         ask(&store)
     }
 
+    /// The same as of a moment: what has expired by then is left out. Where nothing ever expires nobody asks for the moment.
+    ///
+    /// # Errors
+    /// As [`Shared::read`].
+    pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        let store = self.read_guard();
+        if store.is_settled() && !store.is_behind()? && !store.is_due(clock) {
+            return ask(&store);
+        }
+        drop(store);
+        let mut store = self.write_guard();
+        store.refresh()?;
+        store.expire(clock);
+        ask(&store)
+    }
+
+    /// Lets what is asked next be of this moment.
+    pub fn tell_time(&self, clock: &dyn Fn() -> i64) {
+        if self.read_guard().is_due(clock) {
+            self.write_guard().expire(clock);
+        }
+    }
+
     /// Runs a change that is not a commit, alone among the writers. Says what the store needs then.
     pub fn change<T>(
         &self,

@@ -55,6 +55,9 @@ impl<T: Twist> Disk for Around<T> {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.inner.remove(path)
     }
+    fn create_new_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.create_new_dir(path)
+    }
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         self.inner.remove_dir(path)
     }

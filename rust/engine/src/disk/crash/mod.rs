@@ -213,6 +213,13 @@ impl Disk for CrashDisk {
         Ok(())
     }
 
+    fn create_new_dir(&self, path: &Path) -> io::Result<()> {
+        match self.exists(path) {
+            true => Err(io::ErrorKind::AlreadyExists.into()),
+            false => self.create_dir(path),
+        }
+    }
+
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         let mut world = self.world();
         world.step()?;

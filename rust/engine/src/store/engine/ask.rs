@@ -42,6 +42,7 @@ impl Engine {
     pub fn freeze(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
         self.change(|store, _| {
             store.refresh()?;
+            store.expire(&|| self.moment());
             store.freeze(listing, condition)
         })
     }
@@ -68,6 +69,14 @@ impl Engine {
             }
             Ok(seen_lines(viewer, store.get(id), lines))
         })
+    }
+
+    /// The ids of somebody's own records that have expired at a moment, those first that did first; by default now.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn due(&self, viewer: &Viewer, now: Option<i64>) -> Result<Vec<String>> {
+        self.read(|store| Ok(store.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
 
     /// What was known then.
@@ -107,7 +116,7 @@ impl Engine {
     pub fn changed_since(&self, viewer: &Viewer, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.read_past(|store| {
             let mut changed = store.changed_since(seq, faces)?;
-            if !store.sees_all(viewer) {
+            if store.hides_any(viewer) {
                 changed.retain(|id| store.get_seen(viewer, id).is_some());
             }
             Ok(changed)
@@ -145,6 +154,7 @@ impl Engine {
     /// `InProgress`.
     pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
         self.check_caller()?;
+        self.tell_time();
         let found = store::search(&self.store, search);
         self.worker.tell(self.store.needs(self.host.now()));
         found
@@ -156,6 +166,7 @@ impl Engine {
     /// `Io`, `Closed`, `Forked`, `InProgress`.
     pub fn recall(&self, ask: &Ask) -> Result<Answer> {
         self.check_caller()?;
+        self.tell_time();
         let found = store::recall(&self.store, ask);
         self.worker.tell(self.store.needs(self.host.now()));
         found
@@ -204,6 +215,7 @@ impl Engine {
     /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`, `Forked`, `InProgress`.
     pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         self.check_caller()?;
+        self.tell_time();
         self.store.nearest(question, queries, dim)
     }
 

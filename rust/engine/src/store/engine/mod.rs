@@ -8,6 +8,7 @@ mod upkeep;
 use std::cell::Cell;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use super::write::row_batch::RefusedChanges;
 use super::{Change, Committed, Shared, Store, Turns, Written};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
+use crate::event::author::Author;
 use crate::event::draft::Draft;
 use crate::event::stamp;
 use crate::host::{Host, Join, Machine};
@@ -55,7 +57,12 @@ pub struct Body {
     forks: u32,
     /// Those of whoever opened it.
     terms: WriterTerms,
+    /// The moment that expiries are held against, if the host's clock is not asked.
+    moment: AtomicI64,
 }
+
+/// Stands for the clock of the host.
+const BY_THE_CLOCK: i64 = i64::MIN;
 
 impl Deref for Engine {
     type Target = Body;
@@ -129,6 +136,7 @@ impl Engine {
             host,
             threads,
             forks: forked::count(),
+            moment: AtomicI64::new(BY_THE_CLOCK),
         };
         Ok(Self {
             body: Arc::new(body),
@@ -200,7 +208,26 @@ impl Engine {
     /// `Io`, `Closed`, `Forked`, `InProgress`, and what the question says.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         self.check_caller()?;
-        self.store.read(ask)
+        self.store.read_at(&|| self.moment(), ask)
+    }
+
+    /// Holds expiries against this moment, in microseconds since 1970, instead of the clock of the host: for all who share the
+    /// store in this process. `None` for the clock again.
+    pub fn set_moment(&self, moment: Option<i64>) {
+        self.moment.store(moment.unwrap_or(BY_THE_CLOCK), Ordering::Relaxed);
+    }
+
+    /// The moment that expiries are held against.
+    pub fn moment(&self) -> i64 {
+        match self.moment.load(Ordering::Relaxed) {
+            BY_THE_CLOCK => self.host.now(),
+            moment => moment,
+        }
+    }
+
+    /// Lets what is asked next be of this moment.
+    fn tell_time(&self) {
+        self.store.tell_time(&|| self.moment());
     }
 
     /// Runs a change, alone among the writers; it hears which time it is then. It should be short: nobody else uses the store
@@ -278,6 +305,15 @@ impl Engine {
     /// As [`Engine::commit`].
     pub fn commit_change(&self, change: &Change<'_>) -> Result<Option<Written>> {
         self.change(|store, now| store.commit_change(change, now))
+    }
+
+    /// Deletes an author's own records that have expired, by now or by a moment, as one batch; gives their ids.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn sweep(&self, author: &Author, moment: Option<i64>) -> Result<Vec<String>> {
+        let moment = moment.unwrap_or_else(|| self.moment());
+        self.change(|store, now| store.sweep(author, moment, now))
     }
 
     /// Makes everything written so far durable.

@@ -10,7 +10,8 @@ use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
 use crate::store::{
-    self, Erase, Erased, Ingested, Intake, Kept, Prune, Pruned, Repaired, Restoring, RowSource, Standing, Store,
+    self, CopyMade, CopyOrder, CopySeen, Erase, Erased, Ingested, Intake, Kept, Prune, Pruned, Repaired, Restoring,
+    RowSource, Standing, Store,
 };
 use crate::verify::Report;
 
@@ -195,6 +196,33 @@ impl Engine {
     pub fn backup(&self, progress: Progress<'_>) -> Result<PathBuf> {
         self.check_caller()?;
         store::backup(self, &|| self.host.now(), progress)
+    }
+
+    /// Makes a verified copy of the store outside of it; says where it is, and what it is.
+    ///
+    /// # Errors
+    /// As [`Store::copy_out`].
+    pub fn copy_out(&self, order: &CopyOrder, progress: Progress<'_>) -> Result<CopyMade> {
+        self.check_caller()?;
+        store::copy_out(self, order, &|| self.host.now(), progress)
+    }
+
+    /// The copies of the store: in its folder, and those that it knows of outside.
+    ///
+    /// # Errors
+    /// `Refused` if the note about those outside cannot be read; `Io`, `Closed`, `Forked`, `InProgress`.
+    pub fn copies(&self) -> Result<Vec<CopySeen>> {
+        self.check_caller()?;
+        store::list(self)
+    }
+
+    /// Forgets copies outside that are gone for good; says how many were known.
+    ///
+    /// # Errors
+    /// `Argument` if one is still there; `Io`, `Locked`, `Closed`, `Forked`, `InProgress`.
+    pub fn forget_copies(&self, paths: &[PathBuf]) -> Result<u64> {
+        self.check_caller()?;
+        store::forget(self, paths, &|| self.host.now())
     }
 
     /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.

@@ -1,7 +1,7 @@
 //! Which backups and quarantined files hold what is to be erased?
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::archive;
 use crate::chain::Held;
@@ -20,6 +20,7 @@ use crate::wal::reader::Reading;
 use super::survey::is_state_without;
 use crate::store::archives::doomed::Doomed;
 use crate::store::files::copies::immutable_names;
+use crate::store::files::known_copies::{KnownCopies, look_into};
 
 /// Looks for a line that goes.
 struct Search<'a> {
@@ -96,6 +97,37 @@ pub(in crate::store) fn holding(
         }
     }
     Ok((backups, aside))
+}
+
+/// The copies outside that are known and hold one of the records, or cannot be read to their end; and those that are not there
+/// now, and may lie on a medium that is not attached.
+pub(in crate::store) fn outside(
+    site: &Site,
+    known: &KnownCopies,
+    doomed: &Doomed,
+    threads: usize,
+) -> (Vec<String>, Vec<String>) {
+    let (mut holding, mut missing) = (Vec::new(), Vec::new());
+    for copy in &known.0 {
+        let there: Vec<PathBuf> = [copy.folder(), copy.draft()]
+            .into_iter()
+            .filter(|path| site.disk.exists(path))
+            .collect();
+        if there.is_empty() {
+            missing.push(copy.path.clone());
+        }
+        for path in there {
+            // What cannot be looked at may hold it.
+            let is_clean = look_into(&*site.disk, &path, |inside| {
+                is_folder(&*site.disk, inside.folder())
+                    && is_copy_without(site, inside.folder(), doomed, threads).unwrap_or(false)
+            });
+            if !is_clean {
+                holding.push(path.display().to_string());
+            }
+        }
+    }
+    (holding, missing)
 }
 
 fn listed(site: &Site, folder: &Path, is_named_so: fn(&str) -> bool) -> Result<Vec<String>> {

@@ -14,7 +14,7 @@ use crate::remembered::Standing;
 use crate::wal::writer::EventBody;
 
 use super::chosen::Chosen;
-use super::copies::{Unwanted, holding};
+use super::copies::{Unwanted, holding, outside};
 use super::order::{Erase, Erased};
 use super::redact::pack_without;
 use super::rewrite::{Rewriting, names_of_base, number};
@@ -26,6 +26,7 @@ use crate::store::archives::pruned::pruned_until;
 use crate::store::archives::segments::segments;
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
+use crate::store::files::known_copies::KnownCopies;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::verify_at;
 use crate::store::upkeep::compact::write_snapshot;
@@ -276,7 +277,8 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     if let Some(damage) = found.damage.first() {
         return Err(Error::Corrupted(Box::new(damage.clone())));
     }
-    let told = turns.turn(|store| {
+    let known = KnownCopies::read(&site)?;
+    let (mut told, doomed) = turns.turn(|store| {
         let now = now();
         store.with_lock(now, |store| {
             store.check_erasable()?;
@@ -284,12 +286,18 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
             store.sync_log()?;
             store.settle_hint()?;
             let chosen = store.chosen(order)?;
-            match chosen.0.doomed.is_empty() {
-                true => Ok(Erased::default()),
-                false => store.erase_now(order, chosen, now, progress),
-            }
+            let doomed = chosen.0.doomed.clone();
+            let told = match doomed.is_empty() {
+                true => Erased::default(),
+                false => store.erase_now(order, chosen, now, progress)?,
+            };
+            Ok((told, doomed))
         })
     })?;
+    if !doomed.is_empty() {
+        // Others go on meanwhile: it may take long to reach them.
+        (told.copies, told.missing_copies) = outside(&site, &known, &doomed, threads);
+    }
     if told.seq.is_some() {
         write_snapshot(turns)?;
     }

@@ -44,4 +44,8 @@ pub struct Erased {
     pub backups: Vec<String>,
     /// What was quarantined and went.
     pub quarantine: Vec<String>,
+    /// Copies outside that hold it, or cannot be read to their end: nobody touched them.
+    pub copies: Vec<String>,
+    /// Copies outside that are not there now, and may hold it.
+    pub missing_copies: Vec<String>,
 }

@@ -9,6 +9,8 @@ pub(in crate::store) mod held;
 
 pub(in crate::store) mod copies;
 
+pub(in crate::store) mod known_copies;
+
 pub(in crate::store) mod proofs;
 
 pub(in crate::store) mod set_aside;

@@ -66,6 +66,10 @@ impl Disk for Overlay<'_> {
         Err(read_only())
     }
 
+    fn create_new_dir(&self, _: &Path) -> io::Result<()> {
+        Err(read_only())
+    }
+
     fn remove_dir(&self, _: &Path) -> io::Result<()> {
         Err(read_only())
     }

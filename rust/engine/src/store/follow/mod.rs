@@ -2,6 +2,8 @@
 //!
 //! A file uses only files above it in this list.
 
+pub(in crate::store) mod clock;
+
 pub(in crate::store) mod lost;
 
 pub(in crate::store) mod swap;

@@ -204,9 +204,15 @@ impl History<'_> {
         {
             return Err(unavailable(segment, loader.last_seq));
         }
+        let mut state = loader.state.unwrap_or_default();
+        // It shows what was living then.
+        state.expire(match moment {
+            Moment::Time(micros) => micros,
+            Moment::Seq(_) => loader.last_ts.unwrap_or(segment.beginning.ts),
+        });
         Ok(View {
             seq: loader.last_seq,
-            state: loader.state.unwrap_or_default(),
+            state,
             log: Some((Arc::clone(&segment.log), segment.length)),
             text: OnceLock::new(),
             indexes: RwLock::default(),

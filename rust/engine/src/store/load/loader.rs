@@ -37,6 +37,8 @@ pub struct Loader {
     pub until: Option<Moment>,
     /// The last seq that was taken.
     pub last_seq: u64,
+    /// The moment of that event; `None` if it is that of a base.
+    pub last_ts: Option<i64>,
     holding: Holding,
     satisfied: bool,
     /// Only what is said about embeddings is taken.
@@ -140,7 +142,7 @@ impl Loader {
 
     /// Takes over what another has loaded.
     pub(in crate::store) fn replace_state(&mut self, other: Self) {
-        (self.state, self.last_seq) = (other.state, other.last_seq);
+        (self.state, self.last_seq, self.last_ts) = (other.state, other.last_seq, other.last_ts);
     }
 
     /// Whether a repair looks for what it can use.
@@ -208,7 +210,7 @@ impl Loader {
         if self.satisfied {
             return;
         }
-        self.last_seq = known.seq;
+        (self.last_seq, self.last_ts) = (known.seq, Some(ts));
         if !self.is_wanted(&known) {
             return;
         }

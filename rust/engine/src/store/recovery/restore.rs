@@ -20,6 +20,7 @@ use super::repair::repair_in_turn;
 use super::returning::{Returning, erasures_of};
 use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::files::known_copies::note_restored;
 use crate::store::files::proofs::copy_of_base;
 use crate::store::files::set_aside::Aside;
 use crate::store::follow::lost::has_remains;
@@ -210,6 +211,8 @@ pub fn restore(
         .turn(|store| store.install(restored, now()))?
         .into_iter()
         .collect();
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    note_restored(&site, source.folder(), &report, now())?;
     clear_out(turns, &kept, now())?;
     write_snapshot(turns)
 }

@@ -32,7 +32,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, life, seen, (nearby, coded), prepared) = shared.read(|store| {
+        let (filter, life, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
             let log = store.log.open().map(|log| (&*log.file, log.walk.end));
             let filter = filter_of(search, log, &store.state)?;
             let changes = store.state.changes();
@@ -61,14 +61,14 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
                 changes.life().same(),
                 changes.count(),
                 (nearby, coded),
-                prepared.transpose()?,
+                (prepared.transpose()?, store.state.hidden_from(&search.viewer)),
             ))
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
             store.state.changes().life().is(&life).then(|| look(store.scene()))
         };
-        let verdicts = prepared.map(|(judge, among)| Verdicts::new(judge, among, &ask));
+        let verdicts = Verdicts::of(prepared, hidden, &ask);
         let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));
         let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
         let near = nearby.map(|(nearby, recent)| {
@@ -159,9 +159,7 @@ impl View {
         };
         let condition = search.condition.as_ref();
         let prepared = condition.map(|condition| prepare(&self.state, &self.field_indexes, condition));
-        let verdicts = prepared
-            .transpose()?
-            .map(|(judge, among)| Verdicts::new(judge, among, &ask));
+        let verdicts = Verdicts::of(prepared.transpose()?, self.state.hidden_from(&search.viewer), &ask);
         let asker = Asker {
             ask: &ask,
             verdicts: verdicts.as_ref(),

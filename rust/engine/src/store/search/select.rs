@@ -95,9 +95,12 @@ pub(in crate::store) type Ask<'a> = &'a dyn Fn(&mut dyn FnMut(Scene<'_>)) -> Opt
 
 /// What a condition says of single records, each asked once, while others go on: the state is lent for each look alone.
 pub(in crate::store) struct Verdicts<'a> {
-    judge: Judge<'a>,
+    /// The condition, if there is one.
+    judge: Option<Judge<'a>>,
     /// Only these, if an index says so.
     among: Option<RoaringBitmap>,
+    /// Not these: they have expired.
+    hidden: Option<RoaringBitmap>,
     ask: Ask<'a>,
     asked: RefCell<RoaringBitmap>,
     allowed: RefCell<RoaringBitmap>,
@@ -108,8 +111,9 @@ impl<'a> Verdicts<'a> {
     /// None yet.
     pub fn new(judge: Judge<'a>, among: Option<RoaringBitmap>, ask: Ask<'a>) -> Self {
         Self {
-            judge,
+            judge: Some(judge),
             among,
+            hidden: None,
             ask,
             asked: RefCell::default(),
             allowed: RefCell::default(),
@@ -117,8 +121,35 @@ impl<'a> Verdicts<'a> {
         }
     }
 
+    /// What a question lets through that may have a condition and must leave out what has expired; `None` if it is all.
+    pub fn of(
+        prepared: Option<(Judge<'a>, Option<RoaringBitmap>)>,
+        hidden: Option<RoaringBitmap>,
+        ask: Ask<'a>,
+    ) -> Option<Self> {
+        if prepared.is_none() && hidden.is_none() {
+            return None;
+        }
+        let (judge, among) = prepared.map_or((None, None), |(judge, among)| (Some(judge), among));
+        Some(Self {
+            judge,
+            among,
+            hidden,
+            ask,
+            asked: RefCell::default(),
+            allowed: RefCell::default(),
+            fault: RefCell::default(),
+        })
+    }
+
     /// Whether the condition holds for the record in a slot. Not to be asked by who holds the state.
     pub fn allow(&self, slot: u32) -> bool {
+        if self.hidden.as_ref().is_some_and(|hidden| hidden.contains(slot)) {
+            return false;
+        }
+        if self.judge.is_none() {
+            return true;
+        }
         if self.among.as_ref().is_some_and(|among| !among.contains(slot)) {
             return false;
         }
@@ -138,7 +169,10 @@ impl<'a> Verdicts<'a> {
         let Some(row) = scene.state.row(slot) else {
             return false;
         };
-        self.judge.holds(scene, slot, row.record).unwrap_or_else(|fault| {
+        let Some(judge) = &self.judge else {
+            return true;
+        };
+        judge.holds(scene, slot, row.record).unwrap_or_else(|fault| {
             self.fault.borrow_mut().get_or_insert(fault);
             false
         })

@@ -9,7 +9,7 @@ use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::write_hint;
 use crate::layout::{LOG, Layout, SNAPSHOT};
-use crate::log::files::{copy_names, copy_range, free_name};
+use crate::log::files::{copy_names, copy_range, free_name, with_suffix};
 use crate::log::{Log, Site};
 use crate::wal::synced::Synced;
 
@@ -38,33 +38,52 @@ pub struct BackingUp {
 impl BackingUp {
     /// Under the lock: fixes what is to be copied, all that is committed now. What the log names stays until the copy is made,
     /// for whoever could remove it waits for the care of the store.
-    fn start(site: &Site, log: &Log, rows: Vec<(String, u64)>, now: i64) -> Result<Self> {
-        let backups = site.layout.backups();
-        site.make_folder(&backups, site.layout.folder())?;
-        let target = free_name(&*site.disk, &backups, &stamp::spell_name(now))?;
-        let mut draft = target.clone().into_os_string();
-        draft.push(".tmp");
-        Ok(Self {
+    pub(in crate::store) fn start(site: &Site, log: &Log, rows: Vec<(String, u64)>, target: PathBuf) -> Self {
+        Self {
             disk: Arc::clone(&site.disk),
             layout: site.layout.clone(),
+            draft: with_suffix(&target, ".tmp"),
             target,
-            draft: draft.into(),
             log: log.open().map(|log| (Arc::clone(&log.file), log.walk.end)),
             reached: log.reached(),
             // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
             snapshot: site.disk.open(&site.layout.snapshot(), Access::Read).ok(),
             rows,
             is_complete: false,
-        })
+        }
+    }
+
+    /// Where the copy lies until it has its name.
+    pub(in crate::store) fn draft(&self) -> &Path {
+        &self.draft
+    }
+
+    /// Where it lies then.
+    pub(in crate::store) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Where the copied log ends; `None` if there is none, or nobody knows.
+    pub(in crate::store) fn reached(&self) -> Option<Synced> {
+        self.reached
     }
 
     /// Copies everything, and gives the copy its name when all of it is durable; gives the folder.
     ///
     /// # Errors
     /// `Io`.
-    pub fn run(mut self, progress: Progress<'_>) -> Result<PathBuf> {
+    pub fn run(self, progress: Progress<'_>) -> Result<PathBuf> {
+        self.disk.create_dir(&self.draft).at(&self.draft)?;
+        self.write(progress)?;
+        self.name()
+    }
+
+    /// Copies everything into the draft, durably.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(in crate::store) fn write(&self, progress: Progress<'_>) -> Result<()> {
         let (disk, draft) = (Arc::clone(&self.disk), self.draft.clone());
-        disk.create_dir(&draft).at(&draft)?;
         for folder in IMMUTABLE {
             let from = self.layout.inside(folder);
             let names = immutable_names(&*disk, &self.layout, folder)?;
@@ -83,11 +102,18 @@ impl BackingUp {
             let length = snapshot.length().at(&draft)?;
             copy_range(&*disk, &**snapshot, 0..length, &draft.join(SNAPSHOT), None)?;
         }
-        disk.sync_dir(&draft).at(&draft)?;
-        disk.rename(&draft, &self.target).at(&self.target)?;
+        disk.sync_dir(&draft).at(&draft)
+    }
+
+    /// Gives the copy its name, durably; gives the folder.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(in crate::store) fn name(mut self) -> Result<PathBuf> {
+        self.disk.rename(&self.draft, &self.target).at(&self.target)?;
         self.is_complete = true;
-        let backups = self.layout.backups();
-        disk.sync_dir(&backups).at(&backups)?;
+        let around = self.target.parent().unwrap_or(Path::new("/"));
+        self.disk.sync_dir(around).at(around)?;
         Ok(self.target.clone())
     }
 
@@ -134,7 +160,10 @@ pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>)
         store.with_lock(now, |store| {
             store.sync_log()?;
             let rows = store.vectors.named_rows(&store.state);
-            BackingUp::start(&store.site, &store.log, rows, now)
+            let backups = store.site.layout.backups();
+            store.site.make_folder(&backups, store.site.layout.folder())?;
+            let target = free_name(&*store.site.disk, &backups, &stamp::spell_name(now))?;
+            Ok(BackingUp::start(&store.site, &store.log, rows, target))
         })
     })?;
     copy.run(progress)

@@ -204,7 +204,7 @@ pub(in crate::store) fn check_owned<'a>(
     writer: &Viewer,
     ids: impl Iterator<Item = &'a [u8]>,
 ) -> Result<()> {
-    if *writer == Viewer::Everyone || (writer.is_plain() && state.sight(writer).is_all()) {
+    if *writer == Viewer::Everyone || (writer.is_plain() && state.sight(writer).is_of_all_scopes()) {
         return Ok(());
     }
     for id in ids {

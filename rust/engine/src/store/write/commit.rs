@@ -219,7 +219,7 @@ impl Store {
         Ok(rushed)
     }
 
-    fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+    pub(super) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         match self.check(&[draft])?.as_deref() {
             Some([kept]) => self.write(&[kept], now),
             _ => self.write(&[draft], now),

@@ -12,6 +12,8 @@ pub(in crate::store) mod pending;
 
 pub(in crate::store) mod commit;
 
+pub(in crate::store) mod sweep;
+
 pub(in crate::store) mod optimistic;
 
 pub(in crate::store) mod attach;

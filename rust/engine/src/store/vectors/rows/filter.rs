@@ -55,8 +55,8 @@ impl RowFilter {
 /// Whoever sees less than this share of the rows is asked by what is seen.
 pub(in crate::store) const FEW_SEEN: usize = 16;
 
-/// What was asked: who asks, the file of the rows, kind, status, confidence.
-type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64);
+/// What was asked: who asks, the file of the rows, kind, status, confidence; and what had expired, which no event tells.
+type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64, u64);
 
 /// What the rows of one who sees little depend on: what is seen, and how many rows there are, died and are gone.
 #[derive(PartialEq)]
@@ -79,6 +79,7 @@ impl Filters {
             query.kind.clone(),
             query.status.clone(),
             query.min_confidence.to_bits(),
+            live.state.expiry_moves(),
         );
         if sees_few(live, index, query) {
             let edition = live.state.edition(&query.viewer);

@@ -1,0 +1,61 @@
+"""Which command takes away what has expired?"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from chronomemory.cli.options import HERE, AgentName, AsJson, OfEveryone, Project, SessionName, UserName
+from chronomemory.cli.output import clean, counted
+from chronomemory.cli.session import Whose, session
+
+__all__ = ["sweep"]
+
+#: So many ids are shown to people.
+_SHOWN = 20
+
+
+def sweep(
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Erase them, from all of the past too, in one erasure.")
+    ] = False,
+    reason: Annotated[
+        str, typer.Option(help="Why they are erased; it stays in the log for ever.")
+    ] = "expired",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what has expired.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    everyone: OfEveryone = False,
+    project: Project = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the records whose data.expires_at is over, or erase them.
+
+    Answers leave them out already. Deleted ones keep their past; with --erase nobody can read them any more,
+    and at a terminal it asks first. It is of what all share, or of the names that are given, or with
+    --everyone of all.
+    """
+    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+        told = here.door.sweep(erase=erase, reason=reason, dry_run=True)
+        if told.ids and not dry_run:
+            if erase and not yes and sys.stdin.isatty():
+                here.out.warn(f"{counted(len(told.ids), 'record')} go for good, with all of their past")
+                typer.confirm("Erase them?", abort=True, err=True)
+            told = here.door.sweep(erase=erase, reason=reason)
+        if as_json:
+            seq = None if told.erased is None else told.erased.seq
+            here.out.document({"ids": list(told.ids), "erased": seq, "dry_run": dry_run})
+        elif not told.ids:
+            here.out.done("nothing has expired")
+        else:
+            verb = "erased" if erase else "deleted"
+            said = f"{counted(len(told.ids), 'record')} {'would be ' if dry_run else ''}{verb}"
+            here.out.done(said)
+            for name in told.ids[:_SHOWN]:
+                here.out.show(f"  {clean(name)}")
+            if len(told.ids) > _SHOWN:
+                here.out.show(f"  and {len(told.ids) - _SHOWN:,} more")

@@ -1,0 +1,348 @@
+//! How is a whole copy made outside the store, and how does anybody know that it is right?
+//!
+//! It is written under a name that nobody takes for a copy, read again and verified as the store itself would be, and only then
+//! given its name. The store notes where it will lie before the first byte of it is there, so that an erasure can always tell
+//! where else a text is. Copies of others in the same folder are never touched.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{Manner, Stranger};
+use crate::error::{At, Error, Result};
+use crate::event::stamp;
+use crate::layout::{FOLDER, Layout, is_backup_folder};
+use crate::log::Site;
+use crate::log::files::{is_folder, with_suffix};
+use crate::verify::Report;
+use crate::wal::synced::Synced;
+
+use crate::store::care::{Alone, Turns, remove_backup, take_care};
+use crate::store::files::known_copies::{KnownCopies, KnownCopy, weight_of};
+use crate::store::recovery::judge::verify_at;
+use crate::store::upkeep::backup::BackingUp;
+use crate::store::upkeep::compact::sync;
+use crate::store::{Progress, Store};
+
+/// How often a name is looked for that others take at the same moment.
+const MOST_TRIES: usize = 64;
+
+/// What copy is wanted.
+#[derive(Clone, Debug)]
+pub struct CopyOrder {
+    /// The folder in which it gets a folder of its own.
+    pub to: PathBuf,
+    /// How many copies of this store stay there, the new one among them; all if none is given.
+    pub keep: Option<u64>,
+}
+
+/// A copy that was made.
+#[derive(Clone, Debug)]
+pub struct CopyMade {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Its last event.
+    pub seq: u64,
+    /// The hash of that.
+    pub head: String,
+    /// How many bytes its files have.
+    pub bytes: u64,
+    /// Older copies that went.
+    pub removed: Vec<String>,
+}
+
+/// Copies a store that others go on using into a folder outside of it, and verifies the copy.
+///
+/// # Errors
+/// `Argument` or `Refused` if a copy cannot lie there, if there is nothing to copy, or if what was copied does not verify;
+/// `Io`, `Locked`, `Closed`, `Poisoned`. What was written of a copy is gone then.
+pub fn copy_out(
+    turns: &impl Turns,
+    order: &CopyOrder,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<CopyMade> {
+    if order.keep == Some(0) {
+        return Err(Error::argument(
+            "keep",
+            "must be at least 1: the copy that is made stays",
+        ));
+    }
+    let _care = take_care(turns, now())?;
+    sync(turns)?;
+    let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
+    let around = place_for(&site, &order.to)?;
+    let mut known = KnownCopies::read(&site)?;
+    clear_drafts(&site, &known, &around)?;
+    make_place(&site, &around)?;
+    let made = now();
+    let target = claim(&site, &known, &around, &stamp::spell_name(made))?;
+    let draft = Guarded::at(&site, with_suffix(&target, ".tmp"));
+    let started = turns.turn(|store| {
+        store.with_lock(now(), |store| {
+            store.sync_log()?;
+            let rows = store.vectors.named_rows(&store.state);
+            let copy = BackingUp::start(&store.site, &store.log, rows, target.clone());
+            match copy.reached() {
+                Some(ends) => Ok((copy, ends)),
+                None => Err(refused(store.log.open().is_some())),
+            }
+        })
+    });
+    let (copy, ends) = match started {
+        Ok(started) => started,
+        Err(fault) => {
+            // Nothing is in it yet; what cannot be removed says nothing.
+            let _ = site.disk.remove_dir(&draft.folder);
+            return Err(fault);
+        }
+    };
+    let mut noted = KnownCopy {
+        path: target.to_string_lossy().into_owned(),
+        at: made,
+        seq: ends.seq,
+        head: ends.head.text().to_owned(),
+        is_made_here: true,
+        is_verified: false,
+    };
+    known.note(noted.clone());
+    known.write(&site)?;
+    let written = write_verified(&site, copy, &ends, threads, progress);
+    let is_nothing_left = !site.disk.exists(&draft.folder) && !site.disk.exists(&target);
+    drop(draft);
+    let bytes = match written {
+        Ok(bytes) => bytes,
+        Err(fault) => {
+            if is_nothing_left {
+                known.0.retain(|copy| copy.path != noted.path);
+                // A copy that is named and not there misleads nobody; why there is none is what must be told.
+                let _ = known.write(&site);
+            }
+            return Err(fault);
+        }
+    };
+    noted.is_verified = true;
+    known.note(noted);
+    known.write(&site)?;
+    let removed = match order.keep {
+        Some(keep) => thin_out(&site, &mut known, &around, keep)?,
+        None => Vec::new(),
+    };
+    Ok(CopyMade {
+        path: target,
+        seq: ends.seq,
+        head: ends.head.text().to_owned(),
+        bytes,
+        removed,
+    })
+}
+
+impl Store {
+    /// Copies everything into a folder of its own in a folder outside, and verifies the copy.
+    ///
+    /// # Errors
+    /// As [`copy_out`].
+    pub fn copy_out(&mut self, order: &CopyOrder, now: i64, progress: Progress<'_>) -> Result<CopyMade> {
+        copy_out(&Alone::with(self), order, &|| now, progress)
+    }
+}
+
+/// A folder outside in which no link is followed, as long as this value lives.
+struct Guarded<'a> {
+    site: &'a Site,
+    folder: PathBuf,
+}
+
+impl<'a> Guarded<'a> {
+    fn at(site: &'a Site, folder: PathBuf) -> Self {
+        site.disk.guard(&folder, Manner::default());
+        Self { site, folder }
+    }
+}
+
+impl Drop for Guarded<'_> {
+    fn drop(&mut self) {
+        self.site.disk.unguard(&self.folder);
+    }
+}
+
+/// Writes a copy, reads it again, and gives it its name if it is right; gives how many bytes it has.
+fn write_verified(site: &Site, copy: BackingUp, ends: &Synced, threads: usize, progress: Progress<'_>) -> Result<u64> {
+    copy.write(progress)?;
+    let inside = Layout::of_folder(copy.draft().to_owned());
+    let report = verify_at(&*site.disk, &inside, threads, i64::MAX, progress)?;
+    check(&report, ends, copy.target())?;
+    let bytes = weight_of(&*site.disk, copy.draft())?;
+    if site.disk.exists(copy.target()) {
+        return Err(Error::io(copy.target(), std::io::ErrorKind::AlreadyExists.into()));
+    }
+    copy.name()?;
+    Ok(bytes)
+}
+
+fn refused(is_damaged: bool) -> Error {
+    let why = match is_damaged {
+        true => "the end of the log cannot be read, so that no copy of it can be verified: repair() first",
+        false => "there is nothing to copy yet",
+    };
+    Error::argument("backup", why)
+}
+
+/// Whether what was written is a whole copy of what was to be copied.
+fn check(report: &Report, ends: &Synced, target: &Path) -> Result<()> {
+    let reason = match (
+        report.damage.first(),
+        &report.tail,
+        &report.cut,
+        report.returned.first(),
+    ) {
+        (Some(damage), ..) => format!("the copy does not verify: {damage}"),
+        (None, Some(_), ..) => "the copy ends in the middle of a write".to_owned(),
+        (None, None, Some(cut), _) => format!("the copy does not verify: {cut}"),
+        (None, None, None, Some(returned)) => format!("the copy holds what was erased: {returned}"),
+        _ if report.last_seq != ends.seq || report.head != Some(ends.head) => {
+            "the copy does not end with the last event of the store".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Refused {
+        path: target.display().to_string(),
+        reason,
+        instead: "No copy was left there. verify() says whether the store itself is damaged, repair() makes it whole; if it is \
+                  whole, the place of the copy does not keep what is written to it."
+            .to_owned(),
+    })
+}
+
+/// The folder that copies go to, without links on the way to it; it need not be there.
+fn place_for(site: &Site, to: &Path) -> Result<PathBuf> {
+    let is_plain = to.is_absolute() && !to.components().any(|part| part == Component::ParentDir);
+    if !is_plain || to.to_str().is_none() {
+        return Err(Error::argument(
+            "to",
+            format!("must be the whole path of a folder in UTF-8, without .., got {to:?}"),
+        ));
+    }
+    let disk = &*site.disk;
+    match disk.status(to) {
+        Ok(_) => return Err(Error::io(to, std::io::ErrorKind::NotADirectory.into())),
+        Err(fault) if Stranger::in_error(&fault).is_some_and(Stranger::is_link) => return Err(Error::io(to, fault)),
+        Err(_) => {}
+    }
+    let there = to.ancestors().find(|path| disk.exists(path)).unwrap_or(Path::new("/"));
+    let rest = to.strip_prefix(there).unwrap_or(Path::new(""));
+    let real: PathBuf = disk.real_path(there).join(rest).components().collect();
+    let store = disk.real_path(site.layout.folder());
+    if real.starts_with(&store) || real.iter().any(|part| part == FOLDER) {
+        return Err(Error::must(
+            "to",
+            "be a folder outside of any store, best on another disk (backup() without to= keeps a copy inside)",
+            to.display(),
+        ));
+    }
+    Ok(real)
+}
+
+/// Makes the folder that copies go to, and its name durable; what is made is private.
+fn make_place(site: &Site, around: &Path) -> Result<()> {
+    let missing: Vec<&Path> = around.ancestors().take_while(|path| !site.disk.exists(path)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    site.disk.create_dir(around).at(around)?;
+    for parent in missing.iter().rev().filter_map(|path| path.parent()) {
+        site.disk.sync_dir(parent).at(parent)?;
+    }
+    Ok(())
+}
+
+/// A name that nothing has or had, with the folder in which the copy is made: that one is ours alone, whoever else copies to
+/// this place at the same moment.
+fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<PathBuf> {
+    for _ in 0..MOST_TRIES {
+        let target = around.join(next_name(site, known, around, stamp)?);
+        let draft = with_suffix(&target, ".tmp");
+        match site.disk.create_new_dir(&draft) {
+            Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(fault) => return Err(Error::io(&draft, fault)),
+            // Another may have been done between the look and the claim.
+            Ok(()) if site.disk.exists(&target) => site.disk.remove_dir(&draft).at(&draft)?,
+            Ok(()) => {
+                site.disk.sync_dir(around).at(around)?;
+                return Ok(target);
+            }
+        }
+    }
+    Err(Error::busy(format!(
+        "too many copy to {} at the same moment",
+        around.display()
+    )))
+}
+
+/// The name of a moment, with a number behind all that are there of that moment, or are known to have been: what is known of a
+/// copy must not be said of another.
+fn next_name(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<String> {
+    let known = known.0.iter().map(KnownCopy::folder);
+    let known = known.filter(|folder| folder.parent() == Some(around));
+    let known = known.filter_map(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()));
+    let there = site.disk.list(around).at(around)?;
+    let numbers = there.into_iter().chain(known).filter_map(|name| {
+        let name = name.strip_suffix(".tmp").unwrap_or(&name);
+        match name.strip_prefix(stamp)? {
+            "" => Some(1),
+            rest => rest.strip_prefix('-')?.parse::<u64>().ok(),
+        }
+    });
+    Ok(match numbers.max() {
+        None => stamp.to_owned(),
+        Some(last) => format!("{stamp}-{}", last + 1),
+    })
+}
+
+/// Removes what is left of copies of this store that were not finished, or were going.
+fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
+    for copy in known.0.iter().filter(|copy| is_of(copy, around)) {
+        let draft = copy.draft();
+        let _guarded = Guarded::at(site, draft.clone());
+        if is_folder(&*site.disk, &draft) {
+            remove_backup(&*site.disk, &draft)?;
+            site.disk.sync_dir(around).at(around)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a copy was made here, with a name of ours, in this folder.
+fn is_of(copy: &KnownCopy, around: &Path) -> bool {
+    let folder = copy.folder();
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    copy.is_made_here && folder.parent() == Some(around) && is_backup_folder(&name)
+}
+
+/// Removes the oldest copies of this store in a folder. What is not what was made there stays; so does what is not ours in a copy.
+fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> Result<Vec<String>> {
+    let disk = &*site.disk;
+    let mut copies: Vec<KnownCopy> = known.0.iter().filter(|copy| is_of(copy, around)).cloned().collect();
+    copies.retain(|copy| copy.is_in_its_place(disk));
+    // Known in the order in which they were made, whatever the clock said.
+    let surplus = copies.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+    let mut removed = Vec::new();
+    for copy in copies.drain(..surplus) {
+        let (folder, draft) = (copy.folder(), copy.draft());
+        let _guards = (Guarded::at(site, folder.clone()), Guarded::at(site, draft.clone()));
+        if disk.exists(&draft) {
+            continue;
+        }
+        disk.rename(&folder, &draft).at(&folder)?;
+        disk.sync_dir(around).at(around)?;
+        remove_backup(disk, &draft)?;
+        disk.sync_dir(around).at(around)?;
+        if !disk.exists(&draft) {
+            known.0.retain(|other| other.path != copy.path);
+        }
+        removed.push(copy.path);
+    }
+    if !removed.is_empty() {
+        known.write(site)?;
+    }
+    Ok(removed)
+}

@@ -1,0 +1,186 @@
+//! Which copies outside its folder does a store know of?
+//!
+//! `copies` names them: those that were made by `backup(to=)`, before their first byte was written, and those that were brought
+//! back. Nobody can prove it and nothing rests on it: it is there so that an erasure can tell where else a text lies. A copy that
+//! is not there now stays named, for it may lie on a medium that is not attached.
+
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, Manner, read_whole};
+use crate::error::{At, Error, Result};
+use crate::hint::read_hint;
+use crate::json::{self, Value};
+use crate::layout::{COPIES, Layout};
+use crate::log::Site;
+use crate::log::files::{is_folder, with_suffix};
+use crate::verify::Report;
+use crate::wal::synced::Synced;
+
+use super::copies::{IMMUTABLE, VECTORS};
+
+/// How many copies are remembered: one a night, for a lifetime.
+const MOST_COPIES: usize = 30_000;
+
+/// A copy outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::store) struct KnownCopy {
+    /// Its folder.
+    pub path: String,
+    /// When it was made, or brought back.
+    pub at: i64,
+    /// Its last event.
+    pub seq: u64,
+    /// The hash of that.
+    pub head: String,
+    /// Whether it was made here; if not, it was brought back and is somebody's.
+    pub is_made_here: bool,
+    /// Whether all of it was read again and was right when it was made.
+    pub is_verified: bool,
+}
+
+impl KnownCopy {
+    /// The folder.
+    pub fn folder(&self) -> PathBuf {
+        PathBuf::from(&self.path)
+    }
+
+    /// Where it lies until it is whole, and while it goes.
+    pub fn draft(&self) -> PathBuf {
+        with_suffix(Path::new(&self.path), ".tmp")
+    }
+
+    /// Whether what lies in its place now ends as it did.
+    pub fn is_in_its_place(&self, disk: &dyn Disk) -> bool {
+        let hint = look_into(disk, &self.folder(), |inside| read_hint(disk, inside));
+        matches!(hint, Ok(Some(Synced { seq, head, .. })) if seq == self.seq && head.text() == self.head)
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let flag = |name: &str| value.get(name).and_then(Value::as_bool);
+        Some(Self {
+            path: text("path")?,
+            at: value.get("at")?.as_i64()?,
+            seq: value.get("seq")?.as_u64()?,
+            head: text("head")?,
+            is_made_here: flag("made")?,
+            is_verified: flag("verified")?,
+        })
+    }
+
+    fn value(&self) -> Value {
+        Value::object([
+            ("path", Value::Str(self.path.clone())),
+            ("at", Value::from(self.at)),
+            ("seq", Value::from(self.seq)),
+            ("head", Value::Str(self.head.clone())),
+            ("made", Value::from(self.is_made_here)),
+            ("verified", Value::from(self.is_verified)),
+        ])
+    }
+}
+
+/// All that a store knows of.
+#[derive(Debug, Default)]
+pub(in crate::store) struct KnownCopies(pub Vec<KnownCopy>);
+
+impl KnownCopies {
+    /// What is noted.
+    ///
+    /// # Errors
+    /// `Refused` if the note cannot be read: then nobody knows where copies lie; `Io`.
+    pub fn read(site: &Site) -> Result<Self> {
+        let path = site.layout.inside(COPIES);
+        let Some(bytes) = read_whole(&*site.disk, &path).at(&path)? else {
+            return Ok(Self::default());
+        };
+        let value = json::parse(&bytes).ok();
+        let listed = value.as_ref().and_then(Value::as_array);
+        let copies: Option<Vec<KnownCopy>> = listed.and_then(|copies| copies.iter().map(KnownCopy::read).collect());
+        copies.map(Self).ok_or_else(|| Error::Refused {
+            path: path.display().to_string(),
+            reason: "this note should say where copies of the store lie, and cannot be read".to_owned(),
+            instead: "Look for the copies yourself, and move the note away: it is made anew with the next copy."
+                .to_owned(),
+        })
+    }
+
+    /// Notes a copy, in place of what was known of its folder; the oldest go when there are too many.
+    pub fn note(&mut self, copy: KnownCopy) {
+        self.0.retain(|known| known.path != copy.path);
+        self.0.push(copy);
+        let surplus = self.0.len().saturating_sub(MOST_COPIES);
+        self.0.drain(..surplus);
+    }
+
+    /// Writes it down, durably. Whoever does has the care of the store.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn write(&self, site: &Site) -> Result<()> {
+        let (path, folder) = (site.layout.inside(COPIES), site.layout.folder());
+        let draft = with_suffix(&path, ".tmp");
+        let mut bytes = Vec::new();
+        json::write_value(&Value::Array(self.0.iter().map(KnownCopy::value).collect()), &mut bytes);
+        bytes.push(b'\n');
+        let file = site.disk.create(&draft).at(&draft)?;
+        file.write_at(&bytes, 0).at(&draft)?;
+        file.sync().at(&draft)?;
+        site.disk.rename(&draft, &path).at(&path)?;
+        site.disk.sync_dir(folder).at(folder)
+    }
+}
+
+/// Looks into a folder outside, through no link.
+pub(in crate::store) fn look_into<T>(disk: &dyn Disk, folder: &Path, look: impl FnOnce(&Layout) -> T) -> T {
+    let inside = Layout::of_folder(folder.to_owned());
+    disk.guard(inside.folder(), Manner::default());
+    let seen = look(&inside);
+    disk.unguard(inside.folder());
+    seen
+}
+
+/// How many bytes the files of a copy have.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn weight_of(disk: &dyn Disk, folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    let folders = IMMUTABLE.into_iter().chain([VECTORS]).map(|name| folder.join(name));
+    for around in folders
+        .chain([folder.to_owned()])
+        .filter(|around| is_folder(disk, around))
+    {
+        for name in disk.list(&around).at(&around)? {
+            bytes += disk.status(&around.join(name)).map_or(0, |file| file.length);
+        }
+    }
+    Ok(bytes)
+}
+
+/// Notes a copy that was brought back: it still holds what may be erased here later. One in the store's own folder is known.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn note_restored(site: &Site, source: &Path, report: &Report, now: i64) -> Result<()> {
+    let real = site.disk.real_path(source);
+    let (Some(path), false) = (
+        real.to_str(),
+        real.starts_with(site.disk.real_path(site.layout.folder())),
+    ) else {
+        return Ok(());
+    };
+    let mut known = KnownCopies::read(site)?;
+    if known.0.iter().any(|copy| copy.path == path) {
+        return Ok(());
+    }
+    known.note(KnownCopy {
+        path: path.to_owned(),
+        at: now,
+        seq: report.last_seq,
+        head: report.head.map_or_else(String::new, |head| head.text().to_owned()),
+        is_made_here: false,
+        is_verified: report.valid(),
+    });
+    known.write(site)
+}
