@@ -6,6 +6,7 @@ tools' logs, adopted ones, packed and unpacked archives, logs that were erased f
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import sys
@@ -209,9 +210,15 @@ def test_where_seqs_jump_an_erasure_never_leaves_what_looks_forged(tmp_path: Pat
 def compact_as_version_1(store: ChronoStore) -> None:
     """What a process of version 1 does: it passes over events that tell of erasures, and knows no trail."""
     folder = store.project_root / ".chronomemory"
+    known = [one.to_dict() for one in store.everyone().query(status=None, faces=True)]
+    with (folder / "lock").open("r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _retire_as_version_1(folder, known)
+
+
+def _retire_as_version_1(folder: Path, known: list[dict[str, Any]]) -> None:
     log = (folder / "events.wal").read_bytes()
     lines = [json.loads(line) for line in log.splitlines()]
-    known = [one.to_dict() for one in store.everyone().query(status=None, faces=True)]
     records = [record for record in known if not record["id"].startswith(("erasure:", "pruned:"))]
     first, last, head = lines[0]["seq"], lines[-1]["seq"], lines[-1]["hash"]
     base, archive = state_file(last, head, records), frame(log)
