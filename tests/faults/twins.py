@@ -151,8 +151,11 @@ class Twins(Speech):
         self.b.compact()
 
     def drop(self) -> None:
+        before = self.a.wal_seq()
         self.a.compact(keep_history=False)
         self.b.compact(keep_history=False)
+        # Rows may have moved in one of them only, in lines that went with its history.
+        self.unsettled |= {*range(before, max(self.a.wal_seq(), self.b.wal_seq()) + 1)}
 
     def search(self) -> None:
         """Make what is derived: files of words, companions of rows."""
