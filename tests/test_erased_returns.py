@@ -117,3 +117,45 @@ def test_a_repair_brings_nothing_back_that_lies_around(tmp_path: Path) -> None:
         assert damaged.get("mia") is None
         assert label_of(damaged, "tea") == "Tea at six"
         assert [note for note in damaged.verify().notes if note.startswith("erased at event")]
+
+
+def test_a_scope_goes_from_what_was_set_aside_too(tmp_path: Path) -> None:
+    """What a restore set aside, or a backup, may know records that the log does not know any more."""
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        store.upsert({"id": "tea", "label": "Tea at four"})
+        before = store.backup()
+        mia = store.scoped(user="mia")
+        mia.upsert({"id": "home", "label": SECRET})
+        later = store.backup()
+        store.restore(before)
+        assert mia.get("home") is None
+        told = store.erase(scope={"user": "mia"}, reason="asked for")
+        assert told.seq is not None and told.lines == 0
+        assert told.backups == (f"backup/{later.name}",)
+        assert len(told.quarantine) == 1
+        assert holding(tmp_path, SECRET) == []
+        assert before.exists()
+        assert is_valid_for_both(store)
+        assert store.erase(scope={"user": "mia"}, reason="asked for").seq is None
+
+
+def test_what_belongs_to_it_goes_from_what_was_set_aside_too(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        store.upsert({"id": "tea", "label": "Tea at four"})
+        store.upsert({"id": "mia", "label": "Mia"})
+        store.compact()
+        edge = {"id": "way", "kind": "edge", "label": SECRET, "data": {"from_id": "mia", "to_id": "tea"}}
+        store.upsert(edge)
+    log = tmp_path / ".chronomemory" / "events.wal"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]))
+    (log.parent / "quarantine").mkdir(exist_ok=True)
+    (log.parent / "quarantine" / f"20260101T000000-tail-at-{log.stat().st_size}").write_bytes(lines[-1])
+    (log.parent / "synced").unlink()
+    (tmp_path / "head").unlink()
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        store.upsert({"id": "cup"})
+        assert len(holding(tmp_path, SECRET)) == 1
+        told = store.erase(ids=["mia"], reason="asked for")
+        assert len(told.quarantine) == 1
+        assert holding(tmp_path, SECRET) == []

@@ -45,6 +45,8 @@ _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
 _Text = str | None
 _Dict = dict[str, Any]
+# Ids, their rows, space, model and, of codes, the length of the token vectors.
+_Attachments = list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]] | None
 _Records = list[ChronoRecord]
 _Names = tuple[_Text, _Text, _Text] | None
 _After = tuple[Any, str] | None
@@ -139,23 +141,18 @@ class Engine:
     def are_own(self, ids: list[str]) -> list[bool]: ...
     def own_scopes(self, ids: list[str]) -> list[int | None]:
         """For each of these records that may be changed a number: of one scope it is the same."""
-    def public(self) -> Engine:
-        """The same store for one without names who means all who use it."""
+    def public(self) -> Engine: ...  # For one without names who means all who use it.
     def acting(self) -> Engine:
         """The same store for one who sees everything and acts for whom this is."""
     def require(self, level: str, wanted: bool) -> bool:
         """Say that every write must come with a name of a level, or need not: whether that is new."""
     def is_known(self) -> bool: ...
-    def scope_names(self) -> _Names:
-        """Who asks: user, agent and session; None for everyone."""
+    def scope_names(self) -> _Names: ...  # Who asks: user, agent and session; None for everyone.
     def sees_wider(self) -> bool: ...
-    def seen_version(self) -> tuple[int, int]:
-        """Tells what is seen now from what was seen before."""
-    def scope_digits(self) -> str:
-        """The digits that stand for the scope in ids; nothing for what is shared."""
+    def seen_version(self) -> tuple[int, int]: ...  # Tells what is seen now from what was seen before.
+    def scope_digits(self) -> str: ...  # They stand for the scope in ids; nothing for what is shared.
     def close(self) -> None: ...
-    def findings(self) -> _Dict:
-        """What opening found, in the shape of verify()."""
+    def findings(self) -> _Dict: ...  # What opening found, in the shape of verify().
     def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
     def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
         """An upsert that is written only if nobody has to be waited for, and says whether it was."""
@@ -256,15 +253,13 @@ class Engine:
         face: str | None,
         since: tuple[str, int],
         read: list[str],
-        attachments: list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]]
-        | None = None,
+        attachments: _Attachments = None,
         *,
         at_us: int | None = None,
     ) -> tuple[WalEvent, Edition, Edition] | None:
         """Write changes as one batch and return the last event, unless an id that was read changed since.
 
-        Attachments are ids, their rows, space, model and, of codes, the length of the token vectors; of
-        records that are there or come with the changes.
+        Attachments are of records that are there or come with the changes.
         None also if nobody can tell what changed, since the log is another one, or was compacted. With
         ``at_us`` the events carry that moment, unless it is still to come.
         """

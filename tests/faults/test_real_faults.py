@@ -39,6 +39,41 @@ def test_a_killed_erasure_is_done_or_not_begun() -> None:
     assert outcome["counts"]["killed before"] + outcome["counts"]["erased"] == 12
 
 
+def test_an_erasure_in_a_crowd_is_done_or_not_begun_and_nobody_brings_anything_back() -> None:
+    outcome = run("crowded.py", "--runs", "2")
+    assert outcome["counts"]["killed before"] + outcome["counts"]["erased"] == 2
+    assert outcome["counts"]["acknowledged"] > 100
+
+
+def test_a_store_is_as_if_something_else_had_been_said_in_place_of_what_went() -> None:
+    outcome = run("twin.py", "--runs", "160")
+    assert outcome["runs"] == 160
+    assert outcome["counts"]["comparisons"] >= 16
+    assert outcome["counts"]["looks for what went"] > 80
+
+
+def test_a_process_of_version_1_brings_nothing_back() -> None:
+    outcome = run("elders.py", "--runs", "5")
+    assert outcome["counts"]["lines erased"] > 10
+
+
+def test_a_forger_who_erases_is_found_out_by_a_trail_that_was_noted() -> None:
+    outcome = run("forged.py", "--runs", "72")
+    assert outcome["counts"]["found by the note alone"] > 3
+
+
+def test_what_was_salted_cannot_be_guessed_by_what_is_left() -> None:
+    outcome = run("guessed.py")
+    assert outcome["runs"] == 4
+    assert outcome["counts"]["guesses at lines"] >= 40_000
+
+
+def test_both_verifiers_judge_bent_erasures_alike() -> None:
+    outcome = run("bent.py", "--runs", "80")
+    assert outcome["counts"]["found"] > 10
+    assert outcome["counts"]["opened beside erasing"] > 5
+
+
 def test_killed_writers_lose_nothing() -> None:
     outcome = run("killed.py", "--runs", "24")
     assert outcome["runs"] == 24

@@ -1,5 +1,7 @@
 //! Which lines of a log were erased, and do they stand in their places?
 
+use std::collections::HashSet;
+
 use crate::chain::Place;
 use crate::event::erasure::Erasure;
 
@@ -31,6 +33,8 @@ pub struct RedactedLines {
     step: Option<i128>,
     /// That is not the same for all of those: other tools' seqs may jump.
     is_jumping: bool,
+    /// Where lines stand that count as erased, although they are not yet.
+    pub going: HashSet<u64>,
 }
 
 impl RedactedLines {
@@ -38,7 +42,7 @@ impl RedactedLines {
     #[inline]
     pub fn pass(&mut self, place: Place, seq: u64, index: u64, is_redacted: bool) {
         let step = i128::from(seq) - i128::from(index);
-        if !is_redacted {
+        if !is_redacted && (self.going.is_empty() || !self.going.contains(&place.offset)) {
             self.is_jumping |= self.step.is_some_and(|before| before != step);
             self.step = Some(step);
             return;
@@ -57,6 +61,11 @@ impl RedactedLines {
     /// The seqs of the other lines tell what those of the erased ones were.
     pub fn is_steady(&self) -> bool {
         !self.is_jumping
+    }
+
+    /// Whether each line has the seq of its place, erased or not.
+    pub fn is_even(&self) -> bool {
+        self.is_steady() && self.stray().is_none()
     }
 
     /// Where the first one stands whose seq is not that of its place.

@@ -99,8 +99,7 @@ impl Chosen {
 
     /// Looks at a record as it was said some time; whether it came to what goes.
     fn look(&mut self, id: &[u8], record: &[u8], state: &State) -> bool {
-        let carries = |scope: &Scope| matches!(Carried::of(record), Carried::Names(names) if is_within(&names, scope));
-        let is_meant = self.scope.as_ref().is_some_and(carries);
+        let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
             if !self.seen.contains(id) {
                 self.seen.insert(id.to_vec());
@@ -128,6 +127,27 @@ impl Chosen {
         }
         self.seen.insert(id.to_vec());
         true
+    }
+
+    /// Whether a record, as it was said some time, carries the names of the scope that was asked for.
+    fn is_meant(&self, record: &[u8]) -> bool {
+        let carries = |scope: &Scope| matches!(Carried::of(record), Carried::Names(names) if is_within(&names, scope));
+        self.scope.as_ref().is_some_and(carries)
+    }
+
+    /// Whether a record that only a copy knows would go if the log told of it.
+    pub fn would_take(&self, id: &[u8], record: &[u8]) -> bool {
+        self.is_meant(record) || self.binds(id, record) || (group_space(id).is_some() && self.names_one(record))
+    }
+
+    /// Whether a record of a state goes, or would.
+    pub fn takes(&self, id: &[u8], record: &[u8]) -> bool {
+        self.doomed.has(id) || self.would_take(id, record)
+    }
+
+    /// Whether nothing is asked for that any copy could hold.
+    pub fn is_empty(&self) -> bool {
+        self.doomed.is_empty() && self.scope.is_none()
     }
 
     fn names_one(&self, group: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use crate::archive;
 use crate::chain::Held;
 use crate::disk::Access;
 use crate::error::{At, Result};
-use crate::event::Known;
+use crate::event::{Known, Op};
 use crate::layout::{
     Layout, ROWS_SUFFIX, is_archive_file, is_backup_folder, is_base_file, is_kept_hint, is_quarantine_name,
     is_rows_file,
@@ -17,20 +17,22 @@ use crate::log::files::{is_folder, is_ours};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
+use super::chosen::Chosen;
 use super::survey::is_state_without;
-use crate::store::archives::doomed::Doomed;
 use crate::store::files::copies::immutable_names;
 use crate::store::files::known_copies::{KnownCopies, look_into};
 
 /// Looks for a line that goes.
 struct Search<'a> {
-    doomed: &'a Doomed,
+    chosen: &'a Chosen,
     is_there: bool,
 }
 
 impl Sink for Search<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
-        self.is_there |= self.doomed.takes(&known);
+        self.is_there = self.is_there || self.chosen.doomed.takes(&known) || {
+            matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) && self.chosen.would_take(known.id, known.record)
+        };
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
@@ -42,8 +44,8 @@ impl Sink for Search<'_> {
 
 /// What a copy must be free of.
 pub(in crate::store) struct Unwanted<'a> {
-    /// The records whose lines go.
-    pub doomed: &'a Doomed,
+    /// The records whose lines go, and what else would if the log told of it: what was set aside may know more.
+    pub chosen: &'a Chosen,
     /// The spaces that ever had rows of them; `None` if the history that is kept does not tell.
     pub spaces: Option<&'a BTreeSet<String>>,
     /// No history is kept: pieces of it are no better, since the hashes in them go on from those that were.
@@ -71,10 +73,10 @@ pub(in crate::store) fn holding(
     unwanted: &Unwanted<'_>,
     threads: usize,
 ) -> Result<(Vec<String>, Vec<String>)> {
-    let doomed = unwanted.doomed;
+    let chosen = unwanted.chosen;
     let (mut backups, mut aside) = (Vec::new(), Vec::new());
     for name in listed(site, &site.layout.backups(), is_backup_folder)? {
-        if !is_copy_without(site, &site.layout.backups().join(&name), doomed, threads)? {
+        if !is_copy_without(site, &site.layout.backups().join(&name), chosen, threads)? {
             backups.push(format!("backup/{name}"));
         }
     }
@@ -85,12 +87,12 @@ pub(in crate::store) fn holding(
             // What was set aside need not have the log that tells whose its rows are.
             true => {
                 let rows = listed(site, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-                !rows.iter().any(|name| unwanted.may_be_in_rows(name)) && is_copy_without(site, &path, doomed, threads)?
+                !rows.iter().any(|name| unwanted.may_be_in_rows(name)) && is_copy_without(site, &path, chosen, threads)?
             }
             false if is_rows_file(&name) => !unwanted.may_be_in_rows(&name),
             false if is_kept_hint(&name) => true,
-            false if is_base_file(&name) => is_state_without(site, &path, doomed),
-            false => is_log_without(site, &path, doomed, threads),
+            false if is_base_file(&name) => is_state_without(site, &path, &|id, record| chosen.takes(id, record)),
+            false => is_log_without(site, &path, chosen, threads),
         };
         if !is_clean {
             aside.push(format!("quarantine/{name}"));
@@ -141,15 +143,15 @@ fn listed(site: &Site, folder: &Path, is_named_so: fn(&str) -> bool) -> Result<V
 }
 
 /// Whether all that a copy of a store holds can be read, and none of it goes.
-fn is_copy_without(site: &Site, folder: &Path, doomed: &Doomed, threads: usize) -> Result<bool> {
+fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
     let disk = &*site.disk;
     let inside = Layout::of_folder(folder.to_owned());
     for name in ["base", "archive"] {
         for file in immutable_names(disk, &inside, name)? {
             let path = inside.inside(name).join(&file);
             let is_clean = match is_archive_file(&file) {
-                true => is_log_without(site, &path, doomed, threads),
-                false => is_state_without(site, &path, doomed),
+                true => is_log_without(site, &path, chosen, threads),
+                false => is_state_without(site, &path, &|id, record| chosen.takes(id, record)),
             };
             if !is_clean {
                 return Ok(false);
@@ -157,14 +159,14 @@ fn is_copy_without(site: &Site, folder: &Path, doomed: &Doomed, threads: usize) 
         }
     }
     let snapshot = inside.snapshot();
-    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, doomed) {
+    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, &|id, record| chosen.takes(id, record)) {
         return Ok(false);
     }
-    Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), doomed, threads))
+    Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), chosen, threads))
 }
 
 /// Whether a log, packed or not, can be read to its end and has no line that goes.
-fn is_log_without(site: &Site, path: &Path, doomed: &Doomed, threads: usize) -> bool {
+fn is_log_without(site: &Site, path: &Path, chosen: &Chosen, threads: usize) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let log = match is_archive_file(&name) {
         true => archive::open(&*site.disk, path).map(|archive| archive.log),
@@ -174,7 +176,7 @@ fn is_log_without(site: &Site, path: &Path, doomed: &Doomed, threads: usize) -> 
         return false;
     };
     let mut search = Search {
-        doomed,
+        chosen,
         is_there: false,
     };
     let mut walk = Walk::new(None);

@@ -133,13 +133,7 @@ impl Store {
             (&*file, end),
             pruned_until(&self.state),
         )?;
-        let mut past = Rewriting::new(
-            &site,
-            doomed,
-            options.salts(),
-            threads,
-            order.dry_run || order.drop_history,
-        );
+        let mut past = Rewriting::new(&site, doomed, options.salts(), threads, order);
         let total = segments.len() as u64 + 1;
         for (done, segment) in segments.iter().enumerate() {
             past.retired(segment)?;
@@ -147,7 +141,7 @@ impl Store {
         }
         let hits = past.live(&start, &*file, end)?;
         let unwanted = Unwanted {
-            doomed,
+            chosen: &chosen,
             spaces: Some(&chosen.spaces).filter(|_| is_told),
             drops_history: order.drop_history,
         };
@@ -286,12 +280,19 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
             store.sync_log()?;
             store.settle_hint()?;
             let chosen = store.chosen(order)?;
+<<<<<<< HEAD
             let doomed = chosen.0.doomed.clone();
             let told = match doomed.is_empty() {
                 true => Erased::default(),
                 false => store.erase_now(order, chosen, now, progress)?,
             };
             Ok((told, doomed))
+=======
+            match chosen.0.is_empty() {
+                true => Ok(Erased::default()),
+                false => store.erase_now(order, chosen, now, progress),
+            }
+>>>>>>> harness
         })
     })?;
     if !doomed.is_empty() {

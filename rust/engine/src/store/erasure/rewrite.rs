@@ -16,10 +16,11 @@ use crate::log::files::{Scratch, open_base, open_inside};
 use crate::memory::Refused;
 use crate::snapshot::{self, BaseWriter, Moments, Taker};
 use crate::state::State;
-use crate::verify::Sink;
+use crate::verify::{Nobody, Sink};
 
+use super::order::Erase;
 use super::redact::{Hit, pack_without};
-use super::survey::{unsalted, walk};
+use super::survey::{unsalted, walk, walk_without};
 use crate::store::archives::doomed::Doomed;
 use crate::store::archives::replay::Replay;
 use crate::store::archives::segments::{Segment, Start};
@@ -36,6 +37,8 @@ pub(in crate::store) struct Rewriting<'a> {
     is_begun: bool,
     /// Only what would be done is counted.
     is_dry: bool,
+    /// The logs stay, without the lines that go.
+    is_history_kept: bool,
     /// What a sentinel says of it.
     pub replaced: Vec<Value>,
     /// How many files of the past are made anew or dropped.
@@ -129,7 +132,7 @@ impl<'a> Rewriting<'a> {
         doomed: &Arc<Doomed>,
         salts: Option<SaltTerms<'a>>,
         threads: usize,
-        is_dry: bool,
+        order: &Erase,
     ) -> Self {
         Self {
             site,
@@ -138,7 +141,8 @@ impl<'a> Rewriting<'a> {
             threads,
             replay: Replay::without(doomed),
             is_begun: false,
-            is_dry,
+            is_dry: order.dry_run || order.drop_history,
+            is_history_kept: !order.drop_history,
             replaced: Vec::new(),
             files: 0,
             remove: Vec::new(),
@@ -198,8 +202,11 @@ impl<'a> Rewriting<'a> {
             replay: &mut self.replay,
             found: Vec::new(),
         };
-        walk(log, end, self.threads, &mut hits).at(&path)?;
+        let seqs = walk(log, end, self.threads, &mut hits).at(&path)?;
         let found = hits.found;
+        if !seqs.is_even() && !found.is_empty() && self.is_history_kept {
+            self.check_seqs(name, log, end, &found)?;
+        }
         self.replay.leave_segment();
         if self.replay.state.is_none() {
             return Err(Error::from(Refused));
@@ -214,6 +221,20 @@ impl<'a> Rewriting<'a> {
             self.by_log.push((name.to_owned(), found.len() as u64));
         }
         Ok(found)
+    }
+
+    /// Refuses what nobody could judge afterwards. Where another tool's seqs jump, those of the lines that stay may look as if
+    /// they did not: then each erased line would have to have the seq of its place, and has not.
+    fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[Hit]) -> Result<()> {
+        let going = hits.iter().map(|hit| hit.offset).collect();
+        let left = walk_without(log, end, self.threads, going, &mut Nobody).at(&self.site.layout.inside(name))?;
+        match left.stray() {
+            None => Ok(()),
+            Some(_) => Err(Error::busy(format!(
+                "the seqs in {name} jump, and what would be left of it does not show that: a verifier would take the erased \
+                 lines for forged ones. Give history=\"drop\", which keeps no archive"
+            ))),
+        }
     }
 
     /// What a log starts from: the first base, and one that is somebody's word, without the records; any other is what came

@@ -1,5 +1,7 @@
 //! What did the store ever say, and which of it has no salt?
 
+use std::collections::HashSet;
+
 use crate::archive;
 use crate::chain::Held;
 use crate::digest::Hex;
@@ -12,11 +14,10 @@ use crate::json::RecordSpans;
 use crate::log::Site;
 use crate::log::files::open_base;
 use crate::snapshot::{self, Moments, Taker};
-use crate::verify::{Sink, Walk};
+use crate::verify::{RedactedLines, Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::redact::Hit;
-use crate::store::archives::doomed::Doomed;
 use crate::store::archives::segments::Segment;
 
 /// Shows every record that was ever said, wherever the past or the present says it.
@@ -81,17 +82,37 @@ impl Volumes<'_> {
             walk(log, log.length().at(&path)?, self.threads, &mut everything).at(&path)?;
             segment.archive.rest();
         }
-        walk(self.live.0, self.live.1, self.threads, &mut everything).at(self.site.log())
+        walk(self.live.0, self.live.1, self.threads, &mut everything).at(self.site.log())?;
+        Ok(())
     }
 }
 
-/// Reads a log to its end.
-pub(in crate::store) fn walk(log: &dyn DiskFile, end: u64, threads: usize, sink: &mut dyn Sink) -> std::io::Result<()> {
+/// Reads a log to its end; gives what its seqs tell of lines that were erased.
+pub(in crate::store) fn walk(
+    log: &dyn DiskFile,
+    end: u64,
+    threads: usize,
+    sink: &mut dyn Sink,
+) -> std::io::Result<RedactedLines> {
+    walk_without(log, end, threads, HashSet::new(), sink)
+}
+
+/// The same, as if the lines at some places were erased.
+pub(in crate::store) fn walk_without(
+    log: &dyn DiskFile,
+    end: u64,
+    threads: usize,
+    going: HashSet<u64>,
+    sink: &mut dyn Sink,
+) -> std::io::Result<RedactedLines> {
     let reading = Reading {
         trusted_until: end,
         threads,
     };
-    Walk::new(None).go(log, end, reading, sink, &mut |_, _| {}).map(|_| ())
+    let mut walk = Walk::new(None);
+    walk.redacted.going = going;
+    walk.go(log, end, reading, sink, &mut |_, _| {})?;
+    Ok(walk.redacted)
 }
 
 /// How many of these lines have no salt.
@@ -108,10 +129,14 @@ pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[Hit]) -> 
     Ok(found)
 }
 
-/// Whether a file is a state that holds none of these records, read to its end.
-pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, doomed: &Doomed) -> bool {
+/// Whether a file is a state that holds none of the records that go, read to its end.
+pub(in crate::store) fn is_state_without(
+    site: &Site,
+    path: &std::path::Path,
+    goes: &dyn Fn(&[u8], &[u8]) -> bool,
+) -> bool {
     let mut is_clean = true;
-    let mut look = |id: &[u8], _: &[u8]| is_clean &= !doomed.has(id);
+    let mut look = |id: &[u8], record: &[u8]| is_clean = is_clean && !goes(id, record);
     let mut everything = Everything { look: &mut look };
     let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut everything));
     read.is_ok_and(|contents| contents.header.is_ok()) && is_clean

@@ -7,7 +7,7 @@ use crate::damage::Tail;
 use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::log::{Log, OpenLog, Site};
-use crate::origin::{Origin, origin_of};
+use crate::origin::{Origin, TrailTold, origin_of};
 use crate::state::State;
 use crate::store::live_log::LiveLog;
 use crate::store::load::loader::Loader;
@@ -51,8 +51,9 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     let Origin::Ours(sentinel) = origin_of(&*file, length).at(&path)? else {
         return Ok(false);
     };
-    // A repair starts from what the files said, which may be less than what is known here.
-    if sentinel.repaired {
+    // A repair starts from what the files said, which may be less than what is known here. So does a process of version 1, which
+    // says no trail: it passes over events that tell of erasures and prunings.
+    if sentinel.repaired || sentinel.told.trail == TrailTold::Nothing {
         return Ok(false);
     }
     if !read_old_log(site, log, state, threads)? {
