@@ -89,6 +89,20 @@ def test_backups_are_kept_by_their_number(tmp_path: Path) -> None:
         assert told.seq is None
 
 
+def test_the_newest_copy_stays_whatever_the_clock_said(tmp_path: Path) -> None:
+    with nights(tmp_path, 1) as store:
+        early = store.backup()
+        # As if the clock had been ahead when it was made.
+        ahead = early.with_name("20990101T000000")
+        early.rename(ahead)
+        store.upsert({"id": "later"})
+        newest = store.backup()
+        told = store.prune(keep_backups=1, reason="")
+        assert newest.exists() and not ahead.exists()
+        assert told.backups == (f"backup/{ahead.name}",)
+        assert store.backup().name > newest.name
+
+
 def test_what_is_meant_has_to_be_said(tmp_path: Path) -> None:
     with nights(tmp_path, 1) as store:
         for given in ({}, {"before": LATER, "older_than": timedelta(1)}, {"keep_backups": -1}):

@@ -106,7 +106,7 @@ pub(in crate::store) fn holding(
 pub(in crate::store) fn outside(
     site: &Site,
     known: &KnownCopies,
-    doomed: &Doomed,
+    chosen: &Chosen,
     threads: usize,
 ) -> (Vec<String>, Vec<String>) {
     let (mut holding, mut missing) = (Vec::new(), Vec::new());
@@ -122,7 +122,7 @@ pub(in crate::store) fn outside(
             // What cannot be looked at may hold it.
             let is_clean = look_into(&*site.disk, &path, |inside| {
                 is_folder(&*site.disk, inside.folder())
-                    && is_copy_without(site, inside.folder(), doomed, threads).unwrap_or(false)
+                    && is_copy_without(site, inside.folder(), chosen, threads).unwrap_or(false)
             });
             if !is_clean {
                 holding.push(path.display().to_string());

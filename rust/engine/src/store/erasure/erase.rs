@@ -115,7 +115,7 @@ impl Store {
     fn erase_now(
         &mut self,
         order: &Erase,
-        (chosen, is_told): (Chosen, bool),
+        (chosen, is_told): (&Chosen, bool),
         now: i64,
         progress: Progress<'_>,
     ) -> Result<Erased> {
@@ -141,7 +141,7 @@ impl Store {
         }
         let hits = past.live(&start, &*file, end)?;
         let unwanted = Unwanted {
-            chosen: &chosen,
+            chosen,
             spaces: Some(&chosen.spaces).filter(|_| is_told),
             drops_history: order.drop_history,
         };
@@ -202,7 +202,7 @@ impl Store {
         let base = write_base(&site, &self.log, &mut kept, options.salts(), progress)?;
         remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
         let unnamed = self.vectors.unnamed_rows(&self.state)?;
-        let moved = self.leave_rows(&chosen)?;
+        let moved = self.leave_rows(chosen)?;
         remove.extend(moved.files.iter().cloned());
         let in_vectors = |path: &std::path::PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
         remove.extend(unnamed.iter().filter_map(in_vectors));
@@ -230,7 +230,7 @@ impl Store {
             ts: &ts,
             depth,
         });
-        told.again = say_again(&mut new, &self.state, &kept, &chosen, &moved, &options, &ts)?;
+        told.again = say_again(&mut new, &self.state, &kept, chosen, &moved, &options, &ts)?;
         told.seq = Some(seq);
         Erasing {
             base: Some(base),
@@ -272,32 +272,24 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
         return Err(Error::Corrupted(Box::new(damage.clone())));
     }
     let known = KnownCopies::read(&site)?;
-    let (mut told, doomed) = turns.turn(|store| {
+    let (mut told, chosen) = turns.turn(|store| {
         let now = now();
         store.with_lock(now, |store| {
             store.check_erasable()?;
             store.anchor(now)?;
             store.sync_log()?;
             store.settle_hint()?;
-            let chosen = store.chosen(order)?;
-<<<<<<< HEAD
-            let doomed = chosen.0.doomed.clone();
-            let told = match doomed.is_empty() {
+            let (chosen, is_told) = store.chosen(order)?;
+            let told = match chosen.is_empty() {
                 true => Erased::default(),
-                false => store.erase_now(order, chosen, now, progress)?,
+                false => store.erase_now(order, (&chosen, is_told), now, progress)?,
             };
-            Ok((told, doomed))
-=======
-            match chosen.0.is_empty() {
-                true => Ok(Erased::default()),
-                false => store.erase_now(order, chosen, now, progress),
-            }
->>>>>>> harness
+            Ok((told, chosen))
         })
     })?;
-    if !doomed.is_empty() {
+    if !chosen.is_empty() {
         // Others go on meanwhile: it may take long to reach them.
-        (told.copies, told.missing_copies) = outside(&site, &known, &doomed, threads);
+        (told.copies, told.missing_copies) = outside(&site, &known, &chosen, threads);
     }
     if told.seq.is_some() {
         write_snapshot(turns)?;

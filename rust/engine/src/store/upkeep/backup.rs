@@ -8,8 +8,8 @@ use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::hint::write_hint;
-use crate::layout::{LOG, Layout, SNAPSHOT};
-use crate::log::files::{copy_names, copy_range, free_name, with_suffix};
+use crate::layout::{LOG, Layout, SNAPSHOT, is_backup_folder};
+use crate::log::files::{copy_names, copy_range, with_suffix};
 use crate::log::{Log, Site};
 use crate::wal::synced::Synced;
 
@@ -162,9 +162,30 @@ pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>)
             let rows = store.vectors.named_rows(&store.state);
             let backups = store.site.layout.backups();
             store.site.make_folder(&backups, store.site.layout.folder())?;
-            let target = free_name(&*store.site.disk, &backups, &stamp::spell_name(now))?;
+            let target = backups.join(next_name(&*store.site.disk, &backups, now)?);
             Ok(BackingUp::start(&store.site, &store.log, rows, target))
         })
     })?;
     copy.run(progress)
+}
+
+/// The name of a copy that is made now: behind all that are there, whatever the clock said when those were made. Who keeps the
+/// newest goes by it.
+fn next_name(disk: &dyn Disk, backups: &Path, now: i64) -> Result<String> {
+    let names = disk.list(backups).at(backups)?;
+    let last = names
+        .iter()
+        .filter(|name| is_backup_folder(name))
+        .map(|name| order_of(name));
+    let stamp = stamp::spell_name(now);
+    Ok(match last.max() {
+        Some((last, number)) if last >= stamp => format!("{last}-{}", number.saturating_add(1)),
+        _ => stamp,
+    })
+}
+
+/// The moment in the name of a backup, and which of that moment it is.
+pub(super) fn order_of(name: &str) -> (String, u64) {
+    let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
+    (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))
 }

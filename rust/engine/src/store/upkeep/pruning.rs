@@ -14,6 +14,7 @@ use crate::layout::is_backup_folder;
 use crate::log::files::{is_folder, with_suffix};
 use crate::origin::Origin;
 
+use super::backup::order_of;
 use super::bases::is_sound;
 use super::compact::{check_undamaged, sync};
 use super::history_files::{end_pruning, past_logs};
@@ -193,10 +194,4 @@ fn prune_backups(turns: &impl Turns, keep: u64, is_dry: bool, now: &dyn Fn() -> 
         disk.sync_dir(&backups).at(&backups)?;
     }
     Ok(())
-}
-
-/// The moment in the name of a backup, and which of that moment it is.
-fn order_of(name: &str) -> (String, u64) {
-    let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
-    (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))
 }
