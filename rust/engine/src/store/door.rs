@@ -278,14 +278,6 @@ impl Store {
         self.past().changed_since(seq, faces)
     }
 
-    /// Whether the event with this seq is the one with this hash: a log that went back and on again has another.
-    ///
-    /// # Errors
-    /// As [`Store::changed_since`].
-    pub fn has_event(&self, seq: u64, hash: &str) -> Result<bool> {
-        self.past().has_event(seq, hash)
-    }
-
     /// The store as it was at a moment, in the live log or in an archive.
     ///
     /// # Errors

@@ -128,7 +128,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`], `HistoryUnavailable`.
     pub fn has_event(&self, seq: u64, hash: &str) -> Result<bool> {
-        self.read_past(|store| store.has_event(seq, hash))
+        self.read_past(|store| store.past().has_event(seq, hash))
     }
 
     /// Asks a question of files that a compaction elsewhere may take away meanwhile: what is missing then is no damage, and
